@@ -1,12 +1,15 @@
-"""Advice on 40 drawn questions over all problems, against exhaustive search: met, certified, how far from the least.
+"""Advice on 40 drawn questions over all problems, against exhaustive search: met, certified, how
+far from the least.
 
-A question is a row of `ROWS`: problem, mechanism or none, unknown, and what else is asked, such as mixed budgets or
-classes of users; together they name every mechanism, every unknown, and both directions. Its sizes and its metric are
-drawn by seed, and its target is what the metric's mean is at a level of the unknown that is drawn, too. What is advised
-is judged by `exhaustive`, which shares no code with the search: by 20,000 fresh replications at the value, and by the
-level where the means of a fine grid pass the target. Where several mechanisms are compared, each is searched.
+A question is a row of `ROWS`: problem, mechanism or none, unknown, and what else is asked, such as
+mixed budgets or classes of users; together they name every mechanism, every unknown, and both
+directions. Its sizes and its metric are drawn by seed, and its target is what the metric's mean is
+at a level of the unknown that is drawn, too. What is advised is judged by `exhaustive`, which
+shares no code with the search: by 20,000 fresh replications at the value, and by the level where
+the means of a fine grid pass the target. Where several mechanisms are compared, each is searched.
 
-`python -m benchmarks advise 12` runs the first 12, `python -m benchmarks.advise 22 26` the questions of these numbers.
+`python -m benchmarks advise 12` runs the first 12, `python -m benchmarks.advise 22 26` the
+questions of these numbers.
 """
 
 import os
@@ -28,22 +31,47 @@ SEED, FRESH = 37, 10**6
 JUDGED, PILOT = 20_000, 400
 GRIDS = (400, 4000)  # replications of each level of the coarse grid, and of the fine one
 TRIES = 200  # draws of a question, of which the first that is neither dull nor flat is asked
-STEEP = 0.12  # of a share's range, or of the logarithm, by which a mean must change between half a level and twice it
+# Of a share's range, or of the logarithm, by which a mean must change between half a level and
+# twice it.
+STEEP = 0.12
 ALIKE = 0.05  # of the logarithm, within which two mechanisms are as good as each other
 
-SIZES: dict[str, dict[str, Any]] = {  # problem -> word or parameter -> values, or ends of a range on a logarithmic axis
+SIZES: dict[
+    str, dict[str, Any]
+] = {  # problem -> word or parameter -> values, or ends of a range on a logarithmic axis
     "ranking": {"items": (5, 14), "people": (30, 1500), "epsilon": (0.3, 3.0)},
-    "response": {"items": (5, 12), "people": (100, 800), "epsilon": (2.0, 40.0), "missing": (0.1, 0.6)},
-    "clustering": {"items": (6, 20), "people": (600, 20_000), "epsilon": (0.5, 3.0), "questions": (2, 5), "w": (3, 6),
-                   "b": ["0.9, 0.1", "0.8, 0.3"]},
+    "response": {
+        "items": (5, 12),
+        "people": (100, 800),
+        "epsilon": (2.0, 40.0),
+        "missing": (0.1, 0.6),
+    },
+    "clustering": {
+        "items": (6, 20),
+        "people": (600, 20_000),
+        "epsilon": (0.5, 3.0),
+        "questions": (2, 5),
+        "w": (3, 6),
+        "b": ["0.9, 0.1", "0.8, 0.3"],
+    },
     "crowd": {"items": (6, 40), "people": (10, 80), "epsilon": (0.4, 3.0), "missing": (0.1, 0.6)},
 }
-METRICS = {"ranking": ["kendall<=", "error_l2<=", "exact_top_k>=", "hamming_top_k<="],
-           "response": ["kendall<=", "error_l2<=", "exact_top_k>="],
-           "clustering": ["misclassified<=", "recovered>="], "crowd": ["label_error<=", "label_recovered>="]}
-DULL = {"kendall": (0.03, 0.4), "misclassified": (0.03, 0.35), "label_error": (0.02, 0.35), "error_l2": (0.03, 1.5),
-        "exact_top_k": (0.2, 0.9), "hamming_top_k": (0.05, 0.6), "recovered": (0.2, 0.9),
-        "label_recovered": (0.2, 0.9)}  # targets outside are dull
+METRICS = {
+    "ranking": ["kendall<=", "error_l2<=", "exact_top_k>=", "hamming_top_k<="],
+    "response": ["kendall<=", "error_l2<=", "exact_top_k>="],
+    "clustering": ["misclassified<=", "recovered>="],
+    "crowd": ["label_error<=", "label_recovered>="],
+}
+DULL = {
+    "kendall": (0.03, 0.4),
+    "misclassified": (0.03, 0.35),
+    "label_error": (0.02, 0.35),
+    "error_l2": (0.03, 1.5),
+    "exact_top_k": (0.2, 0.9),
+    "hamming_top_k": (0.05, 0.6),
+    "recovered": (0.2, 0.9),
+    "label_recovered": (0.2, 0.9),
+}  # targets outside are dull
 PROFILE = {"profile": "0.34:0.3, 0.66:1"}
 TWO = {"alpha": "0.4, 0.6", "b": "0.9, 0.1; 0.7, 0.2"}
 THREE = {"alpha": "0.1, 0.3, 0.6", "b": "0.9, 0.1; 0.2, 0.6; 0.8, 0.2"}
@@ -52,7 +80,10 @@ SINGLE = {"w": 1}
 
 @dataclass(frozen=True)
 class Row:
-    """A kind of question. mechanism: None where all are compared; metrics, laws: in place of the problem's."""
+    """A kind of question. mechanism: None where all are compared.
+
+    Metrics, laws: in place of the problem's.
+    """
 
     problem: str
     mechanism: str | None
@@ -108,7 +139,9 @@ ROWS = (
 
 @dataclass(frozen=True)
 class Judgement:
-    """What exhaustive search says of an answer. ratio: value over the least, see `Optimum.over`; its standard error.
+    """What exhaustive search says of an answer. ratio: value over the least, see `Optimum.over`.
+
+    Its standard error.
 
     best: whether the mechanism is the best of those compared, None where only one was asked for.
     """
@@ -131,7 +164,9 @@ def drawn(number: int) -> dict[str, Any]:
 
 
 def _draw(row: Row, rng: np.random.Generator, number: int) -> dict[str, Any] | None:
-    """A question of a row; None where its target would be met by a guess, or hardly by anybody, or anywhere."""
+    """A question of a row; None where its target would be met by a guess, or hardly by anybody, or
+    anywhere.
+    """
     laws = {**SIZES[row.problem], **row.laws}
     values = {name: within(rng, law) for name, law in laws.items() if name not in row.more}
     metrics = row.metrics or METRICS[row.problem]
@@ -168,7 +203,9 @@ def _with_target(request: dict[str, Any], metric: str, level: float) -> dict[str
         return None
     means = np.nanmean(excess(task, around, PILOT, FRESH), axis=1) * task.sign + task.target
     target = float(f"{means[1]:.2g}")
-    change = abs(means[2] - means[0]) if metric[:-2] != "error_l2" else abs(np.log(means[2] / means[0]))
+    change = (
+        abs(means[2] - means[0]) if metric[:-2] != "error_l2" else abs(np.log(means[2] / means[0]))
+    )
     if not low <= target <= high or change < STEEP:
         return None
     return {**request, "target": f"{metric}{target}"}
@@ -185,13 +222,24 @@ def within(rng: np.random.Generator, law: Any) -> Any:
 def task_of(question: Question) -> Task:
     """What a question asks, as exhaustive search takes it."""
     (target,) = question.targets
-    parameters = {name: value for name, value in question.values.items() if name != question.parameter}
-    return Task(question.problem.name, parameters, question.parameter, question.whole, target.metric, target.relation,
-                target.value)
+    parameters = {
+        name: value for name, value in question.values.items() if name != question.parameter
+    }
+    return Task(
+        question.problem.name,
+        parameters,
+        question.parameter,
+        question.whole,
+        target.metric,
+        target.relation,
+        target.value,
+    )
 
 
 def judged(found: Answer, fresh: int = JUDGED, reps: tuple[int, int] = GRIDS) -> Judgement:
-    """What exhaustive search, by a seed of its own, says of an answer. fresh: replications at the value."""
+    """What exhaustive search, by a seed of its own, says of an answer. fresh: replications at the
+    value.
+    """
     task = task_of(found.question)
     level = found.certificate.level
     seed = FRESH + found.question.seed
@@ -200,7 +248,9 @@ def judged(found: Answer, fresh: int = JUDGED, reps: tuple[int, int] = GRIDS) ->
     least = optimum(task, level, seed + 1, reps)
     if least is None:
         return Judgement(met, np.nan, np.nan, None)
-    return Judgement(met, least.over(level, task.whole), least.error, _is_best(found, least, seed, reps))
+    return Judgement(
+        met, least.over(level, task.whole), least.error, _is_best(found, least, seed, reps)
+    )
 
 
 def _is_best(found: Answer, least: Optimum, seed: int, reps: tuple[int, int]) -> bool | None:
@@ -257,14 +307,19 @@ def run(numbers: Iterable[int]) -> None:
     _summary(rows, unanswered)
 
 
-def _print(request: Mapping[str, Any], found: Answer, judgement: Judgement, cpu: float, seconds: float) -> None:
+def _print(
+    request: Mapping[str, Any], found: Answer, judgement: Judgement, cpu: float, seconds: float
+) -> None:
     """One question's line."""
     certified = "certified" if found.certified else "NOT certified"
     met = "met" if judgement.met else "NOT met"
     best = {None: "", True: ", best mechanism", False: ", NOT the best mechanism"}[judgement.best]
-    print(f"{request['seed']}: {shown(request)}: {found.value:g} ({found.better}, {found.beyond:.2f} x its boundary), "
-          f"{certified}, {met}, {judgement.ratio:.3f} ± {judgement.error:.3f} x the least{best}; {cpu:.1f} s of CPU, "
-          f"{seconds:.1f} s", flush=True)
+    print(
+        f"{request['seed']}: {shown(request)}: {found.value:g} ({found.better}, "
+        f"{found.beyond:.2f} x its boundary), {certified}, {met}, {judgement.ratio:.3f} ± "
+        f"{judgement.error:.3f} x the least{best}; {cpu:.1f} s of CPU, {seconds:.1f} s",
+        flush=True,
+    )
 
 
 def _summary(rows: list[tuple[bool, Judgement, float]], unanswered: int) -> None:
@@ -275,10 +330,13 @@ def _summary(rows: list[tuple[bool, Judgement, float]], unanswered: int) -> None
     cpu = np.array([row[2] for row in rows])
     best = [row[1].best for row in rows if row[1].best is not None]
     known = ratio[np.isfinite(ratio)]
-    print(f"{len(rows) + unanswered} questions, {unanswered} without an answer, {certified.sum()} certified; target "
-          f"met in {met[certified].mean():.1%} of these; over the least: median {np.median(known):.3f}, greatest "
-          f"{known.max():.3f}; the best mechanism in {sum(best)} of {len(best)}; seconds of CPU: median "
-          f"{np.median(cpu):.1f}, greatest {cpu.max():.1f}, all {cpu.sum():.0f}")
+    print(
+        f"{len(rows) + unanswered} questions, {unanswered} without an answer, {certified.sum()} "
+        f"certified; target met in {met[certified].mean():.1%} of these; over the least: median "
+        f"{np.median(known):.3f}, greatest {known.max():.3f}; the best mechanism in {sum(best)} "
+        f"of {len(best)}; seconds of CPU: median {np.median(cpu):.1f}, greatest {cpu.max():.1f}, "
+        f"all {cpu.sum():.0f}"
+    )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """Whether machines of two types compute the same numbers, and what one arithmetic for both costs.
 
-Of every experiment that is shipped, those units are made that a new kind of worker would make to be compared: of each
-combination of model, mechanism and estimator the most costly one, and others drawn at random. Each is made as this
-machine would by itself, as this program does, and as an older machine with AVX2 only would.
+Of every experiment that is shipped, those units are made that a new kind of worker would make to be
+compared: of each combination of model, mechanism and estimator the most costly one, and others
+drawn at random. Each is made as this machine would by itself, as this program does, and as an older
+machine with AVX2 only would.
 """
 
 import hashlib
@@ -43,7 +44,9 @@ BUDGET = 0.5  # predicted seconds of the units that are drawn
 
 
 def main() -> None:
-    """Print one line for each experiment, then in how many what differs, and the ratio of processor time."""
+    """Print one line for each experiment, then in how many what differs, and the ratio of processor
+    time.
+    """
     differing: dict[str, list[str]] = {text: [] for text in PAIRS}
     seconds = dict.fromkeys(MACHINES, 0.0)
     names = _experiments()
@@ -52,13 +55,22 @@ def main() -> None:
         answers = {machine: _answer(process, name) for machine, process in processes.items()}
         for machine, answer in answers.items():
             seconds[machine] += answer["seconds"]
-        unlike = [text for text, (one, other) in PAIRS.items() if answers[one]["units"] != answers[other]["units"]]
+        unlike = [
+            text
+            for text, (one, other) in PAIRS.items()
+            if answers[one]["units"] != answers[other]["units"]
+        ]
         for text in unlike:
             differing[text].append(name)
         free = max(answers["free"]["seconds"], 1e-9)
-        ratios = ", ".join(f"{machine} {answers[machine]['seconds'] / free:.2f}" for machine in TIMED)
-        print(f"{name:32s} {len(answers['pinned']['units']):4d} units of {free:5.2f} s, over free: {ratios}  "
-              f"{'; '.join(unlike)}", flush=True)
+        ratios = ", ".join(
+            f"{machine} {answers[machine]['seconds'] / free:.2f}" for machine in TIMED
+        )
+        print(
+            f"{name:32s} {len(answers['pinned']['units']):4d} units of {free:5.2f} s, over free: "
+            f"{ratios}  {'; '.join(unlike)}",
+            flush=True,
+        )
     for process in processes.values():
         process.communicate()
     for text, some in differing.items():
@@ -73,12 +85,16 @@ def _experiments() -> list[str]:
 
 
 def _begin(variables: dict[str, str]) -> subprocess.Popen[str]:
-    """A process that answers on its standard output for each name of an experiment on its standard input."""
+    """A process that answers on its standard output for each name of an experiment on its standard
+    input.
+    """
     chosen = ("OPENBLAS_CORETYPE", "PIPELINE_ARITHMETIC", "NPY_DISABLE_CPU_FEATURES")
     inherited = {key: value for key, value in os.environ.items() if key not in chosen}
     environment = inherited | {"OMP_NUM_THREADS": "1"} | variables
     command = [sys.executable, "-m", "benchmarks.arithmetic"]
-    return subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
 
 
 def _answer(process: subprocess.Popen[str], name: str) -> dict[str, Any]:
@@ -90,7 +106,9 @@ def _answer(process: subprocess.Popen[str], name: str) -> dict[str, Any]:
 
 
 def _simulate(name: str) -> dict[str, Any]:
-    """Digests of the values of the units of an experiment that are compared, and seconds of the processor."""
+    """Digests of the values of the units of an experiment that are compared, and seconds of the
+    processor.
+    """
     study = read_experiment(compose([f"experiment={name}"])[0]).study
     short = study.costs <= LONGEST * schedule.COST_OF_A_SECOND
     done = np.repeat(short[:, None], study.blocks, axis=1)
@@ -105,7 +123,9 @@ def _simulate(name: str) -> dict[str, Any]:
         start = time.process_time()
         values = study.simulate(study.grid.labels(unit.cell), unit.block)
         seconds += time.process_time() - start
-        content = b"".join(np.asarray(values[metric], "<f8").tobytes() for metric in (*study.metrics, "status"))
+        content = b"".join(
+            np.asarray(values[metric], "<f8").tobytes() for metric in (*study.metrics, "status")
+        )
         digests[str(unit)] = hashlib.blake2b(content, digest_size=8).hexdigest()
     return {"units": digests, "seconds": seconds}
 

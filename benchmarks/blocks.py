@@ -1,8 +1,9 @@
-"""Samplers of the block model: ns per sensed entry against the generator alone, and a dense transcription.
+"""Samplers of the block model: ns per sensed entry against the generator alone, and a dense
+transcription.
 
-The generator's own cost is that of one uniform number for every entry that is sensed, in the same process, interleaved.
-`dense` transcribes the paper's figures with whole users × items matrices, in batches; where it would take long, on
-fewer users, and scaled up.
+The generator's own cost is that of one uniform number for every entry that is sensed, in the same
+process, interleaved. `dense` transcribes the paper's figures with whole users × items matrices, in
+batches; where it would take long, on fewer users, and scaled up.
 """
 
 import time
@@ -23,15 +24,21 @@ DRAWS = 1 << 20  # random numbers at a time
 ROUNDS = 3
 
 
-def dense(rng: np.random.Generator, users: int, w: int, likes: np.ndarray, keep: float, theta: float) -> np.ndarray:
+def dense(
+    rng: np.random.Generator, users: int, w: int, likes: np.ndarray, keep: float, theta: float
+) -> np.ndarray:
     """MaxSense as in Figure 2: scores (N,) from matrices of users and items, 500 users at a time."""
     scores = np.zeros(len(likes))
     for start in range(0, users, 500):
         shape = min(500, users - start), len(likes)
         rated = np.zeros(shape, bool)
-        np.put_along_axis(rated, np.argpartition(rng.random(shape), w - 1, axis=1)[:, :w], True, axis=1)
+        np.put_along_axis(
+            rated, np.argpartition(rng.random(shape), w - 1, axis=1)[:, :w], True, axis=1
+        )
         sensed = rng.random(shape) < theta / w
-        bit = (sensed & rated & (rng.random(shape) < likes)).any(axis=1) ^ (rng.random(shape[0]) >= keep)
+        bit = (sensed & rated & (rng.random(shape) < likes)).any(axis=1) ^ (
+            rng.random(shape[0]) >= keep
+        )
         scores += bit @ sensed
     return scores
 
@@ -49,20 +56,28 @@ def _numbers(rng, n):
 
 
 def main() -> None:
-    """Print ns of CPU per sensed entry, ratios to the generator's own cost, replications per second (medians)."""
+    """Print ns of CPU per sensed entry, ratios to the generator's own cost, replications per second
+    (medians).
+    """
     rng = np.random.Generator(np.random.Philox(1))
     with threadpool_limits(1):
         for (items, w), users in SIZES.items():
             model = BlockModel(U=users, N=items, w=w, b="0.9, 0.1")
             truth = model.truth(rng, 1, rng)
-            data, many = (BlockModel(U=n, N=items, w=w, b="0.9, 0.1").simulate(truth, rng) for n in (users, MANY))
+            data, many = (
+                BlockModel(U=n, N=items, w=w, b="0.9, 0.1").simulate(truth, rng)
+                for n in (users, MANY)
+            )
             single = MaxSense(N=items, w=w, epsilon=1.0)
             several = MultiMaxSense(N=items, w=w, epsilon=4.0)
             one_bit, pairs = OneBitSketch(N=items), PairwisePreference(N=items, epsilon=1.0)
             likes = np.where(truth.clusters[0], 0.1, 0.9)
-            entries = {"MaxSense": users * items / w, f"MaxSense, {MANY:.0e} users": MANY * items / w,
-                       "Multi-MaxSense, Q = 4": users * several.questions * several.size,
-                       f"Multi-MaxSense, {MANY:.0e} users": MANY * several.questions * several.size}
+            entries = {
+                "MaxSense": users * items / w,
+                f"MaxSense, {MANY:.0e} users": MANY * items / w,
+                "Multi-MaxSense, Q = 4": users * several.questions * several.size,
+                f"Multi-MaxSense, {MANY:.0e} users": MANY * several.questions * several.size,
+            }
             runs = {
                 "MaxSense": lambda m=single, d=data: m.release(d, rng),
                 f"MaxSense, {MANY:.0e} users": lambda m=single, d=many: m.release(d, rng),
@@ -79,16 +94,25 @@ def main() -> None:
                     times[name].append(_seconds(run))
             found = {name: float(np.median(taken)) for name, taken in times.items()}
             own = 1e9 * found["generator"] / DRAWS
-            print(f"N={items} w={w}, {users:.0e} users; the generator alone {own:.1f} ns a number", flush=True)
+            print(
+                f"N={items} w={w}, {users:.0e} users; the generator alone {own:.1f} ns a number",
+                flush=True,
+            )
             for name, n in entries.items():
                 each = 1e9 * found[name] / n
-                print(f"  {name:27s} {1e3 * found[name]:8.1f} ms, {n:.1e} entries, {each:8.4f} ns each, "
-                      f"÷ generator {each / own:.4f}")
+                print(
+                    f"  {name:27s} {1e3 * found[name]:8.1f} ms, {n:.1e} entries, {each:8.4f} ns "
+                    f"each, ÷ generator {each / own:.4f}"
+                )
             scale = users / DENSE
-            print(f"  replications a second of {users:.0e} users: MaxSense {1 / found['MaxSense']:.1f}, dense "
-                  f"{1 / (scale * found['dense']):.4f}, ratio {scale * found['dense'] / found['MaxSense']:.0f}; "
-                  f"one bit {1 / found['one bit']:.0f}, Pairwise-Preference {1 / found['Pairwise-Preference']:.1f}",
-                  flush=True)
+            print(
+                f"  replications a second of {users:.0e} users: MaxSense "
+                f"{1 / found['MaxSense']:.1f}, dense {1 / (scale * found['dense']):.4f}, ratio "
+                f"{scale * found['dense'] / found['MaxSense']:.0f}; one bit "
+                f"{1 / found['one bit']:.0f}, Pairwise-Preference "
+                f"{1 / found['Pairwise-Preference']:.1f}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""What it costs that a number knows its code: seconds of fingerprinting, and reference units of many workers."""
+"""What it costs that a number knows its code: seconds of fingerprinting, and reference units of
+many workers.
+"""
 
 import tempfile
 import time
@@ -22,7 +24,9 @@ def main() -> None:
     start = time.process_time()
     writer(study)
     again = time.process_time() - start
-    print(f"fingerprints and environment: {first:.3f} s of CPU in a new process, {again:.4f} s then")
+    print(
+        f"fingerprints and environment: {first:.3f} s of CPU in a new process, {again:.4f} s then"
+    )
     with tempfile.TemporaryDirectory() as folder, mock.patch.object(Runner, "_simulate", _timed):
         store = Store(study, folder)
         store.begin()
@@ -35,10 +39,15 @@ def main() -> None:
         dearest = max(units, key=lambda pair: pair[1])
         Runner(store)._simulate(dearest[0])
         whole = SECONDS[-1] / dearest[1] * schedule.cost
-    print(f"reference units of {WORKERS} workers of one kind: {begun} ({seconds:.3f} s), "
-          f"{100 * seconds / whole:.3f} % of a sweep of {schedule.pending} units, {whole:.0f} s of CPU")
-    print(f"another kind makes {len(late)} of the most costly units, at most {len(late) * SECONDS[-1]:.2f} s: "
-          f"{100 * len(late) * SECONDS[-1] / whole:.2f} %")
+    print(
+        f"reference units of {WORKERS} workers of one kind: {begun} ({seconds:.3f} s), "
+        f"{100 * seconds / whole:.3f} % of a sweep of {schedule.pending} units, {whole:.0f} s of "
+        "CPU"
+    )
+    print(
+        f"another kind makes {len(late)} of the most costly units, at most "
+        f"{len(late) * SECONDS[-1]:.2f} s: {100 * len(late) * SECONDS[-1] / whole:.2f} %"
+    )
 
 
 SECONDS: list[float] = []

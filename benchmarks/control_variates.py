@@ -1,7 +1,8 @@
-"""Control variates on the scenarios of Xu, Sun and Cheng: variance per CPU-second, plain over controlled.
+"""Control variates on the scenarios of Xu, Sun and Cheng: variance per CPU-second, plain over
+controlled.
 
-Cells of xu/scenario_1 to _3 with ε ≥ 0.5, each with and without the control metrics. The controls' cost counts, and so
-does that of the reduction. ∞ where the controls leave nothing but rounding.
+Cells of xu/scenario_1 to _3 with ε ≥ 0.5, each with and without the control metrics. The controls'
+cost counts, and so does that of the reduction. ∞ where the controls leave nothing but rounding.
 """
 
 import time
@@ -20,7 +21,11 @@ from pipeline.study.study import Study
 
 REPS, ROUNDS = 2000, 3
 NOISE = ("noise_control", "noise_control_squared", "spread_control", "spread_control_fourth")
-SCENARIOS = {"xu/scenario_1": NOISE, "xu/scenario_2": NOISE, "xu/scenario_3": ("kendall_control", "top_k_control")}
+SCENARIOS = {
+    "xu/scenario_1": NOISE,
+    "xu/scenario_2": NOISE,
+    "xu/scenario_3": ("kendall_control", "top_k_control"),
+}
 LEAST = 0.5  # ε
 
 
@@ -36,14 +41,22 @@ def timed(study: Study, labels: dict[str, object]) -> tuple[dict[str, np.ndarray
 
 def gains(name: str) -> dict[str, np.ndarray]:
     """Metric -> (cells, 2): variance, and variance times CPU-seconds, plain over controlled."""
-    study = replace(read_experiment(compose([f"experiment={name}"])[0]).study, replications=REPS, block=REPS)
+    study = replace(
+        read_experiment(compose([f"experiment={name}"])[0]).study, replications=REPS, block=REPS
+    )
     helped = replace(study, metrics=(*study.metrics, *SCENARIOS[name]))
     cells = [one for one in study.grid if study.values(one)["epsilon"] >= LEAST]
     plain = np.array([timed(study, one)[1] for one in cells])
     made = [timed(helped, one) for one in cells]
-    stacked = {name: np.stack([values[name] for values, _ in made]) for name in (*helped.metrics, "status")}
-    results = xr.Dataset({name: (("cell", "replication"), values, describe(helped, name))
-                          for name, values in stacked.items()})
+    stacked = {
+        name: np.stack([values[name] for values, _ in made]) for name in (*helped.metrics, "status")
+    }
+    results = xr.Dataset(
+        {
+            name: (("cell", "replication"), values, describe(helped, name))
+            for name, values in stacked.items()
+        }
+    )
     start = time.process_time()
     found = controlled(results)
     seconds = np.array([one for _, one in made]) + (time.process_time() - start) / len(cells)
@@ -63,11 +76,16 @@ def main() -> None:
             for metric, found in gains(name).items():
                 variance, per_second = found.T
                 total += per_second.tolist()
-                print(f"{name} {metric:14s} {len(found):3d} cells: variance {np.median(variance):6.1f} times smaller "
-                      f"(least {variance.min():.2f}), per CPU-second {np.median(per_second):6.1f} "
-                      f"(least {per_second.min():.2f})", flush=True)
-    print(f"all: per CPU-second {np.median(total):.1f} in median, least {min(total):.2f}; "
-          f"{np.mean(np.array(total) >= 10):.0%} of the cells and metrics at 10 or more")
+                print(
+                    f"{name} {metric:14s} {len(found):3d} cells: variance "
+                    f"{np.median(variance):6.1f} times smaller (least {variance.min():.2f}), per "
+                    f"CPU-second {np.median(per_second):6.1f} (least {per_second.min():.2f})",
+                    flush=True,
+                )
+    print(
+        f"all: per CPU-second {np.median(total):.1f} in median, least {min(total):.2f}; "
+        f"{np.mean(np.array(total) >= 10):.0%} of the cells and metrics at 10 or more"
+    )
 
 
 if __name__ == "__main__":

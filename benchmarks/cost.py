@@ -1,9 +1,10 @@
 """Seconds against size, each with its order in theory beside it; draws docs/images/cost.png.
 
-Sizes of a problem are measured on one unit in this process, one BLAS thread, in seconds of the processor for each
-replication: data, release, fit and one metric. Cells and units are measured on whole sweeps in this process, stored
-units included, workers in seconds of the clock, their start included. The exponent is the slope of a line through the
-logarithms of the upper half of the sizes: small ones cost what a call costs.
+Sizes of a problem are measured on one unit in this process, one BLAS thread, in seconds of the
+processor for each replication: data, release, fit and one metric. Cells and units are measured on
+whole sweeps in this process, stored units included, workers in seconds of the clock, their start
+included. The exponent is the slope of a line through the logarithms of the upper half of the sizes:
+small ones cost what a call costs.
 """
 
 import os
@@ -29,7 +30,9 @@ FIGURE = Path(__file__).parents[1] / "docs" / "images" / "cost.png"
 
 
 class Row(NamedTuple):
-    """A size that grows: what it is, of which work, its values, the order in theory, seconds at a value."""
+    """A size that grows: what it is, of which work, its values, the order in theory, seconds at a
+    value.
+    """
 
     size: str
     work: str
@@ -63,26 +66,66 @@ def some(work: float) -> int:
 def ranking(m: int = 20, L: int = 400, *, first: str) -> float:
     """BTL, released counts from their binomial law, debiased."""
     sizes = {"m": m, "L": L}
-    return unit("ranking", "error_l2", some(300 * m * m), **{first: sizes.pop(first)}, **sizes, model="btl",
-                mechanism="randomized_response", draw="marginal", estimator="debiased", epsilon=1.0)
+    return unit(
+        "ranking",
+        "error_l2",
+        some(300 * m * m),
+        **{first: sizes.pop(first)},
+        **sizes,
+        model="btl",
+        mechanism="randomized_response",
+        draw="marginal",
+        estimator="debiased",
+        epsilon=1.0,
+    )
 
 
 def response(n: int = 1000, m: int = 50) -> float:
     """Rasch, randomized response, spectral."""
-    return unit("response", "error_l2", some(10 * n * m), n=n, m=m, model="rasch", mechanism="randomized_response",
-                estimator="spectral", epsilon_user=float(m))
+    return unit(
+        "response",
+        "error_l2",
+        some(10 * n * m),
+        n=n,
+        m=m,
+        model="rasch",
+        mechanism="randomized_response",
+        estimator="spectral",
+        epsilon_user=float(m),
+    )
 
 
 def clustering(U: int) -> float:
     """Block model, MaxSense, score clustering, 200 items of which a user has rated 20."""
-    return unit("clustering", "misclassified", 20, U=U, N=200, w=20, b="0.9, 0.1", model="block_model",
-                mechanism="max_sense", estimator="score_clustering", epsilon=1.0)
+    return unit(
+        "clustering",
+        "misclassified",
+        20,
+        U=U,
+        N=200,
+        w=20,
+        b="0.9, 0.1",
+        model="block_model",
+        mechanism="max_sense",
+        estimator="score_clustering",
+        epsilon=1.0,
+    )
 
 
 def crowd(m: int) -> float:
     """Dawid–Skene, 50 workers, randomized response."""
-    return unit("crowd", "label_error", some(1000 * m), m=m, n=50, model="dawid_skene", ability_low=0.6,
-                mechanism="randomized_response", estimator="dawid_skene", epsilon=2.0)
+    return unit(
+        "crowd",
+        "label_error",
+        some(1000 * m),
+        m=m,
+        n=50,
+        model="dawid_skene",
+        ability_low=0.6,
+        mechanism="randomized_response",
+        estimator="dawid_skene",
+        epsilon=2.0,
+    )
 
 
 def sweep(cells: int, units: int, workers: int = 0, reps: int = 1, m: int = 2) -> float:
@@ -91,8 +134,19 @@ def sweep(cells: int, units: int, workers: int = 0, reps: int = 1, m: int = 2) -
     Without workers: of the processor, in this process; with them: of the clock.
     """
     clock = time.perf_counter if workers else time.process_time
-    one = study("ranking", "error_l2", units * reps, reps, {"L": tuple(range(50, 50 + cells))}, m=m, model="btl",
-                mechanism="randomized_response", draw="marginal", estimator="debiased", epsilon=1.0)
+    one = study(
+        "ranking",
+        "error_l2",
+        units * reps,
+        reps,
+        {"L": tuple(range(50, 50 + cells))},
+        m=m,
+        model="btl",
+        mechanism="randomized_response",
+        draw="marginal",
+        estimator="debiased",
+        epsilon=1.0,
+    )
     with tempfile.TemporaryDirectory() as folder:
         start = clock()
         store = Store(one, Path(folder))
@@ -108,18 +162,66 @@ def sweep(cells: int, units: int, workers: int = 0, reps: int = 1, m: int = 2) -
 
 CORES = os.cpu_count() or 1
 ROWS = (
-    Row("m, items", "ranking, a replication", (10, 20, 40, 80, 160, 320), "m²", 2, lambda m: ranking(m=m, first="m")),
-    Row("L, users", "ranking, a replication", (10**2, 10**3, 10**4, 10**5, 10**6), "1: counts", 0,
-        lambda L: ranking(L=L, first="L")),
-    Row("n, persons", "response, a replication", (250, 500, 1000, 2000, 4000, 8000), "n", 1, lambda n: response(n=n)),
-    Row("m, items", "response, a replication", (25, 50, 100, 200, 400), "m²", 2,
-        lambda m: response(m=m)),
-    Row("U, people", "clustering, a replication", (10**4, 10**5, 10**6, 10**7, 10**8), "1: counts", 0, clustering),
+    Row(
+        "m, items",
+        "ranking, a replication",
+        (10, 20, 40, 80, 160, 320),
+        "m²",
+        2,
+        lambda m: ranking(m=m, first="m"),
+    ),
+    Row(
+        "L, users",
+        "ranking, a replication",
+        (10**2, 10**3, 10**4, 10**5, 10**6),
+        "1: counts",
+        0,
+        lambda L: ranking(L=L, first="L"),
+    ),
+    Row(
+        "n, persons",
+        "response, a replication",
+        (250, 500, 1000, 2000, 4000, 8000),
+        "n",
+        1,
+        lambda n: response(n=n),
+    ),
+    Row(
+        "m, items",
+        "response, a replication",
+        (25, 50, 100, 200, 400),
+        "m²",
+        2,
+        lambda m: response(m=m),
+    ),
+    Row(
+        "U, people",
+        "clustering, a replication",
+        (10**4, 10**5, 10**6, 10**7, 10**8),
+        "1: counts",
+        0,
+        clustering,
+    ),
     Row("m, tasks", "crowd, a replication", (250, 500, 1000, 2000, 4000, 8000), "m", 1, crowd),
-    Row("cells", "a sweep, one unit a cell", (50, 100, 200, 400, 800), "cells", 1, lambda c: sweep(c, 1)),
-    Row("units", "a sweep of one cell", (50, 100, 200, 400, 800), "units", 1, lambda u: sweep(1, u)),
-    Row("workers", "a sweep of 60 units", tuple(w for w in (1, 2, 4, 8, 16) if w <= CORES),
-        "1/workers", -1, lambda w: sweep(4, 15, w, 400, 40)),
+    Row(
+        "cells",
+        "a sweep, one unit a cell",
+        (50, 100, 200, 400, 800),
+        "cells",
+        1,
+        lambda c: sweep(c, 1),
+    ),
+    Row(
+        "units", "a sweep of one cell", (50, 100, 200, 400, 800), "units", 1, lambda u: sweep(1, u)
+    ),
+    Row(
+        "workers",
+        "a sweep of 60 units",
+        tuple(w for w in (1, 2, 4, 8, 16) if w <= CORES),
+        "1/workers",
+        -1,
+        lambda w: sweep(4, 15, w, 400, 40),
+    ),
 )
 
 
@@ -137,6 +239,7 @@ def measured(row: Row) -> np.ndarray:
 def draw(found: list[tuple[Row, np.ndarray]]) -> None:
     """Draw all rows, with lines of the order in theory through the last value."""
     import matplotlib
+
     matplotlib.use("agg")
     import matplotlib.pyplot as plt
     from matplotlib.ticker import NullFormatter
@@ -146,8 +249,16 @@ def draw(found: list[tuple[Row, np.ndarray]]) -> None:
     for axes, (row, times) in zip(panels.flat, found, strict=True):
         values, seconds = np.array(row.values, float), np.median(times, axis=0)
         axes.loglog(values, seconds, "o-", color="#1b1b4b", label="measured")
-        axes.fill_between(values, times.min(axis=0), times.max(axis=0), color="#1b1b4b", alpha=0.2, linewidth=0)
-        axes.loglog(values, seconds[-1] * (values / values[-1]) ** row.exponent, "--", color="#c06000", label=row.order)
+        axes.fill_between(
+            values, times.min(axis=0), times.max(axis=0), color="#1b1b4b", alpha=0.2, linewidth=0
+        )
+        axes.loglog(
+            values,
+            seconds[-1] * (values / values[-1]) ** row.exponent,
+            "--",
+            color="#c06000",
+            label=row.order,
+        )
         low, high = axes.get_ylim()
         if high < 10 * low:  # a flat line should look flat
             middle = np.sqrt(low * high)
@@ -159,7 +270,9 @@ def draw(found: list[tuple[Row, np.ndarray]]) -> None:
         axes.set(xlabel=row.size, ylabel="seconds", title=row.work)
         axes.legend(frameon=False)
     figure.canvas.draw()
-    Image.fromarray(np.asarray(figure.canvas.buffer_rgba())[:, :, :3]).quantize(64).save(FIGURE, optimize=True)
+    Image.fromarray(np.asarray(figure.canvas.buffer_rgba())[:, :, :3]).quantize(64).save(
+        FIGURE, optimize=True
+    )
 
 
 def main() -> None:
@@ -175,8 +288,11 @@ def main() -> None:
             if len(values) > 1:
                 slopes = [slope(values, one) for one in times]
                 spread = f"{np.median(slopes):.2f} ({min(slopes):.2f} to {max(slopes):.2f})"
-            print(f"| {row.size} | {row.work} | {values[0]:,.0f}, {values[-1]:,.0f} | {seconds[0]:.2g}, "
-                  f"{seconds[-1]:.2g} | {spread} | {row.order} |", flush=True)
+            print(
+                f"| {row.size} | {row.work} | {values[0]:,.0f}, {values[-1]:,.0f} | "
+                f"{seconds[0]:.2g}, {seconds[-1]:.2g} | {spread} | {row.order} |",
+                flush=True,
+            )
     draw(found)
 
 

@@ -1,11 +1,12 @@
-"""What a bundle costs the driver, a process that holds Dask's scheduler and client: seconds of CPU, with many workers.
+"""What a bundle costs the driver, a process that holds Dask's scheduler and client: seconds of CPU,
+with many workers.
 
     python -m benchmarks driver
 
-The workers are Dask's own, each with an encrypted connection of its own; to save memory, many of them share a process.
-Bundles of one unit, which takes no time, so that the driver is always behind; `UNDER_WAY` of them are handed out at any
-time, and two for each worker at least. What workers cost that have nothing to do, their heartbeats, is a figure of its
-own.
+The workers are Dask's own, each with an encrypted connection of its own; to save memory, many of
+them share a process. Bundles of one unit, which takes no time, so that the driver is always behind;
+`UNDER_WAY` of them are handed out at any time, and two for each worker at least. What workers cost
+that have nothing to do, their heartbeats, is a figure of its own.
 """
 
 import asyncio
@@ -31,31 +32,67 @@ def nothing(units: list[int]) -> list[bool]:
     return [False for _ in units]
 
 
-def cost(workers: int, bundles: int = BUNDLES, runner: Runner = nothing,
-         guest: bool = False) -> tuple[float, float, float]:
-    """CPU seconds of this process for a bundle, and in each second in which there is none; open files a worker.
+def cost(
+    workers: int, bundles: int = BUNDLES, runner: Runner = nothing, guest: bool = False
+) -> tuple[float, float, float]:
+    """CPU seconds of this process for a bundle, and in each second in which there is none.
 
-    guest: whether the scheduler counts as another person's, where bundles name the workers that they may go to.
+    Open files a worker.
+
+    guest: whether the scheduler counts as another person's, where bundles name the workers that
+    they may go to.
     """
     before = open_files()
     security = temporary()
     tls = security.get_tls_config_for_role("worker")
-    with scratch() as folder, scheduler(folder, n_workers=0, processes=True, host="127.0.0.1", protocol="tls://",
-                                        security=security) as (cluster, client):
-        order = json.dumps({"address": cluster.scheduler_address, "folder": folder, "count": workers // PROCESSES,
-                            "dask": DASK, "tls": {"tls_ca_file": tls["ca_file"], "tls_worker_cert": tls["cert"],
-                                                  "tls_worker_key": tls["key"]}})
-        served = [subprocess.Popen([sys.executable, "-m", "benchmarks.driver"], stdin=subprocess.PIPE, text=True,
-                                   stderr=subprocess.DEVNULL)
-                  for _ in range(PROCESSES)]
+    with (
+        scratch() as folder,
+        scheduler(
+            folder,
+            n_workers=0,
+            processes=True,
+            host="127.0.0.1",
+            protocol="tls://",
+            security=security,
+        ) as (cluster, client),
+    ):
+        order = json.dumps(
+            {
+                "address": cluster.scheduler_address,
+                "folder": folder,
+                "count": workers // PROCESSES,
+                "dask": DASK,
+                "tls": {
+                    "tls_ca_file": tls["ca_file"],
+                    "tls_worker_cert": tls["cert"],
+                    "tls_worker_key": tls["key"],
+                },
+            }
+        )
+        served = [
+            subprocess.Popen(
+                [sys.executable, "-m", "benchmarks.driver"],
+                stdin=subprocess.PIPE,
+                text=True,
+                stderr=subprocess.DEVNULL,
+            )
+            for _ in range(PROCESSES)
+        ]
         try:
             for process in served:
                 process.stdin.write(order + "\n")
                 process.stdin.flush()
             client.wait_for_workers(workers, timeout=300)
-            executor = Executor(client, workers, lambda: threads(cluster), window=max(2, UNDER_WAY // workers),
-                                guest=guest)
-            run(executor, runner, ((unit, 1.0) for unit in range(workers)), bundle_seconds=1e-9)  # opens connections
+            executor = Executor(
+                client,
+                workers,
+                lambda: threads(cluster),
+                window=max(2, UNDER_WAY // workers),
+                guest=guest,
+            )
+            run(
+                executor, runner, ((unit, 1.0) for unit in range(workers)), bundle_seconds=1e-9
+            )  # opens connections
             start, wall = time.process_time(), time.monotonic()
             run(executor, runner, ((unit, 1.0) for unit in range(bundles)), bundle_seconds=1e-9)
             seconds, wall = time.process_time() - start, time.monotonic() - wall
@@ -84,11 +121,17 @@ def loop() -> float:
 
 def main() -> None:
     """Print a table."""
-    print("workers  ms of CPU a bundle  bundles a second  idle: % of a core  files a worker  ten million additions, s")
+    print(
+        "workers  ms of CPU a bundle  bundles a second  idle: % of a core  files a worker  ten "
+        "million additions, s"
+    )
     for workers in WORKERS:
         seconds, idle, files = cost(workers)
-        print(f"{workers:>7} {1e3 * seconds:>19.2f} {(1 - idle) / seconds:>17.0f} {idle:>18.1%} {files:>15.1f} "
-              f"{loop():>25.2f}", flush=True)
+        print(
+            f"{workers:>7} {1e3 * seconds:>19.2f} {(1 - idle) / seconds:>17.0f} {idle:>18.1%} "
+            f"{files:>15.1f} {loop():>25.2f}",
+            flush=True,
+        )
 
 
 async def serve(order: dict) -> None:
@@ -102,8 +145,16 @@ async def serve(order: dict) -> None:
     async with asyncio.TaskGroup() as group:
         for _ in range(order["count"]):
             worker = distributed.Worker(
-                order["address"], nthreads=1, local_directory=order["folder"], memory_limit=0, host="127.0.0.1",
-                protocol="tls://", security=security, dashboard=False, dashboard_address="127.0.0.1:0")
+                order["address"],
+                nthreads=1,
+                local_directory=order["folder"],
+                memory_limit=0,
+                host="127.0.0.1",
+                protocol="tls://",
+                security=security,
+                dashboard=False,
+                dashboard_address="127.0.0.1:0",
+            )
             group.create_task(worker.start())
     await asyncio.Event().wait()
 

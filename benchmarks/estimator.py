@@ -1,4 +1,5 @@
-"""Regularised BTL estimator: batched Newton against one fit at a time, NumPy Newton and SciPy L-BFGS-B.
+"""Regularised BTL estimator: batched Newton against one fit at a time, NumPy Newton and SciPy
+L-BFGS-B.
 
 Every competitor gets the sufficient statistic (the scores), a good start and analytic derivatives.
 """
@@ -13,8 +14,15 @@ from threadpoolctl import threadpool_limits
 from pipeline.problems.ranking.estimators import newton as btl_newton
 
 SIZES = {10: 200, 20: 200, 40: 100, 100: 30, 500: 4, 1000: 2}  # items: replications
-REGIMES = [(1600, 3.0, 1.0), (400, 1.0, 1.0), (100, 0.3, 1.0), (100, 0.05, 1.0),
-           (1600, 3.0, 1e-3), (400, 1.0, 1e-3), (100, 0.05, 1e-3)]  # users, epsilon, ridge·L/G
+REGIMES = [
+    (1600, 3.0, 1.0),
+    (400, 1.0, 1.0),
+    (100, 0.3, 1.0),
+    (100, 0.05, 1.0),
+    (1600, 3.0, 1e-3),
+    (400, 1.0, 1e-3),
+    (100, 0.05, 1e-3),
+]  # users, epsilon, ridge·L/G
 ROUNDS = 3
 
 
@@ -50,7 +58,9 @@ def numpy_newton(scores: np.ndarray, ridge: float, tolerance: float = 1e-8) -> n
 
 
 def scipy_lbfgs(scores: np.ndarray, ridge: float) -> np.ndarray:
-    """One fit (item,), L-BFGS-B with analytic gradient, to a gradient of 1e-8 like the others if it can."""
+    """One fit (item,), L-BFGS-B with analytic gradient, to a gradient of 1e-8 like the others if it
+    can.
+    """
     m = scores.size
     excess = scores - (m - 1) / 2
 
@@ -64,7 +74,9 @@ def scipy_lbfgs(scores: np.ndarray, ridge: float) -> np.ndarray:
         return value, p.sum(1) - 0.5 - scores + 2 * ridge * theta
 
     options = dict(maxiter=1000, maxfun=2000, ftol=0, gtol=1e-8)
-    return minimize(objective, excess / (m / 4 + 2 * ridge), jac=True, method="L-BFGS-B", options=options).x
+    return minimize(
+        objective, excess / (m / 4 + 2 * ridge), jac=True, method="L-BFGS-B", options=options
+    ).x
 
 
 def _clock(fit):
@@ -73,9 +85,13 @@ def _clock(fit):
 
 
 def main() -> None:
-    """Print milliseconds per fit (medians of alternating runs) and the largest difference of solutions."""
-    print(f"{'m':>5} {'users':>6} {'eps':>5} {'ridge':>9} {'ours':>9} {'newton':>9} {'l-bfgs':>9} "
-          f"{'ratio':>7} {'ours-newton':>11} {'ours-lbfgs':>11}  ms per fit, one BLAS thread")
+    """Print milliseconds per fit (medians of alternating runs) and the largest difference of
+    solutions.
+    """
+    print(
+        f"{'m':>5} {'users':>6} {'eps':>5} {'ridge':>9} {'ours':>9} {'newton':>9} {'l-bfgs':>9} "
+        f"{'ratio':>7} {'ours-newton':>11} {'ours-lbfgs':>11}  ms per fit, one BLAS thread"
+    )
     with threadpool_limits(1):
         for m, reps in SIZES.items():
             for users, epsilon, factor in REGIMES:
@@ -83,7 +99,9 @@ def main() -> None:
                 ridge = factor / np.tanh(epsilon / 2) ** 2 / users
                 fits = {
                     "ours": lambda s=scores, r=ridge: btl_newton.minimise(s, r).theta,
-                    "newton": lambda s=scores, r=ridge: np.array([numpy_newton(row, r) for row in s]),
+                    "newton": lambda s=scores, r=ridge: np.array(
+                        [numpy_newton(row, r) for row in s]
+                    ),
                     "lbfgs": lambda s=scores, r=ridge: np.array([scipy_lbfgs(row, r) for row in s]),
                 }
                 times, theta = {name: [] for name in fits}, {}
@@ -94,8 +112,12 @@ def main() -> None:
                         times[name].append(1e3 * seconds / reps)
                 ours, newton, lbfgs = (np.median(times[name]) for name in fits)
                 apart = [np.abs(theta["ours"] - theta[name]).max() for name in ("newton", "lbfgs")]
-                print(f"{m:5d} {users:6d} {epsilon:5g} {ridge:9.3g} {ours:9.4f} {newton:9.4f} {lbfgs:9.4f}"
-                      f" {min(newton, lbfgs) / ours:7.1f} {apart[0]:11.1e} {apart[1]:11.1e}", flush=True)
+                print(
+                    f"{m:5d} {users:6d} {epsilon:5g} {ridge:9.3g} {ours:9.4f} {newton:9.4f} "
+                    f"{lbfgs:9.4f} {min(newton, lbfgs) / ours:7.1f} {apart[0]:11.1e} "
+                    f"{apart[1]:11.1e}",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
-"""Exhaustive search for the least level of an unknown that meets a target: studies on grids of levels, and no more.
+"""Exhaustive search for the least level of an unknown that meets a target: studies on grids of
+levels, and no more.
 
-It knows a problem by its parts only, and nothing of how `task=advise` searches: every level of a coarse grid is
-simulated, then every level of a fine one around the place where the mean passes the target, all levels on the same
-replications; a straight line through the means of the fine grid says where that is.
+It knows a problem by its parts only, and nothing of how `task=advise` searches: every level of a
+coarse grid is simulated, then every level of a fine one around the place where the mean passes the
+target, all levels on the same replications; a straight line through the means of the fine grid says
+where that is.
 """
 
 import math
@@ -24,9 +26,11 @@ MOST = 17  # levels of the fine grid
 
 @dataclass(frozen=True)
 class Task:
-    """What is searched: the parameter of a problem at which the mean of a metric is at most a target, or at least.
+    """What is searched: the parameter of a problem at which the mean of a metric is at most a
+    target, or at least.
 
-    parameters: all others, the names of the parts among them. whole: whether levels are whole numbers.
+    parameters: all others, the names of the parts among them. whole: whether levels are whole
+    numbers.
     """
 
     problem: str
@@ -45,7 +49,10 @@ class Task:
 
 @dataclass(frozen=True)
 class Optimum:
-    """Where the target begins to be met. level: by a straight line; error: its standard error, of the logarithm;
+    """Where the target begins to be met. level: by a straight line.
+
+    error: its standard error, of the logarithm;
+
     better: 1 where it is met above."""
 
     level: float
@@ -53,7 +60,9 @@ class Optimum:
     better: int
 
     def over(self, level: float, whole: bool) -> float:
-        """How many times a level is the least that meets the target, which may have to be whole; 1 or more if it does.
+        """How many times a level is the least that meets the target, which may have to be whole.
+
+        1 or more if it does.
 
         Where less is better: how many times the greatest is the level.
         """
@@ -73,24 +82,40 @@ def exists(task: Task, level: float) -> bool:
 
 
 def excess(task: Task, levels: Sequence[float], reps: int, seed: int) -> np.ndarray:
-    """sign · (value − target) of replications, (levels, reps); those without a value are left out as NaN."""
+    """sign · (value − target) of replications, (levels, reps).
+
+    Those without a value are left out as NaN.
+    """
     study = _study(task, levels, seed)
     rows = []
     for labels in study.grid:
-        blocks = [study.simulate(labels, number)[task.metric] for number in range(-(-reps // BLOCK))]
+        blocks = [
+            study.simulate(labels, number)[task.metric] for number in range(-(-reps // BLOCK))
+        ]
         rows.append(np.concatenate(blocks)[:reps])
     return task.sign * (np.array(rows) - task.target)
 
 
 def _study(task: Task, levels: Sequence[float], seed: int) -> Study:
     return Study(
-        "exhaustive", task.problem, seed=seed, replications=BLOCK, block=BLOCK, metrics=(task.metric,),
-        grid={task.parameter: list(levels)}, parameters=dict(task.parameters), paired=(task.parameter,),
+        "exhaustive",
+        task.problem,
+        seed=seed,
+        replications=BLOCK,
+        block=BLOCK,
+        metrics=(task.metric,),
+        grid={task.parameter: list(levels)},
+        parameters=dict(task.parameters),
+        paired=(task.parameter,),
     )
 
 
-def optimum(task: Task, near: float, seed: int, reps: tuple[int, int] = (400, 4000)) -> Optimum | None:
-    """The crossing of a target in a wide range around a level; None where the mean crosses it nowhere there.
+def optimum(
+    task: Task, near: float, seed: int, reps: tuple[int, int] = (400, 4000)
+) -> Optimum | None:
+    """The crossing of a target in a wide range around a level.
+
+    None where the mean crosses it nowhere there.
 
     reps: replications of each level of the coarse grid, and of the fine one.
     """
@@ -108,7 +133,9 @@ def optimum(task: Task, near: float, seed: int, reps: tuple[int, int] = (400, 40
     for attempt in range(3):
         fine = grid(task, middle / NARROW, middle * NARROW, FINE)
         while task.whole and len(fine) < 3:
-            fine = sorted({*fine, *(level for level in (fine[0] - 1, fine[-1] + 1) if exists(task, level))})
+            fine = sorted(
+                {*fine, *(level for level in (fine[0] - 1, fine[-1] + 1) if exists(task, level))}
+            )
         found = line(task, fine, reps[1], seed + 1 + attempt)
         if fine[0] <= found.level <= fine[-1]:
             return found
@@ -122,7 +149,9 @@ def line(task: Task, levels: Sequence[float], reps: int, seed: int) -> Optimum:
     at = np.log(levels)
     design = np.stack([np.ones_like(at), at - at.mean()])
     weights = np.linalg.pinv(design.T)
-    fits = weights @ np.where(np.isfinite(values), values, np.nanmax(values))  # of every replication
+    fits = weights @ np.where(
+        np.isfinite(values), values, np.nanmax(values)
+    )  # of every replication
     height, slope = fits.mean(axis=1)
     moved = fits[0] - height / slope * fits[1]  # whose mean is 0 at the crossing
     error = moved.std(ddof=1) / math.sqrt(reps) / abs(slope)
@@ -130,7 +159,9 @@ def line(task: Task, levels: Sequence[float], reps: int, seed: int) -> Optimum:
 
 
 def grid(task: Task, low: float, high: float, step: float) -> list[float]:
-    """Levels from low to high in steps of a factor, of 1 at least where they are whole, at which parts exist."""
+    """Levels from low to high in steps of a factor, of 1 at least where they are whole, at which
+    parts exist.
+    """
     count = max(2, round(math.log(high / low) / math.log(step)) + 1)
     levels = np.exp(np.linspace(math.log(low), math.log(high), count))
     if task.whole:

@@ -1,7 +1,9 @@
-"""The driver against the number of units: its peak memory, the time to plan, the time per unit; and per bundle.
+"""The driver against the number of units: its peak memory, the time to plan, the time per unit.
 
-    python -m benchmarks.memory            plans of 10³ to 10⁶ units, the first 800 of each run; bundles of one unit
-    python -m benchmarks.memory 100000     sweeps of 10³, 10⁴ … units, to the end
+And per bundle.
+
+python -m benchmarks.memory            plans of 10³ to 10⁶ units, the first 800 of each run; bundles
+of one unit python -m benchmarks.memory 100000     sweeps of 10³, 10⁴ … units, to the end
 """
 
 import json
@@ -70,8 +72,12 @@ with Local(workers=2).open() as executor:
 def child(units: int, most: int) -> dict:
     """What a process of its own tells of a plan of `units`, of which at least `most` are run."""
     with tempfile.TemporaryDirectory() as folder:
-        text = subprocess.run([sys.executable, "-c", CHILD, str(units), str(most), folder], check=True,
-                              capture_output=True, text=True).stdout
+        text = subprocess.run(
+            [sys.executable, "-c", CHILD, str(units), str(most), folder],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
     return json.loads(text)
 
 
@@ -82,13 +88,20 @@ def main() -> None:
     for units in [n for n in PLANS if n <= whole] if whole else PLANS:
         found = child(units, units if whole else FIRST)
         first = first or found["peak"]
-        print(f"{found['planned']:>9,} units planned in {found['plan']:.2f} s, {found['memory']:.0f} MiB; "
-              f"{found['done']:,} run: {1e3 * found['wall'] / found['done']:.2f} ms a unit, "
-              f"{1e3 * found['work'] / found['done']:.2f} ms inside one of 2 workers, in {found['bundles']:,} bundles; "
-              f"driver's CPU {found['cpu']:.1f} s, peak {found['peak']:.0f} MiB, {found['peak'] / first:.2f} × the "
-              f"smallest; listed in {found['listing']:.2f} s; load {os.getloadavg()[0]:.1f}", flush=True)
+        print(
+            f"{found['planned']:>9,} units planned in {found['plan']:.2f} s, "
+            f"{found['memory']:.0f} MiB; {found['done']:,} run: "
+            f"{1e3 * found['wall'] / found['done']:.2f} ms a unit, "
+            f"{1e3 * found['work'] / found['done']:.2f} ms inside one of 2 workers, in "
+            f"{found['bundles']:,} bundles; driver's CPU {found['cpu']:.1f} s, peak "
+            f"{found['peak']:.0f} MiB, {found['peak'] / first:.2f} × the smallest; listed in "
+            f"{found['listing']:.2f} s; load {os.getloadavg()[0]:.1f}",
+            flush=True,
+        )
     if not whole:
-        text = subprocess.run([sys.executable, "-c", BUNDLES], check=True, capture_output=True, text=True).stdout
+        text = subprocess.run(
+            [sys.executable, "-c", BUNDLES], check=True, capture_output=True, text=True
+        ).stdout
         print(f"a bundle costs scheduler and client {float(text):.1f} ms of CPU")
 
 

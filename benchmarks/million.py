@@ -1,8 +1,10 @@
-"""A sweep of a million units, done and not extrapolated: what the driver costs, files, and what comes after.
+"""A sweep of a million units, done and not extrapolated: what the driver costs, files, and what
+comes after.
 
     python -m benchmarks.million [UNITS]
 
-The study is `xu/lemmas` with one metric and the cheapest estimator, in blocks of one replication, on two workers.
+The study is `xu/lemmas` with one metric and the cheapest estimator, in blocks of one replication,
+on two workers.
 """
 
 import resource
@@ -23,16 +25,31 @@ CELLS = 24
 
 def arguments(outputs: str, units: int) -> list[str]:
     """Arguments of the command for a study of so many units."""
-    return ["experiment=xu/lemmas", "block=1", f"replications={units // CELLS}", "metrics=[lean_true]", "claims=false",
-            "parameters.estimator=rank_centrality",  # the cheapest
-            "figures=[]", "cluster.workers=2", f"outputs={outputs}"]
+    return [
+        "experiment=xu/lemmas",
+        "block=1",
+        f"replications={units // CELLS}",
+        "metrics=[lean_true]",
+        "claims=false",
+        "parameters.estimator=rank_centrality",  # the cheapest
+        "figures=[]",
+        "cluster.workers=2",
+        f"outputs={outputs}",
+    ]
 
 
 def run(what: str, *command: str) -> None:
-    """Run the command and print the driver's own CPU, and its resident memory after a tenth of the time and at most."""
+    """Run the command and print the driver's own CPU, and its resident memory after a tenth of the
+    time and at most.
+    """
     start = time.monotonic()
-    driver = psutil.Popen([sys.executable, "-m", "pipeline", *command], cwd=ROOT, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True)
+    driver = psutil.Popen(
+        [sys.executable, "-m", "pipeline", *command],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
     cpu, memory = 0.0, []
     while driver.poll() is None:
         try:
@@ -45,8 +62,11 @@ def run(what: str, *command: str) -> None:
     said = driver.communicate()[0]
     wall = time.monotonic() - start
     early = memory[len(memory) // 10]
-    print(f"{what:<18} {wall:8.1f} s wall, driver {cpu:7.1f} s CPU, {early:.0f} MB early, {max(memory):.0f} MB at "
-          f"most, exit {driver.returncode}", flush=True)
+    print(
+        f"{what:<18} {wall:8.1f} s wall, driver {cpu:7.1f} s CPU, {early:.0f} MB early, "
+        f"{max(memory):.0f} MB at most, exit {driver.returncode}",
+        flush=True,
+    )
     if driver.returncode:
         print(said[-1000:])
 
@@ -69,8 +89,10 @@ def main() -> None:
         for when in ("before", "after"):
             start, cpu = time.monotonic(), resource.getrusage(resource.RUSAGE_SELF).ru_utime
             assert store.listing().done.all()
-            print(f"listing {when} sealing {time.monotonic() - start:.2f} s wall, "
-                  f"{resource.getrusage(resource.RUSAGE_SELF).ru_utime - cpu:.2f} s CPU")
+            print(
+                f"listing {when} sealing {time.monotonic() - start:.2f} s wall, "
+                f"{resource.getrusage(resource.RUSAGE_SELF).ru_utime - cpu:.2f} s CPU"
+            )
             if when == "before":
                 run("seal and report", *arguments(outputs, units))
                 print(f"files after sealing {count(store.folder) / number:.4f} a unit")

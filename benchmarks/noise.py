@@ -1,7 +1,8 @@
-"""Noise on the integers, ns a draw: the seeded samplers against OpenDP and against the sampler published in Python.
+"""Noise on the integers, ns a draw: the seeded samplers against OpenDP and against the sampler
+published in Python.
 
-The published samplers are those of the supplement of Nguyen and Zhang, word for word but for indentation, which the
-text lost; they ask NumPy's global generator.
+The published samplers are those of the supplement of Nguyen and Zhang, word for word but for
+indentation, which the text lost; they ask NumPy's global generator.
 """
 
 import time
@@ -67,34 +68,50 @@ def _per_draw(draw, n):
 
 
 def main() -> None:
-    """Print ns per draw (medians of alternating runs) and how many times the seeded samplers are faster."""
+    """Print ns per draw (medians of alternating runs) and how many times the seeded samplers are
+    faster.
+    """
     zeros = np.zeros(OPENDP, int)
     try:
         vetted.release([0], variance=1.0)
     except InvalidInput as error:
         print(error)
         zeros = None
-    print(f"{'law':>8} {'σ, scale':>8} {'ours 1e5':>9} {'ours 1e6':>9} {'ours 1e7':>9} {'OpenDP':>9} {'published':>9} "
-          f"{'OpenDP/':>9} {'published/':>10}  ns a draw, one thread, Philox; new law: ms")
+    print(
+        f"{'law':>8} {'σ, scale':>8} {'ours 1e5':>9} {'ours 1e6':>9} {'ours 1e7':>9} "
+        f"{'OpenDP':>9} {'published':>9} {'OpenDP/':>9} {'published/':>10}  ns a draw, one "
+        "thread, Philox; new law: ms"
+    )
     rng = np.random.Generator(np.random.Philox(1))
     with threadpool_limits(1):
         for law, s in ((law, s) for law in ("gaussian", "laplace") for s in SPREADS):
-            sampler, given = (discrete_gaussian, s * s) if law == "gaussian" else (discrete_laplace, s)
-            published, argument = (published_gaussian, s) if law == "gaussian" else (published_laplace, 1 / s)
+            sampler, given = (
+                (discrete_gaussian, s * s) if law == "gaussian" else (discrete_laplace, s)
+            )
+            published, argument = (
+                (published_gaussian, s) if law == "gaussian" else (published_laplace, 1 / s)
+            )
             noise = {"variance": given} if law == "gaussian" else {"scale": given}
             new = _per_draw(lambda f=sampler, p=given: f(rng, p, 0), 1e6)
             runs = {n: (lambda f=sampler, p=given, n=n: f(rng, p, n), n) for n in BATCHES}
             if zeros is not None:
                 runs["OpenDP"] = (lambda p=noise: vetted.release(zeros, **p), OPENDP)
-            runs["published"] = (lambda f=published, a=argument: [f(a) for _ in range(PUBLISHED)], PUBLISHED)
+            runs["published"] = (
+                lambda f=published, a=argument: [f(a) for _ in range(PUBLISHED)],
+                PUBLISHED,
+            )
             times = {name: [] for name in runs}
             for _ in range(ROUNDS):
                 for name, run in runs.items():
                     times[name].append(_per_draw(*run))
             found = {name: np.median(taken) for name, taken in times.items()}
             opendp, slow, ours = found.get("OpenDP", np.nan), found["published"], found[10**6]
-            print(f"{law:>8} {s:8g}", *(f"{found[n]:9.1f}" for n in BATCHES), f"{opendp:9.0f} {slow:9.0f} "
-                  f"{opendp / ours:9.0f} {slow / ours:10.0f}  {new:.1f}", flush=True)
+            print(
+                f"{law:>8} {s:8g}",
+                *(f"{found[n]:9.1f}" for n in BATCHES),
+                f"{opendp:9.0f} {slow:9.0f} {opendp / ours:9.0f} {slow / ours:10.0f}  {new:.1f}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """Rasch model: what a fit costs, a private one, and what privacy adds, over n and m.
 
-Times of fits are from responses to difficulties, against the published algorithm and NumPy's solver. Rivals fit one
-replication at a time, from responses already in the type that suits them; ours gets Boolean ones, all at once.
-`published` transcribes the supplement of Nguyen and Zhang without its noise, `pi` updated within its loop, and
-`published_private` with it, entry by entry where a count is not 0.
+Times of fits are from responses to difficulties, against the published algorithm and NumPy's
+solver. Rivals fit one replication at a time, from responses already in the type that suits them;
+ours gets Boolean ones, all at once. `published` transcribes the supplement of Nguyen and Zhang
+without its noise, `pi` updated within its loop, and `published_private` with it, entry by entry
+where a count is not 0.
 """
 
 import time
@@ -22,7 +23,12 @@ from pipeline.problems.response.mechanisms.randomized_response import Randomized
 from pipeline.problems.response.model import Rasch, Responses
 from pipeline.problems.response.releases import OpenResponses
 
-SIZES = {(1000, 100): 200, (500, 50): 500, (2000, 200): 40, (1000, 5): 2000}  # persons, items: replications
+SIZES = {
+    (1000, 100): 200,
+    (500, 50): 500,
+    (2000, 200): 40,
+    (1000, 5): 2000,
+}  # persons, items: replications
 PRIVATE = {(1000, 100): (100, 3), (1000, 25): (400, 10)}  # persons, items: replications, of theirs
 GRID = [(n, m) for n in (250, 1000, 4000) for m in (25, 50, 100, 200)]
 CELL = 4e6  # responses of all replications
@@ -53,7 +59,10 @@ def published(performances: np.ndarray) -> np.ndarray:
 
 
 def product_and_solve(responses: np.ndarray, square: bool = False) -> np.ndarray:
-    """One fit (item,) from responses (person, item) in float32; square: from XᵀX, of which BLAS does half."""
+    """One fit (item,) from responses (person, item) in float32.
+
+    square: from XᵀX, of which BLAS does half.
+    """
     if square:
         counts = (responses.T @ responses).astype(float)
         counts = counts.diagonal()[:, None] - counts
@@ -69,7 +78,9 @@ def product_and_solve(responses: np.ndarray, square: bool = False) -> np.ndarray
 
 
 def published_private(performances: np.ndarray, sigma: float, lambd: float = 1.0) -> np.ndarray:
-    """One private fit (item,) from responses (item, person), all pairs: noise by entry, then as `published`."""
+    """One private fit (item,) from responses (item, person), all pairs: noise by entry, then as
+    `published`.
+    """
     from scipy.sparse import csc_matrix
 
     m = len(performances)
@@ -113,11 +124,18 @@ class Answers(Responses):
     """Complete responses that are there already, (reps, n, m); their differences are not."""
 
     def __init__(self, answers):
-        self._drawn, self.complete, self.persons, self.items = (answers, None), True, *answers.shape[1:]
+        self._drawn, self.complete, self.persons, self.items = (
+            (answers, None),
+            True,
+            *answers.shape[1:],
+        )
 
 
 def interleaved(runs: dict, rounds: int = ROUNDS) -> dict[str, np.ndarray]:
-    """Seconds of this process in every run, (rounds,), in turns; once before, to warm up. For one thread."""
+    """Seconds of this process in every run, (rounds,), in turns; once before, to warm up.
+
+    For one thread.
+    """
     times = {name: [] for name in runs}
     for k in range(rounds + 1):
         for name, run in runs.items():
@@ -139,26 +157,41 @@ def drawn(n: int, m: int, reps: int) -> np.ndarray:
 
 
 def private() -> None:
-    """Print milliseconds of a private release of all pairs and its fit, and the ratio of the published one to it."""
+    """Print milliseconds of a private release of all pairs and its fit, and the ratio of the
+    published one to it.
+    """
     rng = np.random.default_rng(1)
     for (n, m), (reps, theirs) in PRIVATE.items():
-        answers, noisy, fit = drawn(n, m, reps), DiscreteGaussian(m=m, epsilon_user=EPSILON), Spectral(m=m)
+        answers, noisy, fit = (
+            drawn(n, m, reps),
+            DiscreteGaussian(m=m, epsilon_user=EPSILON),
+            Spectral(m=m),
+        )
         sigma = noisy._law(m * m // 2) ** 0.5
         items_first = np.ascontiguousarray(answers[:theirs].swapaxes(1, 2)).astype(float)
-        times = interleaved({
-            "ours": lambda x=answers, f=noisy, g=fit: g.fit(f.release(Answers(x), rng), rng),
-            "published": lambda x=items_first, s=sigma: [published_private(one, s) for one in x]})
+        times = interleaved(
+            {
+                "ours": lambda x=answers, f=noisy, g=fit: g.fit(f.release(Answers(x), rng), rng),
+                "published": lambda x=items_first, s=sigma: [
+                    published_private(one, s) for one in x
+                ],
+            }
+        )
         ours, published = 1e3 * times["ours"] / reps, 1e3 * times["published"] / theirs
-        print(f"private, all pairs, n={n} m={m} σ={sigma:.0f}: ours {np.median(ours):.3f} ms, published "
-              f"{np.median(published):.1f} ms, ÷ ours {spread(published / ours)}", flush=True)
+        print(
+            f"private, all pairs, n={n} m={m} σ={sigma:.0f}: ours {np.median(ours):.3f} ms, "
+            f"published {np.median(published):.1f} ms, ÷ ours {spread(published / ours)}",
+            flush=True,
+        )
 
 
 def cost() -> None:
-    """Print what privacy costs over n and m, each against the fit without it, and the exponents of these times.
+    """Print what privacy costs over n and m, each against the fit without it, and the exponents of
+    these times.
 
-    whole: from responses to difficulties. noise: what a mechanism does to the statistic or the responses that it is
-    given. Exponents are of a power law in n and m fitted to the logarithms; ± is its standard error, most of it from
-    the sums of several powers that times are.
+    whole: from responses to difficulties. noise: what a mechanism does to the statistic or the
+    responses that it is given. Exponents are of a power law in n and m fitted to the logarithms; ±
+    is its standard error, most of it from the sums of several powers that times are.
     """
     rng, found = np.random.default_rng(1), {}
     for n, m in GRID:
@@ -166,16 +199,25 @@ def cost() -> None:
         fit, known = Spectral(m=m), Answers(answers)
         known.differences()
         given = dict(m=m, epsilon_user=EPSILON)
-        mechanisms = {"Gaussian, dense": DiscreteGaussian(**given),
-                      "Gaussian, sparse": DiscreteGaussian(**given, p0=edge_probability("sparse", m)),
-                      "Laplace": DiscreteLaplace(**given), "randomized response": RandomizedResponse(n=n, **given)}
+        mechanisms = {
+            "Gaussian, dense": DiscreteGaussian(**given),
+            "Gaussian, sparse": DiscreteGaussian(**given, p0=edge_probability("sparse", m)),
+            "Laplace": DiscreteLaplace(**given),
+            "randomized response": RandomizedResponse(n=n, **given),
+        }
         runs = {"no privacy": lambda x=answers, g=fit: g.fit(OpenResponses(x, None), rng)}
         for name, one in mechanisms.items():
-            runs[f"{name}: whole"] = lambda x=answers, f=one, g=fit: g.fit(f.release(Answers(x), rng), rng)
+            runs[f"{name}: whole"] = lambda x=answers, f=one, g=fit: g.fit(
+                f.release(Answers(x), rng), rng
+            )
             runs[f"{name}: noise"] = lambda x=known, f=one: f.release(x, rng)
         times = interleaved(runs)
         alone = times["no privacy"]
-        print(f"n={n} m={m}, {reps} replications; no privacy {1e3 * np.median(alone) / reps:.4f} ms; ÷ it", flush=True)
+        print(
+            f"n={n} m={m}, {reps} replications; no privacy {1e3 * np.median(alone) / reps:.4f} "
+            "ms; ÷ it",
+            flush=True,
+        )
         for name in mechanisms:
             ratios = [spread(times[f"{name}: {part}"] / alone) for part in ("whole", "noise")]
             print(f"  {name:20s} whole {ratios[0]:22s} noise {ratios[1]}", flush=True)
@@ -187,11 +229,17 @@ def cost() -> None:
         power = inverse @ design.T @ np.log(taken)
         left = np.log(taken) - design @ power
         error = np.sqrt(left @ left / (len(GRID) - 3) * inverse.diagonal())
-        print(f"  {name:28s} time ∝ n^{power[1]:.2f} ± {error[1]:.2f} · m^{power[2]:.2f} ± {error[2]:.2f}", flush=True)
+        print(
+            f"  {name:28s} time ∝ n^{power[1]:.2f} ± {error[1]:.2f} · m^{power[2]:.2f} ± "
+            f"{error[2]:.2f}",
+            flush=True,
+        )
 
 
 def fits() -> None:
-    """Print milliseconds per fit (medians of alternating runs), ratios to ours, and the largest difference."""
+    """Print milliseconds per fit (medians of alternating runs), ratios to ours, and the largest
+    difference.
+    """
     rng = np.random.default_rng(1)
     for (n, m), reps in SIZES.items():
         model = Rasch(n=n, m=m)
@@ -204,14 +252,23 @@ def fits() -> None:
             "ours": lambda ours=ours, release=release: ours.fit(release, rng).theta,
             "published": lambda x=items_first: np.array([published(one) for one in x]),
             "product + solve": lambda x=single: np.array([product_and_solve(one) for one in x]),
-            "square + solve": lambda x=single: np.array([product_and_solve(one, True) for one in x]),
+            "square + solve": lambda x=single: np.array(
+                [product_and_solve(one, True) for one in x]
+            ),
         }
         found = {name: fit() for name, fit in fits.items()}
         times = {name: 1e3 * taken / reps for name, taken in interleaved(fits).items()}
-        print(f"n={n} m={m}, {reps} replications: ours {np.median(times['ours']):.4f} ms a fit", flush=True)
+        print(
+            f"n={n} m={m}, {reps} replications: ours {np.median(times['ours']):.4f} ms a fit",
+            flush=True,
+        )
         for name in list(fits)[1:]:
-            print(f"  {name:15s} {np.median(times[name]):7.4f} ms, ÷ ours {spread(times[name] / times['ours'])}, "
-                  f"apart {np.abs(found[name] - found['ours']).max():.1e}", flush=True)
+            print(
+                f"  {name:15s} {np.median(times[name]):7.4f} ms, ÷ ours "
+                f"{spread(times[name] / times['ours'])}, apart "
+                f"{np.abs(found[name] - found['ours']).max():.1e}",
+                flush=True,
+            )
 
 
 def main() -> None:

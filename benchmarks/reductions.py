@@ -1,7 +1,9 @@
-"""What sealing, moments, claims, the report and verify cost a unit and hold in memory, on a study of many gigabytes.
+"""What sealing, moments, claims, the report and verify cost a unit and hold in memory, on a study
+of many gigabytes.
 
-The units are those of `xu/lemmas`, with made-up numbers of the right law, so that writing them is cheap. Every process
-is watched: the figures are the largest resident memory of any one, and CPU seconds of all together.
+The units are those of `xu/lemmas`, with made-up numbers of the right law, so that writing them is
+cheap. Every process is watched: the figures are the largest resident memory of any one, and CPU
+seconds of all together.
 """
 
 import argparse
@@ -31,7 +33,12 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def arguments(outputs: str, replications: int) -> list[str]:
     """Arguments of the command for the study."""
-    return ["experiment=xu/lemmas", f"block={BLOCK}", f"replications={replications}", f"outputs={outputs}"]
+    return [
+        "experiment=xu/lemmas",
+        f"block={BLOCK}",
+        f"replications={replications}",
+        f"outputs={outputs}",
+    ]
 
 
 def stored(arguments: list[str]) -> Store:
@@ -51,7 +58,8 @@ def fill(store: Store, blocks: range, writer: str) -> None:
 def numbers(study: Study, rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Values of one unit: normal, all replications converged."""
     return {name: rng.standard_normal(study.block) for name in study.metrics} | {
-        "status": np.ones(study.block, np.int8)}
+        "status": np.ones(study.block, np.int8)
+    }
 
 
 class Watch:
@@ -80,11 +88,16 @@ def run(what: str, *command: str) -> None:
     """Run the command and print what it took."""
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     with Watch() as watch:
-        done = subprocess.run([sys.executable, "-m", "pipeline", *command], capture_output=True, text=True, cwd=ROOT)
+        done = subprocess.run(
+            [sys.executable, "-m", "pipeline", *command], capture_output=True, text=True, cwd=ROOT
+        )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    print(f"{what:<28} {time.monotonic() - start:8.1f} s wall {cpu:8.1f} s CPU {watch.most:7.0f} MB at most in a "
-          f"process, exit {done.returncode}", flush=True)
+    print(
+        f"{what:<28} {time.monotonic() - start:8.1f} s wall {cpu:8.1f} s CPU {watch.most:7.0f} MB "
+        f"at most in a process, exit {done.returncode}",
+        flush=True,
+    )
     if done.returncode not in (0, 1):
         print(done.stdout[-500:], done.stderr[-500:])
 
@@ -93,7 +106,9 @@ def main() -> None:
     """Fill, seal, report and verify a study of so many gigabytes."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.reductions")
     parser.add_argument("gigabytes", nargs="?", type=float, default=1.0)
-    parser.add_argument("--workers", nargs="+", type=int, default=[1, 2], metavar="N", help="one run for each")
+    parser.add_argument(
+        "--workers", nargs="+", type=int, default=[1, 2], metavar="N", help="one run for each"
+    )
     chosen = parser.parse_args()
     gigabytes = chosen.gigabytes
     outputs = tempfile.mkdtemp(prefix="reductions-", dir=ROOT / "outputs")
@@ -102,21 +117,43 @@ def main() -> None:
         of_a_block = len(study.grid) * BLOCK * (8 * len(study.metrics) + 1)
         blocks = max(int(gigabytes * 1e9 / of_a_block), 1)
         store = stored(arguments(outputs, blocks * BLOCK))
-        run("begin", *arguments(outputs, BLOCK), "claims=false", "figures=[]",
-            "cluster=synchronous")
+        run(
+            "begin", *arguments(outputs, BLOCK), "claims=false", "figures=[]", "cluster=synchronous"
+        )
         writer = next((store.folder / "replications/agreed").glob("*.json")).stem
         with ProcessPoolExecutor(os.cpu_count()) as pool:
             size = -(-blocks // (os.cpu_count() or 1))
-            list(pool.map(fill, *zip(*[(store, range(k, min(k + size, blocks)), writer)
-                                       for k in range(1, blocks, size)], strict=True)))
-        print(f"{blocks * len(study.grid):,} units of {BLOCK:,} replications and {len(study.metrics)} metrics: "
-              f"{blocks * of_a_block / 1e9:.1f} GB")
+            list(
+                pool.map(
+                    fill,
+                    *zip(
+                        *[
+                            (store, range(k, min(k + size, blocks)), writer)
+                            for k in range(1, blocks, size)
+                        ],
+                        strict=True,
+                    ),
+                )
+            )
+        print(
+            f"{blocks * len(study.grid):,} units of {BLOCK:,} replications and "
+            f"{len(study.metrics)} metrics: {blocks * of_a_block / 1e9:.1f} GB"
+        )
         for workers in chosen.workers:
             shutil.rmtree(store.folder / "results.zarr", ignore_errors=True)
-            run(f"seal, judge, report ({workers})", *arguments(outputs, blocks * BLOCK), f"cluster.workers={workers}")
+            run(
+                f"seal, judge, report ({workers})",
+                *arguments(outputs, blocks * BLOCK),
+                f"cluster.workers={workers}",
+            )
         run("nothing to do", *arguments(outputs, blocks * BLOCK))
         for workers in chosen.workers:
-            run(f"verify ({workers})", *arguments(outputs, blocks * BLOCK), "task=verify", f"cluster.workers={workers}")
+            run(
+                f"verify ({workers})",
+                *arguments(outputs, blocks * BLOCK),
+                "task=verify",
+                f"cluster.workers={workers}",
+            )
     finally:
         shutil.rmtree(outputs)
 

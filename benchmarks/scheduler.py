@@ -2,12 +2,13 @@
 
     python -m benchmarks scheduler
 
-`Sweep` and `Bundler` are those of real sweeps; only workers, Dask and the time are modelled. Each worker has a speed of
-its own, 1 ± 30 %, and in a second round one is 20 times slower. Each bundle costs the driver `DRIVER` seconds of CPU,
-half when it is handed out and half when it ends, one after the other; what heartbeats of workers leave of its time goes
-into that. Dask gives a bundle to the worker that has the fewest; one that has nothing to do takes, `STEAL` later, what
-waits elsewhere.
-Efficiency: seconds that all workers would need if no time were lost, by their true speeds, over seconds that they took.
+`Sweep` and `Bundler` are those of real sweeps; only workers, Dask and the time are modelled. Each
+worker has a speed of its own, 1 ± 30 %, and in a second round one is 20 times slower. Each bundle
+costs the driver `DRIVER` seconds of CPU, half when it is handed out and half when it ends, one
+after the other; what heartbeats of workers leave of its time goes into that. Dask gives a bundle to
+the worker that has the fewest; one that has nothing to do takes, `STEAL` later, what waits
+elsewhere. Efficiency: seconds that all workers would need if no time were lost, by their true
+speeds, over seconds that they took.
 """
 
 import heapq
@@ -22,7 +23,10 @@ from pipeline.execution.bundles import Bundle, Bundler
 from pipeline.execution.sweep import KILLS, Sweep
 from pipeline.execution.task import Ending
 
-DRIVER, HEARTBEAT = 2.7e-3, 1e-3  # of 480 workers, by `python -m benchmarks driver`, see docs/scale.md
+DRIVER, HEARTBEAT = (
+    2.7e-3,
+    1e-3,
+)  # of 480 workers, by `python -m benchmarks driver`, see docs/scale.md
 STEAL = 0.1  # seconds between two rounds of Dask's work stealing
 WINDOW = 2  # bundles handed out for each worker
 SPREAD, SLOWEST = 0.3, 0.05
@@ -30,7 +34,9 @@ SEEDS = range(1, 4)  # of the speeds
 
 
 class Case(NamedTuple):
-    """A sweep: drivers have equal shares of workers and units, as shard=K/10. wanted: its least efficiency."""
+    """A sweep: drivers have equal shares of workers and units, as shard=K/10. wanted: its least
+    efficiency.
+    """
 
     workers: int
     drivers: int
@@ -39,8 +45,12 @@ class Case(NamedTuple):
     wanted: float | None = None
 
 
-CASES = (Case(480, 1, 48_000, 1.0, 0.93), Case(480, 1, 480_000, 0.1), Case(1_000, 2, 100_000, 1.0, 0.9),
-         Case(1_000, 1, 100_000, 1.0))
+CASES = (
+    Case(480, 1, 48_000, 1.0, 0.93),
+    Case(480, 1, 480_000, 0.1),
+    Case(1_000, 2, 100_000, 1.0, 0.9),
+    Case(1_000, 1, 100_000, 1.0),
+)
 
 
 class Simulated:
@@ -56,7 +66,9 @@ class Simulated:
         self.workers = self.capacity = self.most = len(speeds)
         self.room = WINDOW * len(speeds)
         self.now = 0.0  # of the driver
-        beats = len(speeds) / (len(speeds) / 200 + 1)  # a second, of 200 workers and more; Dask's own rule
+        beats = len(speeds) / (
+            len(speeds) / 200 + 1
+        )  # a second, of 200 workers and more; Dask's own rule
         self.cost = DRIVER / (1 - HEARTBEAT * beats)
         self.handed_out = 0
         self.running: list[Bundle | None] = [None] * len(speeds)
@@ -64,7 +76,9 @@ class Simulated:
         self.queued: dict[int, int] = {}  # id of a bundle that waits -> its worker; oldest first
         self.free = set(range(len(speeds)))  # workers with nothing to do
         self.turn = 0
-        self.events: list[tuple[float, int, int, Bundle | None]] = []  # when, order, worker, what ends; None: steals
+        self.events: list[
+            tuple[float, int, int, Bundle | None]
+        ] = []  # when, order, worker, what ends; None: steals
         self.order = itertools.count()
 
     def submit(self, bundle: Bundle) -> None:
@@ -96,7 +110,10 @@ class Simulated:
 
     def _least(self) -> int:
         self.turn = (self.turn + 1) % len(self.speeds)
-        tried = [(self.turn + step) % len(self.speeds) for step in range(0, len(self.speeds), len(self.speeds) // 8)]
+        tried = [
+            (self.turn + step) % len(self.speeds)
+            for step in range(0, len(self.speeds), len(self.speeds) // 8)
+        ]
         return min(tried, key=lambda worker: len(self.waiting[worker]))
 
     def _arrive(self, bundle: Bundle, worker: int, when: float) -> None:
@@ -162,17 +179,25 @@ def efficiency(case: Case, seed: int, slowest: float | None = None) -> tuple[flo
 
 def main() -> None:
     """Print a table."""
-    print(f"speeds 1 ± {SPREAD:.0%}; a bundle costs the driver {1e3 * DRIVER:g} ms, a heartbeat {1e3 * HEARTBEAT:g}; "
-          f"least and most of {len(SEEDS)} seeds")
-    print("workers  drivers      units  s a unit   efficiency  one 20 times slower  wanted  bundles  simulated in")
+    print(
+        f"speeds 1 ± {SPREAD:.0%}; a bundle costs the driver {1e3 * DRIVER:g} ms, a heartbeat "
+        f"{1e3 * HEARTBEAT:g}; least and most of {len(SEEDS)} seeds"
+    )
+    print(
+        "workers  drivers      units  s a unit   efficiency  one 20 times slower  wanted  bundles "
+        " simulated in"
+    )
     for case in CASES:
         start = time.perf_counter()
         results = [efficiency(case, seed) for seed in SEEDS]
         reached = sorted(share for share, _ in results)
         slow = min(efficiency(case, seed, SLOWEST)[0] for seed in SEEDS)
-        print(f"{case.workers:>7,} {case.drivers:>8} {case.units:>10,} {case.seconds:>9g} "
-              f"{reached[0]:>6.3f}–{reached[-1]:.3f} {slow:>20.3f} {case.wanted or '':>7} {results[0][1]:>8,} "
-              f"{time.perf_counter() - start:>11.0f} s", flush=True)
+        print(
+            f"{case.workers:>7,} {case.drivers:>8} {case.units:>10,} {case.seconds:>9g} "
+            f"{reached[0]:>6.3f}–{reached[-1]:.3f} {slow:>20.3f} {case.wanted or '':>7} "
+            f"{results[0][1]:>8,} {time.perf_counter() - start:>11.0f} s",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""Seconds from the command to the first finished unit, to a small study's report, and to "nothing to do".
+"""Seconds from the command to the first finished unit, to a small study's report, and to "nothing
+to do".
 
-Bars, on a machine where the loop of `additions` takes 0.55 s: 1 s to the first unit of a small study, 4 s to the report
-of one with a second of work.
+Bars, on a machine where the loop of `additions` takes 0.55 s: 1 s to the first unit of a small
+study, 4 s to the report of one with a second of work.
 """
 
 import os
@@ -30,8 +31,12 @@ def additions() -> float:
 def first_unit(words: list[str], folder: Path) -> float:
     """Seconds from starting the command on a new study to its first unit on disk."""
     start = time.perf_counter()
-    process = subprocess.Popen([sys.executable, "-m", "pipeline", *words, f"outputs={folder}"],
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pipeline", *words, f"outputs={folder}"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
     try:
         while not next(folder.glob("xu/*/replications/units/*/*"), None):
             time.sleep(0.01)
@@ -46,15 +51,30 @@ def first_unit(words: list[str], folder: Path) -> float:
 def to_the_report(words: list[str], folder: Path) -> float:
     """Seconds from starting the command on a new study to its end."""
     start = time.perf_counter()
-    subprocess.run([sys.executable, "-m", "pipeline", *words, f"outputs={folder}"], check=True,
-                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    subprocess.run(
+        [sys.executable, "-m", "pipeline", *words, f"outputs={folder}"],
+        check=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     return time.perf_counter() - start
 
 
 def nothing_to_do(folder: Path) -> tuple[float, float]:
     """Seconds to make a finished study of UNITS units, and of the same command once more."""
-    command = [sys.executable, "-m", "pipeline", "experiment=xu/lemmas", f"outputs={folder}", "cluster.workers=2",
-               "block=1", f"replications={UNITS // 2}", "grid.m=[2]", "grid.L=[50]", "grid.epsilon=[1,3]"]
+    command = [
+        sys.executable,
+        "-m",
+        "pipeline",
+        "experiment=xu/lemmas",
+        f"outputs={folder}",
+        "cluster.workers=2",
+        "block=1",
+        f"replications={UNITS // 2}",
+        "grid.m=[2]",
+        "grid.L=[50]",
+        "grid.epsilon=[1,3]",
+    ]
     seconds = []
     for _ in range(2):
         start = time.perf_counter()
@@ -72,8 +92,11 @@ def main() -> None:
             ("first finished unit, on two workers", first_unit, LARGE, "≤ 1"),
             ("report, a second of work", to_the_report, SECOND, "≤ 4"),
         ):
-            row(f"command to {what}: seconds", [measure(words, Path(folder) / f"{what} {k}") for k in range(ROUNDS)],
-                bar)
+            row(
+                f"command to {what}: seconds",
+                [measure(words, Path(folder) / f"{what} {k}") for k in range(ROUNDS)],
+                bar,
+            )
         print(f"ten million additions in a loop: {additions():.2f} s")
         made, again = nothing_to_do(Path(folder) / "done")
         print(f'{UNITS:,} units: made in {made:.1f} s; "nothing to do" after {again:.2f} s')

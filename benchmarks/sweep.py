@@ -1,8 +1,9 @@
 """The whole sweep, simulation to stored units on two workers, against the same work with joblib.
 
-The rival is what an expert would write: released counts drawn straight from their binomial law, whole blocks
-at once, metrics in NumPy, one file per block; fits by dense Newton, one at a time, from a good start. Both
-run two processes with one BLAS thread each, in turn, on the same cells and replications.
+The rival is what an expert would write: released counts drawn straight from their binomial law,
+whole blocks at once, metrics in NumPy, one file per block; fits by dense Newton, one at a time,
+from a good start. Both run two processes with one BLAS thread each, in turn, on the same cells and
+replications.
 """
 
 import os
@@ -33,9 +34,20 @@ METRICS = ("error_l2", "error_inf", "hamming_top_k", "kendall")
 
 def study() -> Study:
     """The phase transition's study, one estimator, four metrics."""
-    constants = dict(model="btl", mechanism="randomized_response", draw="marginal", estimator="debiased")
-    return Study("bench/sweep", "ranking", 7, REPLICATIONS, BLOCK, GRID, constants, METRICS,
-                 {"epsilon": "budget_from_x"})
+    constants = dict(
+        model="btl", mechanism="randomized_response", draw="marginal", estimator="debiased"
+    )
+    return Study(
+        "bench/sweep",
+        "ranking",
+        7,
+        REPLICATIONS,
+        BLOCK,
+        GRID,
+        constants,
+        METRICS,
+        {"epsilon": "budget_from_x"},
+    )
 
 
 class TimedRunner(Runner):
@@ -58,8 +70,13 @@ def ours(folder: Path) -> tuple[float, float, float]:
     store.begin()
     schedule = Schedule(plan, store.listing())
     with Local(workers=WORKERS).open() as executor:
-        outcome = run(executor, TimedRunner(store), iter(schedule), total_cost=schedule.cost,
-                      on_done=lambda seconds, *_: kernels.extend(seconds))
+        outcome = run(
+            executor,
+            TimedRunner(store),
+            iter(schedule),
+            total_cost=schedule.cost,
+            on_done=lambda seconds, *_: kernels.extend(seconds),
+        )
         wall = time.perf_counter() - start
     assert outcome.units_done == len(GRID) * plan.blocks
     return wall, outcome.seconds_wall, sum(kernels)
@@ -82,8 +99,11 @@ def block_by_hand(path: Path, seed: int, m: int, users: int, x: float) -> None:
     top, best = np.argsort(-theta, 1)[:, : m // 2], np.argsort(-fit, 1)[:, : m // 2]
     order = np.sign(theta[:, i] - theta[:, j]) * np.sign(fit[:, i] - fit[:, j])
     np.savez(
-        path, error_l2=np.sqrt(((fit - theta) ** 2).mean(1)), error_inf=np.abs(fit - theta).max(1),
-        kendall=(order < 0).mean(1), hamming=[1 - np.isin(a, b).mean() for a, b in zip(top, best, strict=True)],
+        path,
+        error_l2=np.sqrt(((fit - theta) ** 2).mean(1)),
+        error_inf=np.abs(fit - theta).max(1),
+        kendall=(order < 0).mean(1),
+        hamming=[1 - np.isin(a, b).mean() for a, b in zip(top, best, strict=True)],
     )
 
 
@@ -93,21 +113,29 @@ def by_hand(folder: Path) -> float:
     with Parallel(n_jobs=WORKERS) as pool:
         pool(delayed(abs)(k) for k in range(8))
         start = time.perf_counter()
-        pool(delayed(block_by_hand)(folder / f"{k}.npz", k, c["m"], c["L"], c["x"])
-             for k, c in sorted(enumerate(cells), key=lambda pair: -pair[1]["m"]))
+        pool(
+            delayed(block_by_hand)(folder / f"{k}.npz", k, c["m"], c["L"], c["x"])
+            for k, c in sorted(enumerate(cells), key=lambda pair: -pair[1]["m"])
+        )
         return time.perf_counter() - start
 
 
 def main() -> None:
     """Print both walls, their ratio, and our wall over kernel time ÷ workers."""
     units = len(GRID) * REPLICATIONS // BLOCK
-    print(f"{units:,} units of {BLOCK:,} replications, {WORKERS} workers; ours counts the cluster's start")
+    print(
+        f"{units:,} units of {BLOCK:,} replications, {WORKERS} workers; ours counts the cluster's "
+        "start"
+    )
     for _ in range(ROUNDS):
         with tempfile.TemporaryDirectory() as folder:
             wall, sweep, kernels = ours(Path(folder) / "ours")
             rival = by_hand(Path(folder))
-        print(f"ours {wall:.1f} s   joblib {rival:.1f} s   ratio {rival / wall:.2f}   "
-              f"overhead (sweep's wall ÷ (kernels ÷ workers)) {sweep / (kernels / WORKERS):.3f}", flush=True)
+        print(
+            f"ours {wall:.1f} s   joblib {rival:.1f} s   ratio {rival / wall:.2f}   "
+            f"overhead (sweep's wall ÷ (kernels ÷ workers)) {sweep / (kernels / WORKERS):.3f}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""One seed of an experiment: what is simulated of it, how its claims are judged, and what was run before."""
+"""One seed of an experiment: what is simulated of it, how its claims are judged, and what was run
+before.
+"""
 
 import json
 from collections.abc import Iterator
@@ -7,7 +9,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pipeline as pl
-from pipeline.analysis.claims import Claim, InsufficientEvidence, NotSimulated, SimulatedControl, judge
+from pipeline.analysis.claims import (
+    Claim,
+    InsufficientEvidence,
+    NotSimulated,
+    SimulatedControl,
+    judge,
+)
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.wrong_worlds import as_expected, checks_of_wrong_worlds
 from pipeline.cli.compose import compose, options
@@ -18,14 +26,36 @@ from pipeline.study.registry import problems
 from pipeline.study.streams import digest
 from pipeline.study.targets import Target
 
-CLAIMS, WORLDS = "claims", "worlds"  # what is judged on a seed: an experiment, or the wrong worlds of its claims
+CLAIMS, WORLDS = (
+    "claims",
+    "worlds",
+)  # what is judged on a seed: an experiment, or the wrong worlds of its claims
 FOLDER = Path("outputs/calibration")
 WHOLE = {  # experiments whose small grid leaves a claim undecided that the whole one decides
-    "banerjee/adaptive", "banerjee/distortion", "banerjee/maxsense", "banerjee/multi", "banerjee/pairs",
-    "banerjee/public", "banerjee/rich_scarce", "banerjee/separability", "nguyen/figure_1", "nguyen/price",
-    "nguyen/price_estimators", "nguyen/top_k", "wang/abilities", "wang/basin", "wang/labels", "xu/recovery",
-    "xu/scenario_4", "xu/scenario_5", "xu/sharp_constants"}
-WHOLE_WORLDS = {*WHOLE, "banerjee/shapes"}  # and those whose small grid leaves the wrong world alone undecided
+    "banerjee/adaptive",
+    "banerjee/distortion",
+    "banerjee/maxsense",
+    "banerjee/multi",
+    "banerjee/pairs",
+    "banerjee/public",
+    "banerjee/rich_scarce",
+    "banerjee/separability",
+    "nguyen/figure_1",
+    "nguyen/price",
+    "nguyen/price_estimators",
+    "nguyen/top_k",
+    "wang/abilities",
+    "wang/basin",
+    "wang/labels",
+    "xu/recovery",
+    "xu/scenario_4",
+    "xu/scenario_5",
+    "xu/sharp_constants",
+}
+WHOLE_WORLDS = {
+    *WHOLE,
+    "banerjee/shapes",
+}  # and those whose small grid leaves the wrong world alone undecided
 
 
 class Job(NamedTuple):
@@ -42,7 +72,10 @@ def by_experiment() -> dict[str, tuple[str, tuple[Claim, ...]]]:
     for problem in problems().values():
         for claim in problem.load(problem.claims):
             if claim.recorded is None and claim.experiment in options("experiment"):
-                found[claim.experiment] = problem.name, (*found.get(claim.experiment, ("", ()))[1], claim)
+                found[claim.experiment] = (
+                    problem.name,
+                    (*found.get(claim.experiment, ("", ()))[1], claim),
+                )
     return found
 
 
@@ -56,12 +89,15 @@ def path_of(experiment: str, of: str) -> Path:
 def size_of(experiment: str, of: str) -> dict[str, Any]:
     """How large an experiment, or the wrong worlds of its claims, are judged.
 
-    Its small grid, or the whole one; replications and blocks of the whole one.
-    With targets of precision, the replications that every cell has at least: means are less precise, and what stopping
-    does to verdicts is not calibrated.
+    Its small grid, or the whole one; replications and blocks of the whole one. With targets of
+    precision, the replications that every cell has at least: means are less precise, and what
+    stopping does to verdicts is not calibrated.
     """
     wanted_whole = WHOLE if of == CLAIMS else WHOLE_WORLDS
-    whole, size = compose([f"experiment={experiment}"])[0], "paper" if experiment in wanted_whole else "quick"
+    whole, size = (
+        compose([f"experiment={experiment}"])[0],
+        "paper" if experiment in wanted_whole else "quick",
+    )
     given = {"size": size, "replications": whole["replications"], "block": whole["block"]}
     if targets := whole.get("precision"):
         fewest = max(target.get("least", Target.least) for target in targets.values())
@@ -72,8 +108,15 @@ def size_of(experiment: str, of: str) -> dict[str, Any]:
 @cache
 def raw_of(experiment: str, of: str) -> dict[str, Any]:
     """An experiment as it is judged, but for the seed."""
-    return compose([f"experiment={experiment}", *(f"{key}={'null' if value is None else value}"
-                                                     for key, value in size_of(experiment, of).items())])[0]
+    return compose(
+        [
+            f"experiment={experiment}",
+            *(
+                f"{key}={'null' if value is None else value}"
+                for key, value in size_of(experiment, of).items()
+            ),
+        ]
+    )[0]
 
 
 @cache
@@ -86,11 +129,16 @@ def code_of(experiment: str) -> str:
 def asked_of(experiment: str, of: str) -> str:
     """Digest of the cells and metrics of an experiment as it is judged."""
     keys = ("problem", "grid", "parameters", "derive", "metrics")
-    return digest(json.dumps({key: raw_of(experiment, of).get(key) for key in keys}, sort_keys=True)).hex()
+    return digest(
+        json.dumps({key: raw_of(experiment, of).get(key) for key in keys}, sort_keys=True)
+    ).hex()
 
 
 def records(experiment: str, claims: tuple[Claim, ...], of: str) -> Iterator[dict[str, Any]]:
-    """What was run of an experiment as it is, by this code and for these tolerances; lines cut off are left out."""
+    """What was run of an experiment as it is, by this code and for these tolerances.
+
+    Lines cut off are left out.
+    """
     path = path_of(experiment, of)
     if not path.is_file():
         return
@@ -105,8 +153,12 @@ def records(experiment: str, claims: tuple[Claim, ...], of: str) -> Iterator[dic
 
 
 def _made_of(experiment: str, claims: tuple[Claim, ...], of: str) -> dict[str, Any]:
-    made_of = {"code": code_of(experiment), "asked": asked_of(experiment, of), **size_of(experiment, of),
-               "claimed": {claim.id: claim.claimed for claim in claims}}
+    made_of = {
+        "code": code_of(experiment),
+        "asked": asked_of(experiment, of),
+        **size_of(experiment, of),
+        "claimed": {claim.id: claim.claimed for claim in claims},
+    }
     if of == WORLDS:
         made_of["worlds"] = {claim.id: world_of(claim) for claim in claims}
     return made_of
@@ -130,7 +182,10 @@ def _on_wrong_worlds(job: Job, claims: tuple[Claim, ...]) -> dict[str, Any]:
     """Of every claim with a wrong world, the verdict on that and whether it is as it must be."""
     study = read_experiment({**raw_of(job.experiment, WORLDS), "seed": job.seed}).study
     checks = checks_of_wrong_worlds(claims, study, datasets.blank(study))
-    return {claim.id: {"verdict": check.verdict, "right": as_expected(claim, check)} for claim, check in checks}
+    return {
+        claim.id: {"verdict": check.verdict, "right": as_expected(claim, check)}
+        for claim, check in checks
+    }
 
 
 def _on_the_experiment(job: Job, claims: tuple[Claim, ...]) -> dict[str, Any]:
@@ -139,8 +194,12 @@ def _on_the_experiment(job: Job, claims: tuple[Claim, ...]) -> dict[str, Any]:
     found = {}
     for claim in claims:
         judgement = judge(claim, results)
-        found[claim.id] = {"verdict": judgement.check.verdict, "control": judgement.control.verdict,
-                           "sound": judgement.sound, "estimates": _estimates(claim, results)}
+        found[claim.id] = {
+            "verdict": judgement.check.verdict,
+            "control": judgement.control.verdict,
+            "sound": judgement.sound,
+            "estimates": _estimates(claim, results),
+        }
     return found
 
 
@@ -151,5 +210,10 @@ def _estimates(claim: Claim, results: Any) -> dict[str, dict[str, list[float]]]:
     except InsufficientEvidence:
         return {}
     parts = measured if isinstance(claim.tolerance, dict) else {"": measured}
-    return {part: {cell: [one.value, one.low, one.high, one.standard_error] for cell, one in
-                   ({"": cells} if isinstance(cells, Estimate) else cells).items()} for part, cells in parts.items()}
+    return {
+        part: {
+            cell: [one.value, one.low, one.high, one.standard_error]
+            for cell, one in ({"": cells} if isinstance(cells, Estimate) else cells).items()
+        }
+        for part, cells in parts.items()
+    }

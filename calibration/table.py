@@ -53,17 +53,33 @@ fewer than 20 were run again, rows of unchanged claims stay as they were, and th
 
 """
 COLUMNS = (
-    "claim", "claimed", "truth", "verdicts", "wrong", "controls", "wrong control", "wrong worlds", "covered", "spread",
-    "power")
+    "claim",
+    "claimed",
+    "truth",
+    "verdicts",
+    "wrong",
+    "controls",
+    "wrong control",
+    "wrong worlds",
+    "covered",
+    "spread",
+    "power",
+)
 CLAIMED, VERDICTS, WORLD = (COLUMNS.index(name) for name in ("claimed", "verdicts", "wrong worlds"))
-FEWEST = 20  # seeds from which on a row takes the place of one of more seeds, made with an older code
+FEWEST = (
+    20  # seeds from which on a row takes the place of one of more seeds, made with an older code
+)
 OTHER_ROWS = "; rows of fewer seeds: "  # in a heading
-CHANCE = 4e-8  # of a larger spread over error than `far_spread`, of normal estimates with a right error
+CHANCE = (
+    4e-8  # of a larger spread over error than `far_spread`, of normal estimates with a right error
+)
 KNOWN = 0.9  # share of seeds whose interval must be finite for a cell to tell of power
 
 
 class Found(NamedTuple):
-    """What was judged of an experiment's claims: records of seeds of itself, and of the claims' wrong worlds."""
+    """What was judged of an experiment's claims: records of seeds of itself, and of the claims'
+    wrong worlds.
+    """
 
     claims: tuple[Claim, ...]
     records: Records
@@ -71,8 +87,12 @@ class Found(NamedTuple):
 
 
 def document(found: Mapping[str, Found], former: str = "") -> str:
-    """The page: a table for each experiment. former: a page whose tables and columns stay where nothing was run."""
-    sections = {section.partition(",")[0]: section for section in former.rstrip("\n").split("\n\n## ")[1:]}
+    """The page: a table for each experiment. former: a page whose tables and columns stay where
+    nothing was run.
+    """
+    sections = {
+        section.partition(",")[0]: section for section in former.rstrip("\n").split("\n\n## ")[1:]
+    }
     for experiment, one in found.items():
         if one.records or one.worlds:
             sections[experiment] = _section(experiment, one, sections.get(experiment, ""))
@@ -81,9 +101,11 @@ def document(found: Mapping[str, Found], former: str = "") -> str:
 
 
 def _section(experiment: str, found: Found, former: str) -> str:
-    """Heading and table of an experiment. former: its section so far, of which the columns that were not run stay.
+    """Heading and table of an experiment. former: its section so far, of which the columns that
+    were not run stay.
 
-    Rows of more seeds stay where fewer than `FEWEST` were run now, unless something else is claimed.
+    Rows of more seeds stay where fewer than `FEWEST` were run now, unless something else is
+    claimed.
     """
     before = {cells[0]: cells for cells in rows_of(former)}
     former_heading = former.partition("\n")[0].partition(OTHER_ROWS)[0]
@@ -92,7 +114,11 @@ def _section(experiment: str, found: Found, former: str) -> str:
     for claim in found.claims:
         empty = [f"`{claim.id}`", *["–"] * (len(COLUMNS) - 1)]
         kept = before.get(empty[0], empty)
-        stays = is_few and sum(numbers_of(kept[VERDICTS])) > len(found.records) and kept[CLAIMED] == claim.claimed
+        stays = (
+            is_few
+            and sum(numbers_of(kept[VERDICTS])) > len(found.records)
+            and kept[CLAIMED] == claim.claimed
+        )
         is_new = bool(found.records) and not stays
         cells = row(claim, found.records) if is_new else list(kept)
         cells[WORLD] = world(claim, found.worlds) if found.worlds else kept[WORLD]
@@ -103,14 +129,19 @@ def _section(experiment: str, found: Found, former: str) -> str:
         heading = f"{experiment}, {made_of(found.records)}"
     elif replaced:
         heading += f"{OTHER_ROWS}{made_of(found.records)}"
-    return "\n".join([heading, "", f"| {' | '.join(COLUMNS)} |", f"|{' --- |' * len(COLUMNS)}", *rows])
+    return "\n".join(
+        [heading, "", f"| {' | '.join(COLUMNS)} |", f"|{' --- |' * len(COLUMNS)}", *rows]
+    )
 
 
 def made_of(records: Records) -> str:
     """What was run: seeds, replications, grid and code."""
     first = records[0]
     grid = {"quick": "small", "paper": "whole"}[first["size"]]
-    return f"{len(records)} seeds of {first['replications']:,} replications, {grid} grid, code {first['code']}"
+    return (
+        f"{len(records)} seeds of {first['replications']:,} replications, {grid} grid, code "
+        f"{first['code']}"
+    )
 
 
 def rows_of(tables: str) -> list[list[str]]:
@@ -137,20 +168,30 @@ def in_short(tables: str) -> str:
         hits, seeds = np.array([(0, 0), *shares(column).values()]).sum(axis=0).tolist()
         return f"{hits:,} of {seeds:,}"
 
-    few = [name for name, (hits, seeds) in shares("covered").items()
-           if stats.binom.cdf(hits, seeds, CONFIDENCE) < 0.01 / len(rows)]
+    few = [
+        name
+        for name, (hits, seeds) in shares("covered").items()
+        if stats.binom.cdf(hits, seeds, CONFIDENCE) < 0.01 / len(rows)
+    ]
     counted = {row["claim"]: numbers_of(row["verdicts"]) for row in rows}
-    wide = [row["claim"] for row in rows if float(row["spread"].rpartition(" ")[2].strip("]–") or 0)
-            > far_spread(sum(counted[row["claim"]]))]
+    wide = [
+        row["claim"]
+        for row in rows
+        if float(row["spread"].rpartition(" ")[2].strip("]–") or 0)
+        > far_spread(sum(counted[row["claim"]]))
+    ]
     worlds = [numbers_of(row["wrong worlds"]) for row in rows]
     seen, unseen, open_worlds = np.array([[0, 0, 0], *worlds]).sum(axis=0).tolist()
     undecided = [name for name, (*decided, left) in counted.items() if left > sum(decided)]
-    return (f"**In short**: {len(rows)} claims. Wrong: {total('wrong')} verdicts on claims whose truth is known, "
-            f"{total('wrong control')} on controls. Of {seen + unseen + open_worlds:,} wrong worlds of "
-            f"{sum(map(any, worlds))} claims, {seen:,} were judged as they must be and {unseen:,} the other way. "
-            f"Covered: {total('covered')}; too few for 99 %, at a level of 1 % "
-            f"over all claims: {', '.join(few) or 'none'}. Spread beyond chance: {', '.join(wide) or 'none'}. "
-            f"Undecided in more than half of the seeds: {', '.join(undecided) or 'none'}.")
+    return (
+        f"**In short**: {len(rows)} claims. Wrong: {total('wrong')} verdicts on claims whose "
+        f"truth is known, {total('wrong control')} on controls. Of "
+        f"{seen + unseen + open_worlds:,} wrong worlds of {sum(map(any, worlds))} claims, "
+        f"{seen:,} were judged as they must be and {unseen:,} the other way. Covered: "
+        f"{total('covered')}; too few for 99 %, at a level of 1 % over all claims: "
+        f"{', '.join(few) or 'none'}. Spread beyond chance: {', '.join(wide) or 'none'}. "
+        f"Undecided in more than half of the seeds: {', '.join(undecided) or 'none'}."
+    )
 
 
 def row(claim: Claim, records: Records) -> list[str]:
@@ -158,15 +199,26 @@ def row(claim: Claim, records: Records) -> list[str]:
     own = [record["claims"][claim.id] for record in records]
     cells = collected(own)
     truth = truth_of(claim, cells, len(own))
-    supported, contradicted = (sum(one["verdict"] in verdicts for one in own) for verdicts in (HELD, {CONTRADICTED}))
+    supported, contradicted = (
+        sum(one["verdict"] in verdicts for one in own) for verdicts in (HELD, {CONTRADICTED})
+    )
     right = sum(one["sound"] for one in own)
     missed = sum(not one["sound"] and one["control"] in {*HELD, CONTRADICTED} for one in own)
     wrong = {"yes": contradicted, "no": supported}.get(truth) if supported + contradicted else None
     named = f"{truth}, identity" if claim.identity else truth
-    return [f"`{claim.id}`", claim.claimed.replace("|", "\\|"), named, counts(supported, contradicted, len(own)),
-            "–" if wrong is None else rate(wrong, len(own)), counts(right, missed, len(own)),
-            rate(missed, len(own)) if right + missed else "–", "–", coverage(own, cells), spread(cells),
-            power(claim, cells, len(own))]
+    return [
+        f"`{claim.id}`",
+        claim.claimed.replace("|", "\\|"),
+        named,
+        counts(supported, contradicted, len(own)),
+        "–" if wrong is None else rate(wrong, len(own)),
+        counts(right, missed, len(own)),
+        rate(missed, len(own)) if right + missed else "–",
+        "–",
+        coverage(own, cells),
+        spread(cells),
+        power(claim, cells, len(own)),
+    ]
 
 
 def world(claim: Claim, records: Records) -> str:
@@ -204,7 +256,9 @@ def rate(k: int, n: int) -> str:
 
 
 def collected(own: Records) -> dict[tuple[str, str], np.ndarray]:
-    """(part, cell) -> (seeds, 4): value, low, high and standard error, of the seeds that have a value."""
+    """(part, cell) -> (seeds, 4): value, low, high and standard error, of the seeds that have a
+    value.
+    """
     rows: dict[tuple[str, str], list[list[float]]] = {}
     for one in own:
         for part, cells in one["estimates"].items():
@@ -225,9 +279,12 @@ def truth_of(claim: Claim, cells: Mapping[tuple[str, str], np.ndarray], seeds: i
     for (part, _), numbers in cells.items():
         mean, error = numbers[:, 0].mean(), math.inf
         if len(numbers) == seeds > 1:
-            # The page compares thousands of means: Student's t with 99 degrees exceeds 6 with a chance of 3·10⁻⁸.
+            # The page compares thousands of means: Student's t with 99 degrees exceeds 6 with a
+            # chance of 3·10⁻⁸.
             error = 6 * numbers[:, 0].std(ddof=1) / seeds**0.5
-        verdicts.append(tolerance_of(claim, part).verdict(Estimate(mean, mean - error, mean + error)))
+        verdicts.append(
+            tolerance_of(claim, part).verdict(Estimate(mean, mean - error, mean + error))
+        )
     if not verdicts:
         return "–"
     if CONTRADICTED in verdicts:
@@ -240,23 +297,43 @@ def coverage(own: Records, cells: Mapping[tuple[str, str], np.ndarray]) -> str:
     means = {key: numbers[:, 0].mean() for key, numbers in cells.items()}
     hits = []
     for one in own:
-        intervals = [(means[part, cell], numbers) for part, of_part in one["estimates"].items()
-                     for cell, numbers in of_part.items() if (part, cell) in means]
+        intervals = [
+            (means[part, cell], numbers)
+            for part, of_part in one["estimates"].items()
+            for cell, numbers in of_part.items()
+            if (part, cell) in means
+        ]
         if intervals:
-            hits.append(all(low - 1e-9 * abs(mean) <= mean <= high + 1e-9 * abs(mean)
-                            for mean, (_, low, high, _) in intervals))
+            hits.append(
+                all(
+                    low - 1e-9 * abs(mean) <= mean <= high + 1e-9 * abs(mean)
+                    for mean, (_, low, high, _) in intervals
+                )
+            )
     return rate(sum(hits), len(hits))
 
 
 def spread(cells: Mapping[tuple[str, str], np.ndarray]) -> str:
-    """Spread of the estimates over their standard errors: median over the cells, smallest and largest."""
-    errors = {key: np.mean(numbers[:, 3] ** 2) ** 0.5 for key, numbers in cells.items() if len(numbers) > 1}
-    ratios = [cells[key][:, 0].std(ddof=1) / error for key, error in errors.items() if 0 < error < math.inf]
+    """Spread of the estimates over their standard errors: median over the cells, smallest and
+    largest.
+    """
+    errors = {
+        key: np.mean(numbers[:, 3] ** 2) ** 0.5
+        for key, numbers in cells.items()
+        if len(numbers) > 1
+    }
+    ratios = [
+        cells[key][:, 0].std(ddof=1) / error
+        for key, error in errors.items()
+        if 0 < error < math.inf
+    ]
     return f"{np.median(ratios):.2f} [{min(ratios):.2f}, {max(ratios):.2f}]" if ratios else "–"
 
 
 def power(claim: Claim, cells: Mapping[tuple[str, str], np.ndarray], seeds: int) -> str:
-    """Part by part, the nearest values below and above the tolerance that are contradicted with a chance of 90 %."""
+    """Part by part, the nearest values below and above the tolerance that are contradicted with a
+    chance of 90 %.
+    """
     ends: dict[str, list[tuple[float, float]]] = {}
     for (part, _), numbers in cells.items():
         numbers = numbers[np.isfinite(numbers[:, 1:3]).all(axis=1)]
@@ -275,8 +352,8 @@ def power(claim: Claim, cells: Mapping[tuple[str, str], np.ndarray], seeds: int)
 def typical(numbers: np.ndarray) -> Estimate:
     """Mean value and interval over the seeds, with the spread of the values as standard error.
 
-    Of ratios, whose intervals are symmetric in the logarithm, these are means and the spread of logarithms, so that
-    `detected` moves them in the logarithm, too.
+    Of ratios, whose intervals are symmetric in the logarithm, these are means and the spread of
+    logarithms, so that `detected` moves them in the logarithm, too.
     """
     values, low, high, _ = numbers.T
     if (low > 0).all() and np.allclose(low * high, values**2, rtol=1e-9, atol=0):

@@ -1,4 +1,7 @@
-"""Sphinx: the documentation as a site. `make docs` builds it, runs the gallery, and stops at any warning."""
+"""Sphinx: the documentation as a site.
+
+`make docs` builds it, runs the gallery, and stops at any warning.
+"""
 
 import re
 import sys
@@ -12,8 +15,13 @@ author = "The private-learning-pipeline authors"
 copyright = f"2026, {author}"
 release = metadata.version("private-learning-pipeline")
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode",
-              "sphinx_gallery.gen_gallery"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx_gallery.gen_gallery",
+]
 exclude_patterns = ["_build", "gallery"]
 myst_heading_anchors = 3
 autodoc_default_options = {"members": True, "member-order": "bysource"}
@@ -24,8 +32,19 @@ suppress_warnings = ["ref.python"]  # names of axes, as in (reps, pairs), are no
 html_theme = "pydata_sphinx_theme"
 html_title = project
 html_show_sourcelink = False
-html_sidebars = dict.fromkeys(("tutorial", "extending", "design", "glossary", "papers", "contributing", "changelog",
-                               "examples/**"), [])  # pages without pages below them
+html_sidebars = dict.fromkeys(
+    (
+        "tutorial",
+        "extending",
+        "design",
+        "glossary",
+        "papers",
+        "contributing",
+        "changelog",
+        "examples/**",
+    ),
+    [],
+)  # pages without pages below them
 html_theme_options = {
     "header_links_before_dropdown": 6,
     "navbar_end": ["theme-switcher"],
@@ -38,8 +57,10 @@ html_theme_options = {
 sphinx_gallery_conf = {
     "examples_dirs": "gallery",
     "gallery_dirs": "questions",
-    "subsection_order": [f"gallery/{name}" for name in (
-        "ranking", "response", "clustering", "crowd", "privacy", "studies")],
+    "subsection_order": [
+        f"gallery/{name}"
+        for name in ("ranking", "response", "clustering", "crowd", "privacy", "studies")
+    ],
     "within_subsection_order": "FileNameSortKey",
     "filename_pattern": r"\.py$",
     "abort_on_example_error": True,
@@ -54,16 +75,24 @@ sphinx_gallery_conf = {
 
 
 def plain_text(app, what, name, thing, options, lines):
-    """Docstrings are plain text with `code`: what reStructuredText would take for markup is escaped."""
+    """Docstrings are plain text with `code`: what reStructuredText would take for markup is
+    escaped.
+    """
     paragraphs = re.split(r"(\n\s*\n)", "\n".join(lines))
-    lines[:] = "".join(one if one.lstrip().startswith(">>>") else _escaped(one) for one in paragraphs).split("\n")
+    lines[:] = "".join(
+        one if one.lstrip().startswith(">>>") else _escaped(one) for one in paragraphs
+    ).split("\n")
 
 
 def _escaped(text):
     code_and_rest = re.split(r"(`+[^`]+`+)", text)
-    return "".join(f"``{part.strip('`')}``" if index % 2 else re.sub(r"([*|\\])", r"\\\1", part)
-                   for index, part in enumerate(code_and_rest))
+    return "".join(
+        f"``{part.strip('`')}``" if index % 2 else re.sub(r"([*|\\])", r"\\\1", part)
+        for index, part in enumerate(code_and_rest)
+    )
 
 
 def setup(app):
-    app.connect("autodoc-process-docstring", plain_text, priority=400)  # before napoleon reads sections
+    app.connect(
+        "autodoc-process-docstring", plain_text, priority=400
+    )  # before napoleon reads sections

@@ -1,4 +1,6 @@
-"""The look of the gallery's figures: colours that differ in lightness, so that they can be told apart in grey."""
+"""The look of the gallery's figures: colours that differ in lightness, so that they can be told
+apart in grey.
+"""
 
 import matplotlib
 from cycler import cycler

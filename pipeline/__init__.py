@@ -1,15 +1,16 @@
 """What does privacy cost, and where does learning break down? Distributed Monte Carlo studies.
 
-As a library, `import pipeline as pl`; all names below are loaded when they are first used, and so are the problems,
-by their names, such as `pl.ranking`:
+As a library, `import pipeline as pl`; all names below are loaded when they are first used, and so
+are the problems, by their names, such as `pl.ranking`:
 
 - studies: `run`, `simulate`, `report`, `open_results`, `summarise`, `judge`, `boundary`; `Study`,
   `Grid`
 - decisions: `advise`, how small ε may be or how many people are needed
-- one data set: parts of a problem such as `pl.ranking.Debiased(m=10).fit(release)`; `simulate_data`,
-  `simulate_release`
+- one data set: parts of a problem such as `pl.ranking.Debiased(m=10).fit(release)`;
+  `simulate_data`, `simulate_release`
 - parts of your own: `register`, `Problem`, `Checked`, `parameter`, `metric`
-- errors, one line each: `PipelineError` and its kinds `InvalidInput`, `SweepError`, `Stopped`, `FailedUnits`
+- errors, one line each: `PipelineError` and its kinds `InvalidInput`, `SweepError`, `Stopped`,
+  `FailedUnits`
 """
 
 from importlib import import_module
@@ -41,18 +42,33 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Before NumPy is loaded, by whatever of this package comes first. It is imported by its name because it is no code of a
-# part: what it chose stands in the environment of the writer.
+# Before NumPy is loaded, by whatever of this package comes first. It is imported by its name
+# because it is no code of a part: what it chose stands in the environment of the writer.
 import_module("pipeline.execution.arithmetic").pin()
 
 _NAMES = {  # name -> module that holds it
-    "Checked": "study.parameters", "FailedUnits": "study.errors", "Grid": "study.grid",
-    "InvalidInput": "study.parameters", "PipelineError": "study.errors", "Problem": "study.problem",
-    "Stopped": "study.errors", "Study": "study.study", "SweepError": "execution.errors", "advise": "library.advise",
-    "boundary": "library.results", "judge": "library.results", "metric": "study.metric",
-    "open_results": "library.results", "parameter": "study.parameters", "register": "study.registry",
-    "report": "library.runs", "run": "library.runs", "simulate": "library.runs", "simulate_data": "library.single",
-    "simulate_release": "library.single", "summarise": "library.results",
+    "Checked": "study.parameters",
+    "FailedUnits": "study.errors",
+    "Grid": "study.grid",
+    "InvalidInput": "study.parameters",
+    "PipelineError": "study.errors",
+    "Problem": "study.problem",
+    "Stopped": "study.errors",
+    "Study": "study.study",
+    "SweepError": "execution.errors",
+    "advise": "library.advise",
+    "boundary": "library.results",
+    "judge": "library.results",
+    "metric": "study.metric",
+    "open_results": "library.results",
+    "parameter": "study.parameters",
+    "register": "study.registry",
+    "report": "library.runs",
+    "run": "library.runs",
+    "simulate": "library.runs",
+    "simulate_data": "library.single",
+    "simulate_release": "library.single",
+    "summarise": "library.results",
 }
 
 
@@ -67,7 +83,9 @@ def __getattr__(name: str) -> Any:
 
         if (parts := parts_of(name)) is not None:
             return parts
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}; dir({__name__}) lists all")
+    raise AttributeError(
+        f"module {__name__!r} has no attribute {name!r}; dir({__name__}) lists all"
+    )
 
 
 def __dir__() -> list[str]:

@@ -27,10 +27,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is not None:
         return _answer(list(arguments))
     copies.allow()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as batch systems send it: like Ctrl-C
+    signal.signal(
+        signal.SIGTERM, signal.default_int_handler
+    )  # as batch systems send it: like Ctrl-C
     _open_streams()
     code = _answer(sys.argv[1:])
-    if "obstore" in sys.modules:  # its threads abort while the interpreter ends: code 134, and a core file
+    if (
+        "obstore" in sys.modules
+    ):  # its threads abort while the interpreter ends: code 134, and a core file
         with contextlib.suppress(OSError):
             sys.stdout.flush()
             sys.stderr.flush()
@@ -39,7 +43,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _answer(arguments: list[str]) -> int:
-    """The exit code of what the arguments ask for; every failure that a person can mend is one line."""
+    """The exit code of what the arguments ask for.
+
+    Every failure that a person can mend is one line.
+    """
     try:
         code = _choose(arguments)
         sys.stdout.flush()
@@ -54,8 +61,11 @@ def _answer(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_FAILED
     except MemoryError as error:
-        print(f"error: not enough memory ({error}); finished units are kept: give fewer workers, or a larger machine",
-              file=sys.stderr)
+        print(
+            f"error: not enough memory ({error}); finished units are kept: give fewer workers, or "
+            "a larger machine",
+            file=sys.stderr,
+        )
         return EXIT_FAILED
     except (OSError, SweepError) as error:  # disk full, a share that went away
         print(f"error: {error}; finished units are kept, the same command goes on", file=sys.stderr)
@@ -71,7 +81,9 @@ def _open_streams() -> None:
 
 
 def _choose(arguments: list[str]) -> int:
-    """Perform what the arguments ask for: version, help, completion, the composed config, or a task."""
+    """Perform what the arguments ask for: version, help, completion, the composed config, or a
+    task.
+    """
     if "--version" in arguments:
         return _version()
     if any(word.partition("=")[0] == "--with" for word in arguments):
@@ -146,8 +158,11 @@ def _help(arguments: list[str]) -> int:
     if others := [word for word in arguments if "=" in word and not word.startswith("--with=")]:
         from pipeline.study.parameters import shorten
 
-        print(f"note: --help says the same with and without {shorten(' '.join(others))}; task=show prints an "
-              "experiment", file=sys.stderr)
+        print(
+            f"note: --help says the same with and without {shorten(' '.join(others))}; task=show "
+            "prints an experiment",
+            file=sys.stderr,
+        )
     return EXIT_DONE
 
 
@@ -166,12 +181,16 @@ def _release(arguments: list[str]) -> int:
 def _advise(arguments: list[str]) -> int:
     """Perform `task=advise`, which composes no config and keeps nothing."""
     words = [word for word in arguments if not word.startswith("-")]
-    texts = [word.partition("=")[0] for word in words if "," in word and not re.search(r"=[\['\"]", word)]  # "0.9, 0.1"
+    texts = [
+        word.partition("=")[0] for word in words if "," in word and not re.search(r"=[\['\"]", word)
+    ]  # "0.9, 0.1"
     try:
         from pipeline.cli import advise
         from pipeline.cli.arguments import AS_TYPED, pairs
 
-        return advise.perform(pairs(words, (*AS_TYPED, "target", "save", *texts)), JSON in arguments)
+        return advise.perform(
+            pairs(words, (*AS_TYPED, "target", "save", *texts)), JSON in arguments
+        )
     except KeyboardInterrupt:
         print("stopped; nothing is kept", file=sys.stderr)
         return EXIT_MORE_TO_DO
@@ -186,8 +205,11 @@ def _run(arguments: list[str]) -> int:
     mappings = compose([word for word in arguments if not word.startswith("-")])
     settings = [read_settings(raw) for raw in mappings][0]
     if (as_json := JSON in arguments) and settings.task != "status":
-        raise InvalidInput("command line", JSON, "goes with task=status and task=advise, not with "
-                           f"task={settings.task}")
+        raise InvalidInput(
+            "command line",
+            JSON,
+            f"goes with task=status and task=advise, not with task={settings.task}",
+        )
     cluster = read_cluster(mappings[0])
     experiments = read_experiments(mappings)
     command = shlex.join(["pipeline", *arguments])

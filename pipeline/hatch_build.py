@@ -17,7 +17,9 @@ class Kernels(BuildHookInterface[Any]):
         made = self._builder().build_all(root / "pipeline")
         build_data["artifacts"] += [f"/{path.relative_to(root)}" for path in made]
         build_data["pure_python"] = False
-        build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
+        build_data["tag"] = (
+            f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
+        )
 
     def dependencies(self) -> list[str]:
         """What to install in order to build: a compiler, where there is none."""

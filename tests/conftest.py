@@ -31,7 +31,9 @@ LONGEST = (  # modules of more than 45 s, the longest first
 )
 
 settings.register_profile("shared", deadline=None)
-settings.register_profile("repeatable", deadline=None, derandomize=True)  # of seeded faults: the same examples again
+settings.register_profile(
+    "repeatable", deadline=None, derandomize=True
+)  # of seeded faults: the same examples again
 settings.load_profile("shared")
 
 
@@ -62,7 +64,9 @@ def pytest_runtest_logreport(report):
     for name, value in report.user_properties if report.when == "teardown" else ():
         if name == "fault":
             kind, *counts = value
-            COUNTED[kind] = [a + b for a, b in zip(COUNTED.get(kind, [0] * len(COLUMNS)), counts, strict=True)]
+            COUNTED[kind] = [
+                a + b for a, b in zip(COUNTED.get(kind, [0] * len(COLUMNS)), counts, strict=True)
+            ]
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -18,7 +18,9 @@ from pipeline.study.status import OK
 
 BLOCK = 100  # replications simulated together, fewer where they are large
 BYTES = 2**28  # of the data of a block
-LITTLE = 2**26  # bytes that there are in any case: Dask, which knows the limits, takes a moment to load
+LITTLE = (
+    2**26
+)  # bytes that there are in any case: Dask, which knows the limits, takes a moment to load
 STEPS = 9e10  # predicted steps of about a nanosecond that an answer may take in all
 LEAST = 3000  # replications that an answer takes at least
 OVERHEAD = 5e4  # steps of a replication that no part counts

@@ -80,8 +80,8 @@ def _not_finite(
 ) -> Iterator[str]:
     """Of each metric: in how many replications that did not fail it is not finite.
 
-    Those of equal number together, with the estimators with which it is not, where these are some of
-    several.
+    Those of equal number together, with the estimators with which it is not, where these are some
+    of several.
     """
     ended = counts["run"] - counts["failed"]
     alike: dict[tuple[int, str], list[str]] = {}

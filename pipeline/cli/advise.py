@@ -1,4 +1,5 @@
-"""`task=advise`: how small ε may be, or how many people are needed: the question and its answer as a person reads them.
+"""`task=advise`: how small ε may be, or how many people are needed: the question and its answer as
+a person reads them.
 """
 
 import json
@@ -14,11 +15,13 @@ from pipeline.study.parameters import InvalidInput
 
 
 def perform(request: Mapping[str, Any], as_json: bool = False) -> int:
-    """Answer a request; returns the exit code, 1 where nothing could be certified. Raises InvalidInput for any mistake.
+    """Answer a request; returns the exit code, 1 where nothing could be certified.
 
-    quick=true gives the atlas's first answer only. Without it and without JSON, that is printed until the certificate
-    is there. save=FILE.html writes the certified answer as a page, or, with quick=true or without a problem, a page
-    over the atlas; other endings write curves of the atlas.
+    Raises InvalidInput for any mistake.
+
+    quick=true gives the atlas's first answer only. Without it and without JSON, that is printed
+    until the certificate is there. save=FILE.html writes the certified answer as a page, or, with
+    quick=true or without a problem, a page over the atlas; other endings write curves of the atlas.
     """
     from pipeline.advice.answer import answer  # SciPy
     from pipeline.advice.question import read
@@ -73,8 +76,9 @@ def first_record(question: Any) -> dict[str, Any]:
     try:
         return first(question).record()
     except NotInAtlas as error:
-        raise InvalidInput("quick", True, f"no first answer from the atlas: {error}; without quick it is simulated"
-                           ) from None
+        raise InvalidInput(
+            "quick", True, f"no first answer from the atlas: {error}; without quick it is simulated"
+        ) from None
 
 
 def _preface(question: Any) -> str:

@@ -7,8 +7,11 @@ from pipeline.advice import words
 from pipeline.advice.words import Word
 from pipeline.cli.help import table
 
-BESIDE = {"without_privacy": "without privacy", "twice_the_people": "with twice the people",
-          "half_the_budget": "with half the budget"}
+BESIDE = {
+    "without_privacy": "without privacy",
+    "twice_the_people": "with twice the people",
+    "half_the_budget": "with half the budget",
+}
 
 
 def text(record: Mapping[str, Any]) -> str:
@@ -60,7 +63,10 @@ def headline(record: Mapping[str, Any]) -> str:
     word = record["unknown"]
     share = "at least" if record["better"] == "more" else "at most"
     named = f" ({record['parameter']})" if record["parameter"] != word else ""
-    targets = ", ".join(f"{target['metric']} {target['relation']} {target['value']:g}" for target in record["target"])
+    targets = ", ".join(
+        f"{target['metric']} {target['relation']} {target['value']:g}"
+        for target in record["target"]
+    )
     return f"{record['problem']}: {word}{named} {share} {record['value']:,g}, for {targets}"
 
 
@@ -83,10 +89,15 @@ def _certificate(record: Mapping[str, Any]) -> Iterator[str]:
     shown = "certified with" if record["certified"] else "NOT certified: not shown with"
     yield f"  {shown} {confidence} confidence by {record['replications']:,} fresh replications:"
     for target in record["measured"]:
-        yield (f"    {target['metric']} = {target['mean']:.4g} {ends(target)} in the mean; a single run meets its "
-               f"target with probability {target['share_of_runs_met']:.2g}")
+        yield (
+            f"    {target['metric']} = {target['mean']:.4g} {ends(target)} in the mean; a single "
+            f"run meets its target with probability {target['share_of_runs_met']:.2g}"
+        )
     if record["not_converged"]:
-        yield f"    {100 * record['not_converged']:.2g} % of the estimates did not converge; they are counted"
+        yield (
+            f"    {100 * record['not_converged']:.2g} % of the estimates did not converge; they "
+            "are counted"
+        )
 
 
 def _beside(record: Mapping[str, Any]) -> Iterator[str]:
@@ -95,8 +106,10 @@ def _beside(record: Mapping[str, Any]) -> Iterator[str]:
         yield f"  {BESIDE[name]}: {', '.join(map(mean, means))}"
     if record.get("stress"):
         yield "  if people are not as the model says:"
-        yield from table((f"  {case['case']}", case["why"] or ", ".join(map(missed, case["measured"])))
-                         for case in record["stress"])
+        yield from table(
+            (f"  {case['case']}", case["why"] or ", ".join(map(missed, case["measured"])))
+            for case in record["stress"]
+        )
 
 
 def mean(row: Mapping[str, Any]) -> str:
@@ -111,7 +124,9 @@ def missed(row: Mapping[str, Any]) -> str:
 
 def distance(row: Mapping[str, Any]) -> str:
     """By how much a mean misses its target."""
-    return f"misses its target by {row['missed_by']:.2g}" if row["missed_by"] else "meets its target"
+    return (
+        f"misses its target by {row['missed_by']:.2g}" if row["missed_by"] else "meets its target"
+    )
 
 
 def _mechanisms(record: Mapping[str, Any]) -> Iterator[str]:
@@ -123,7 +138,9 @@ def _mechanisms(record: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _mechanism(row: Mapping[str, Any]) -> tuple[str, str]:
-    return f"  {row['mechanism']}", row["why"] or f"{row['boundary']:,.4g} {ends(row)} with {row['estimator']}"
+    return f"  {row['mechanism']}", row[
+        "why"
+    ] or f"{row['boundary']:,.4g} {ends(row)} with {row['estimator']}"
 
 
 def _privacy(record: Mapping[str, Any]) -> Iterator[str]:
@@ -145,7 +162,9 @@ def terms(means: Mapping[str, Any]) -> str:
     odds = ""
     if means["odds"] and means["odds"] < 1e6:
         odds = f"odds change by {means['odds']:.4g} at most, "
-    alarms = " and ".join(f"{100 * attack['true_alarms']:.3g} % at {100 * attack['false_alarms']:g} %"
-                          for attack in means["attacker"])
+    alarms = " and ".join(
+        f"{100 * attack['true_alarms']:.3g} % at {100 * attack['false_alarms']:g} %"
+        for attack in means["attacker"]
+    )
     bound = "" if means["exact"] else ", at most,"
     return f"{budget}; {odds}the best attack{bound} finds {alarms} of false alarms"

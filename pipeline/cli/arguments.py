@@ -10,17 +10,36 @@ from pipeline.study.parameters import InvalidInput, nearest
 from pipeline.study.problem import LEFT_OUT
 
 QUOTES = "'\""
-AS_TYPED = ("data.path", "data.items", "data.truth", "outputs", "results", "formats", "studies", "store.url",
-            "cluster.directives", "cluster.ca", "cluster.cert", "cluster.key")
+AS_TYPED = (
+    "data.path",
+    "data.items",
+    "data.truth",
+    "outputs",
+    "results",
+    "formats",
+    "studies",
+    "store.url",
+    "cluster.directives",
+    "cluster.ca",
+    "cluster.cert",
+    "cluster.key",
+)
 
 
 def refuse_secrets(override: str) -> None:
-    """Raises InvalidInput, before it is shown anywhere, for a credential as a key, also within {…}, or in a URL."""
+    """Raises InvalidInput, before it is shown anywhere, for a credential as a key, also within {…},
+    or in a URL.
+    """
     key, _, value = override.partition("=")
     names = " ".join([key, *re.findall(r"(?<![\w.'\"])[\w.'\"]+(?=\s*:)", value)])
-    if re.search(r"secret|passw|credential|access_?key|session_?token", names, re.I) or re.search("://.*@", value):
-        raise InvalidInput(key.lstrip("+~"), "…", "must not hold credentials: export AWS_ACCESS_KEY_ID and "
-                           "AWS_SECRET_ACCESS_KEY instead")
+    if re.search(r"secret|passw|credential|access_?key|session_?token", names, re.I) or re.search(
+        "://.*@", value
+    ):
+        raise InvalidInput(
+            key.lstrip("+~"),
+            "…",
+            "must not hold credentials: export AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY instead",
+        )
 
 
 def own_path(override: str) -> str | None:
@@ -31,7 +50,8 @@ def own_path(override: str) -> str | None:
 
 
 def quoted(override: str, as_typed: Sequence[str] = AS_TYPED) -> str:
-    """Paths and lists of formats as they are typed: their blanks, brackets and commas are not Hydra's.
+    """Paths and lists of formats as they are typed: their blanks, brackets and commas are not
+    Hydra's.
 
     Fields of `precision`, `refine` and `until` are set whether the experiment has them or not.
     """
@@ -44,7 +64,8 @@ def quoted(override: str, as_typed: Sequence[str] = AS_TYPED) -> str:
 
 
 def in_quotes(text: str) -> str:
-    """A text as Hydra reads it back: quotes get a backslash, and backslashes before a quote another one each.
+    """A text as Hydra reads it back: quotes get a backslash, and backslashes before a quote another
+    one each.
 
     >>> print(in_quotes("a'b"), in_quotes("a\\\\b"), in_quotes("a\\\\"))
     'a\\'b' 'a\\b' 'a\\\\'
@@ -59,21 +80,29 @@ def _escaped(before_a_quote: re.Match[str]) -> str:
 
 
 def check_override(override: str) -> None:
-    """Refuse what Hydra would take, but this program has no use for; groups offer their own files only."""
+    """Refuse what Hydra would take, but this program has no use for.
+
+    Groups offer their own files only.
+    """
     key, sign, value = override.partition("=")
     bare = key.lstrip("+~")
-    group, root = re.split("[@:]", bare)[0], re.split(r"[./@:]", bare)[0]
+    group = re.split("[@:]", bare)[0]
+    root = re.split(r"[./@:]", bare)[0]
     if root == "hydra":
         raise InvalidInput(bare, value, "no such key; --help lists those that there are")
     if bare == "with":
-        raise InvalidInput(bare, value, "a file with parts is no key of a config; write --with FILE.py")
+        raise InvalidInput(
+            bare, value, "a file with parts is no key of a config; write --with FILE.py"
+        )
     if group in GROUPS and (key != group or not sign):
         raise InvalidInput(bare, value, f"write {group}=NAME; {nearest(value, options(group))}")
     if not sign and key == bare:
         raise InvalidInput("command line", override, _instead(override))
     if own_path(override) is None and group in GROUPS and value.strip(QUOTES) not in options(group):
         left_out = f"; left out: package {', '.join(LEFT_OUT)}" if LEFT_OUT else ""
-        raise InvalidInput(group, value, f"no such {group}; {nearest(value, options(group))}{left_out}")
+        raise InvalidInput(
+            group, value, f"no such {group}; {nearest(value, options(group))}{left_out}"
+        )
     if own_path(override) is None and group in GROUPS:
         check_one(group, value.strip(QUOTES))
 
@@ -82,14 +111,19 @@ def _instead(word: str, example: str = "grid.m=[10,20]") -> str:
     """What to write in place of a word that is no key=value, such as the name of a task by itself."""
     from pipeline.cli.config import TASKS
 
-    named = {**dict.fromkeys(options("suite"), "suite"), **dict.fromkeys(options("experiment"), "experiment"),
-             **dict.fromkeys(TASKS, "task")}
+    named = {
+        **dict.fromkeys(options("suite"), "suite"),
+        **dict.fromkeys(options("experiment"), "experiment"),
+        **dict.fromkeys(TASKS, "task"),
+    }
     key = named.get(word) or ("experiment" if own_experiments.is_file(word) else None)
     return f"write {key}={word}" if key else f"cannot be read; write key=value, such as {example}"
 
 
 def pairs(words: Sequence[str], as_typed: Sequence[str] = AS_TYPED) -> dict[str, Any]:
-    """Key -> value of arguments key=value, for a task without a config. Raises InvalidInput for any other argument.
+    """Key -> value of arguments key=value, for a task without a config.
+
+    Raises InvalidInput for any other argument.
 
     as_typed: keys whose values are texts, whatever signs they hold.
     """
@@ -101,11 +135,18 @@ def pairs(words: Sequence[str], as_typed: Sequence[str] = AS_TYPED) -> dict[str,
     for word in words:
         try:
             read = OverridesParser.create().parse_override(quoted(word, as_typed))
-        except (HydraException, ValueError, RecursionError):  # also a number or a list that Python cannot hold
+        except (
+            HydraException,
+            ValueError,
+            RecursionError,
+        ):  # also a number or a list that Python cannot hold
             raise InvalidInput("command line", word, _instead(word, "problem=NAME")) from None
-        key, value = read.key_or_group, word.partition("=")[2]
+        key = read.key_or_group
+        value = word.partition("=")[2]
         if read.type is not OverrideType.CHANGE or read.package is not None:
-            raise InvalidInput("command line", word, "nothing is added or removed here; write key=value")
+            raise InvalidInput(
+                "command line", word, "nothing is added or removed here; write key=value"
+            )
         if read.is_sweep_override():
             raise InvalidInput(key, value, "must be one value")
         if key in values:

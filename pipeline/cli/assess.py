@@ -1,4 +1,6 @@
-"""Claims and figures as tasks: a worker judges a claim, or draws a figure, on sealed data that it reads itself."""
+"""Claims and figures as tasks: a worker judges a claim, or draws a figure, on sealed data that it
+reads itself.
+"""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -20,13 +22,18 @@ from pipeline.study.registry import adopt, problem, registrations
 if TYPE_CHECKING:
     import xarray as xr
 
-FEW = 12  # claims and figures of small studies that one process finishes before worker processes have started
+# Claims and figures of small studies that one process finishes before worker processes have
+# started.
+FEW = 12
 CONTROLLED = "controlled"  # kind of the item of a study's means with controls
 LARGE = threading.Lock()  # Dask's options are those of the process
 
 
 class Item(NamedTuple):
-    """One task: the number of the study, and that of its claim or of its figure; or its means with controls."""
+    """One task: the number of the study, and that of its claim or of its figure.
+
+    Or its means with controls.
+    """
 
     study: int
     kind: str
@@ -45,21 +52,25 @@ class Source(NamedTuple):
 class Assess(NeedsStores):
     """Callable that judges claims and draws figures; for each, what `judge` or `render` returns.
 
-    Of a claim only the two checks are returned, of the data and of the control: its code cannot be sent between
-    processes.
+    Of a claim only the two checks are returned, of the data and of the control: its code cannot be
+    sent between processes.
     """
 
     def __init__(self, sources: Sequence[Source], formats: tuple[str, ...]):
-        self.sources, self.formats = sources, formats
+        self.sources = sources
+        self.formats = formats
         self.opened: dict[tuple[int, str], xr.Dataset] = {}
         self.summaries: dict[int, xr.Dataset] = {}
 
-    def __getstate__(self) -> tuple[Any, ...]:  # a worker learns the problems that were registered here
+    def __getstate__(
+        self,
+    ) -> tuple[Any, ...]:  # a worker learns the problems that were registered here
         return registrations(), self.sources, self.formats
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         brought, self.sources, self.formats = state
-        self.opened, self.summaries = {}, {}
+        self.opened = {}
+        self.summaries = {}
         adopt(brought)
 
     @property
@@ -71,25 +82,34 @@ class Assess(NeedsStores):
         return [(item, self._apart(item)) for item in items]
 
     def _apart(self, item: Item) -> Any:
-        """One result; where data are read in parts, one task of the process at a time, for the sake of its memory."""
+        """One result; where data are read in parts, one task of the process at a time, for the sake
+        of its memory.
+        """
         if not results.is_large(self.sources[item.study].experiment.study):
             return self._one(item)
         import dask
 
-        with LARGE, dask.config.set(scheduler="synchronous"):  # parts are not tasks of the cluster, as this is one
+        with (
+            LARGE,
+            dask.config.set(scheduler="synchronous"),
+        ):  # parts are not tasks of the cluster, as this is one
             return self._one(item)
 
     def _one(self, item: Item) -> Any:
         source = self.sources[item.study]
         if item.kind == "claim":
-            judgement = judge(claims_of(source.experiment)[item.number], self._data(item.study, source.data))
+            judgement = judge(
+                claims_of(source.experiment)[item.number], self._data(item.study, source.data)
+            )
             return judgement.check, judgement.control
         if item.kind == CONTROLLED:
             return controlled(self._data(item.study, source.data))
         if item.study not in self.summaries:
             self.summaries[item.study] = summarise_moments(self._data(item.study, source.summary))
         figure = source.experiment.figures[item.number]
-        return render(figure, self._data(item.study, source.data), self.summaries[item.study], self.formats)
+        return render(
+            figure, self._data(item.study, source.data), self.summaries[item.study], self.formats
+        )
 
     def _data(self, study: int, name: str) -> "xr.Dataset":
         """A dataset, opened once."""
@@ -117,11 +137,15 @@ def items(sources: Sequence[Source]) -> Iterator[Item]:
 
 def worth_a_cluster(sources: Sequence[Source]) -> bool:
     """Whether these tasks take longer than starting worker processes does."""
-    return (any(results.is_large(source.experiment.study) for source in sources)
-            or sum(1 for _ in items(sources)) > FEW)
+    return (
+        any(results.is_large(source.experiment.study) for source in sources)
+        or sum(1 for _ in items(sources)) > FEW
+    )
 
 
-def assess(sources: Sequence[Source], executor: Executor, formats: tuple[str, ...]) -> dict[Item, Any]:
+def assess(
+    sources: Sequence[Source], executor: Executor, formats: tuple[str, ...]
+) -> dict[Item, Any]:
     """The result of every claim and every figure of some studies."""
     answers: dict[Item, Any] = {}
 
@@ -129,5 +153,11 @@ def assess(sources: Sequence[Source], executor: Executor, formats: tuple[str, ..
         answers.update(parts)
 
     weighted = [(item, 1.0) for item in items(sources)]
-    sweep.run(executor, Assess(sources, formats), weighted, total_cost=float(len(weighted)), on_done=collect)
+    sweep.run(
+        executor,
+        Assess(sources, formats),
+        weighted,
+        total_cost=float(len(weighted)),
+        on_done=collect,
+    )
     return answers

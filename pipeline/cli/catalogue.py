@@ -11,7 +11,9 @@ from pipeline.study.parameters import InvalidInput, describe, fields, nearest
 from pipeline.study.problem import Problem
 from pipeline.study.registry import problems
 
-SINGULAR = {f"{kind}s": kind for kind in ("model", "mechanism", "estimator", "metric", "derivation")}
+SINGULAR = {
+    f"{kind}s": kind for kind in ("model", "mechanism", "estimator", "metric", "derivation")
+}
 KINDS = (*SINGULAR, "figures", "problems")
 
 
@@ -30,7 +32,9 @@ def text(kind: str) -> str:
 def _contents(problem: Problem) -> Iterator[str]:
     yield f"problem={problem.name}: {problem.title}"
     rows = [(plural, ", ".join(sorted(problem.names(kind)))) for plural, kind in SINGULAR.items()]
-    experiments = sorted(name for name in options("experiment") if name.partition("/")[0] in problem.experiments)
+    experiments = sorted(
+        name for name in options("experiment") if name.partition("/")[0] in problem.experiments
+    )
     rows.append(("experiments", ", ".join(experiments)))
     yield from (f"    {line}" for line in table([row for row in rows if row[1]]))
     yield ""
@@ -47,7 +51,9 @@ def _problem(problem: Problem, kind: str) -> Iterator[str]:
             continue
         yield f"      {_about(part, kind)}"
         if kind == "mechanism":
-            yield from (f"      {what}: {getattr(part, what)}" for what in ("unit", "neighbours", "budget"))
+            yield from (
+                f"      {what}: {getattr(part, what)}" for what in ("unit", "neighbours", "budget")
+            )
         if isinstance(part, type):
             yield from _parameters(part)
     yield ""
@@ -68,8 +74,13 @@ def _parameters(part: type[Any]) -> Iterator[str]:
             rows.append((name, str(declared.metadata["meaning"])))
             continue
         unit = declared.metadata["unit"]
-        rows.append((name, f"{declared.metadata['meaning']}{'' if unit == '1' else f', in {unit}'} "
-                           f"({describe(declared)})"))
+        rows.append(
+            (
+                name,
+                f"{declared.metadata['meaning']}{'' if unit == '1' else f', in {unit}'} "
+                f"({describe(declared)})",
+            )
+        )
     yield from (f"    {line}" for line in table(rows))
 
 

@@ -13,13 +13,17 @@ GROUPS = ("experiment", "suite", "cluster")
 
 
 def folder() -> Path:
-    """The program's own folder of configs: inside the installed package, or beside it in a checkout."""
+    """The program's own folder of configs: inside the installed package, or beside it in a
+    checkout.
+    """
     package = Path(__file__).resolve().parent.parent
     return package / "conf" if (package / "conf").is_dir() else package.parent / "conf"
 
 
 def folders() -> list[Path]:
-    """All folders of configs: the program's own, then `conf` in each package of problems or parts that has one."""
+    """All folders of configs: the program's own, then `conf` in each package of problems or parts
+    that has one.
+    """
     paths = {path for name in packages() for path in getattr(sys.modules.get(name), "__path__", ())}
     return [folder(), *(conf for path in sorted(paths) if (conf := Path(path) / "conf").is_dir())]
 
@@ -30,10 +34,14 @@ def files(group: str) -> dict[str, Path]:
 
 
 def check_one(group: str, name: str) -> None:
-    """Raise InvalidInput where two packages bring a file of that name: nobody can know which one is meant."""
+    """Raise InvalidInput where two packages bring a file of that name: nobody can know which one is
+    meant.
+    """
     first, *others = _all(group).get(name, [Path()])
     if others:
-        raise InvalidInput(group, name, f"is both {first} and {others[0]}; must be only one of them")
+        raise InvalidInput(
+            group, name, f"is both {first} and {others[0]}; must be only one of them"
+        )
 
 
 def _all(group: str) -> dict[str, list[Path]]:
@@ -66,11 +74,15 @@ def options(group: str) -> list[str]:
 
 
 def offer_systems() -> None:
-    """Let Hydra know the batch systems that have no file, with what is so unless a person says else."""
+    """Let Hydra know the batch systems that have no file, with what is so unless a person says
+    else.
+    """
     from hydra.core.config_store import ConfigStore
 
     there = files("cluster")
     for name, system in systems().items():
         if name not in there:
             defaults = {key: field.default for key, field in fields(system).items()}
-            ConfigStore.instance().store(group="cluster", name=name, node={"kind": name, **defaults})
+            ConfigStore.instance().store(
+                group="cluster", name=name, node={"kind": name, **defaults}
+            )

@@ -1,4 +1,6 @@
-"""`task=controls`: the wrong world of every claim on some experiments, simulated here, and what claims say of it."""
+"""`task=controls`: the wrong world of every claim on some experiments, simulated here, and what
+claims say of it.
+"""
 
 import dataclasses
 from collections import Counter
@@ -7,7 +9,13 @@ from collections.abc import Sequence
 import xarray as xr
 
 from pipeline.analysis.claims import Check, Claim, NotSimulated, NotTested, SimulatedControl
-from pipeline.analysis.wrong_worlds import AS_IT_MUST, OTHERWISE, UNDECIDED, checks_of_wrong_worlds, outcome
+from pipeline.analysis.wrong_worlds import (
+    AS_IT_MUST,
+    OTHERWISE,
+    UNDECIDED,
+    checks_of_wrong_worlds,
+    outcome,
+)
 from pipeline.cli.assess import claims_of
 from pipeline.cli.compose import compose_once
 from pipeline.cli.config import Experiment
@@ -24,9 +32,9 @@ UNSEEN = "unseen"  # of a wrong world that all of an experiment's data leave und
 def controls(experiments: Sequence[Experiment]) -> int:
     """Simulate and judge the wrong worlds; a line for each claim.
 
-    Returns the exit code: 1 where a world is judged the wrong way, or left undecided by the whole experiment. What
-    fewer data than the experiment's leave undecided is no failure. Raises InvalidInput, before anything is simulated,
-    for a study that does not fit in memory.
+    Returns the exit code: 1 where a world is judged the wrong way, or left undecided by the whole
+    experiment. What fewer data than the experiment's leave undecided is no failure. Raises
+    InvalidInput, before anything is simulated, for a study that does not fit in memory.
     """
     studies = [_fixed(experiment.study) for experiment in experiments]
     outcomes: Counter[str] = Counter()
@@ -37,7 +45,10 @@ def controls(experiments: Sequence[Experiment]) -> int:
 
 
 def _judged(experiment: Experiment, study: Study) -> Counter[str]:
-    """Judge the wrong worlds of one experiment and print their lines; returns how many had each outcome."""
+    """Judge the wrong worlds of one experiment and print their lines.
+
+    Returns how many had each outcome.
+    """
     claims = claims_of(experiment)
     blank = datasets.blank(study)
     reasons = [why_not(claim, blank) for claim in claims]
@@ -57,29 +68,36 @@ def _judged(experiment: Experiment, study: Study) -> Counter[str]:
 def line(claim: Claim, check: Check, missing: str = "") -> str:
     """What a claim says of its wrong world, in words.
 
-    missing: what the data lack of the whole experiment. A mark stands in front: ✗ where the claim does not say what it
-    must, ? where it says nothing because of what is missing.
+    missing: what the data lack of the whole experiment. A mark stands in front: ✗ where the claim
+    does not say what it must, ? where it says nothing because of what is missing.
     """
     control = claim.simulated
     assert isinstance(control, SimulatedControl)
     decision = outcome(claim, check)
-    mark, comment = "✗", f"must be {control.verdict}"
+    mark = "✗"
+    comment = f"must be {control.verdict}"
     if decision == AS_IT_MUST:
-        mark, comment = " ", "as it must be"
+        mark = " "
+        comment = "as it must be"
     elif decision == UNDECIDED and missing:
-        mark, comment = "?", f"too few data to decide ({missing})"
+        mark = "?"
+        comment = f"too few data to decide ({missing})"
     elif decision == UNDECIDED:
         comment += ", but all data of the experiment do not decide it"
     return f"{mark} {check.verdict:<13} {claim.id}, {comment}: {control.description}; {check.text}"
 
 
 def _summary(outcomes: Counter[str]) -> str:
-    """How many worlds were judged as they must be, and what to do about those that fewer data leave undecided."""
+    """How many worlds were judged as they must be, and what to do about those that fewer data leave
+    undecided.
+    """
     text = f"{outcomes[AS_IT_MUST]} of {outcomes.total()} wrong worlds were judged as they must be"
     if not outcomes[UNDECIDED]:
         return text
-    return (f"{text}; {outcomes[UNDECIDED]} cannot be decided by fewer data than the experiment has, which is no "
-            "failure: size=paper simulates all of them")
+    return (
+        f"{text}; {outcomes[UNDECIDED]} cannot be decided by fewer data than the experiment has, "
+        "which is no failure: size=paper simulates all of them"
+    )
 
 
 def what_is_missing(experiment: Experiment) -> str:
@@ -104,7 +122,10 @@ def what_is_missing(experiment: Experiment) -> str:
 
 
 def why_not(claim: Claim, blank: xr.Dataset) -> str:
-    """Why no wrong world of a claim is simulated; empty where one is. blank: results before anything was run."""
+    """Why no wrong world of a claim is simulated.
+
+    Empty where one is. blank: results before anything was run.
+    """
     if isinstance(claim.simulated, NotSimulated):
         return claim.simulated.reason
     if claim.simulated is None:
@@ -118,11 +139,19 @@ def why_not(claim: Claim, blank: xr.Dataset) -> str:
 
 
 def _fixed(study: Study) -> Study:
-    """The study with one number of replications in every cell. Raises InvalidInput if that does not fit in memory."""
-    fixed = dataclasses.replace(study, precision=(), refine=None, until=None, replications=_replications(study))
+    """The study with one number of replications in every cell.
+
+    Raises InvalidInput if that does not fit in memory.
+    """
+    fixed = dataclasses.replace(
+        study, precision=(), refine=None, until=None, replications=_replications(study)
+    )
     if results.is_large(fixed):
-        raise InvalidInput("replications", study.replications, "makes wrong worlds that do not fit in memory; give "
-                           "fewer, or size=quick")
+        raise InvalidInput(
+            "replications",
+            study.replications,
+            "makes wrong worlds that do not fit in memory; give fewer, or size=quick",
+        )
     return fixed
 
 

@@ -16,15 +16,28 @@ MOST = 6  # cells that are named
 
 
 def effort(stored: StoredStudy, summary: "xr.Dataset") -> dict[str, Any]:
-    """Seconds of work of all sessions, and of the most costly cells their labels, replications and predicted share.
+    """Seconds of work of all sessions, and of the most costly cells their labels, replications and
+    predicted share.
 
-    seconds: 0 where no session measured them. summary: of the study's results, as `summarise_moments` gives it.
+    seconds: 0 where no session measured them. summary: of the study's results, as
+    `summarise_moments` gives it.
     """
     study = stored.study
     runs = summary["n_run"].values.reshape(-1)[positions(study, Layout.of(study))]
     costs = runs * study.costs
     varying = [axis for axis, own in study.grid.axes.items() if len(own) > 1]
-    dearest = np.argsort(-costs, kind="stable")[:MOST].tolist() if len(costs) > 1 and costs.any() else []
-    rows = [{"cell": levels({axis: study.grid.labels(cell)[axis] for axis in varying}), "run": int(runs[cell]),
-             "share": float(costs[cell] / costs.sum())} for cell in dearest]
-    return {"seconds": sum(one.get("seconds_work") or 0.0 for one in sessions(stored.store.folder)), "rows": rows}
+    dearest = (
+        np.argsort(-costs, kind="stable")[:MOST].tolist() if len(costs) > 1 and costs.any() else []
+    )
+    rows = [
+        {
+            "cell": levels({axis: study.grid.labels(cell)[axis] for axis in varying}),
+            "run": int(runs[cell]),
+            "share": float(costs[cell] / costs.sum()),
+        }
+        for cell in dearest
+    ]
+    return {
+        "seconds": sum(one.get("seconds_work") or 0.0 for one in sessions(stored.store.folder)),
+        "rows": rows,
+    }

@@ -1,4 +1,6 @@
-"""Arguments of a command that are no key=value: --with, --version, and what users of Hydra type by habit."""
+"""Arguments of a command that are no key=value: --with, --version, and what users of Hydra type by
+habit.
+"""
 
 import sys
 from collections.abc import Sequence
@@ -10,12 +12,24 @@ from pipeline.study.parameters import InvalidInput
 GRID = "the levels of a grid are all run, in one study: write grid.m=[10,20]"
 OWN = "an experiment of your own is experiment=PATH.yaml"
 INSTEAD = {  # flags of Hydra -> what does here what they do there
-    "-m": GRID, "--multirun": GRID, "-r": "task=run is the default; leave it out", "--run": "task=run is the default; "
-    "leave it out", "-i": "task=show prints the experiment, --cfg job the whole config, --help what it can hold",
-    "--info": "task=show prints the experiment, --cfg job the whole config, --help what it can hold",
-    "-cd": OWN, "--config-dir": OWN, "-cp": OWN, "--config-path": OWN, "-cn": OWN, "--config-name": OWN,
-    "--resolve": "configs hold nothing to resolve; leave it out", "-p": "--cfg job prints the whole config",
-    "--package": "--cfg job prints the whole config", "--hydra-help": "write --help",
+    "-m": GRID,
+    "--multirun": GRID,
+    "-r": "task=run is the default; leave it out",
+    "--run": "task=run is the default; leave it out",
+    "-i": "task=show prints the experiment, --cfg job the whole config, --help what it can hold",
+    "--info": (
+        "task=show prints the experiment, --cfg job the whole config, --help what it can hold"
+    ),
+    "-cd": OWN,
+    "--config-dir": OWN,
+    "-cp": OWN,
+    "--config-path": OWN,
+    "-cn": OWN,
+    "--config-name": OWN,
+    "--resolve": "configs hold nothing to resolve; leave it out",
+    "-p": "--cfg job prints the whole config",
+    "--package": "--cfg job prints the whole config",
+    "--hydra-help": "write --help",
     "--experimental-rerun": "experiment=PATH runs the config of a finished study again",
 }
 
@@ -25,7 +39,9 @@ def load_own_files(arguments: Sequence[str]) -> list[str]:
 
     Raises InvalidInput for a file that cannot be read or executed.
     """
-    files, others, words = [], [], iter(arguments)
+    files = []
+    others = []
+    words = iter(arguments)
     for word in words:
         flag, sign, path = word.partition("=")
         if flag != FLAG:
@@ -46,8 +62,11 @@ def _say_unseen(file: OwnFile) -> None:
     """Say what a file did that leaves no trace, in one line."""
     unseen = own_files.surroundings(file).unseen
     if unseen:
-        print(f"note: {FLAG} {file.name} {', '.join(unseen)}: no fingerprint covers what that gives, so numbers of "
-              "runs with other answers may be mixed unnoticed", file=sys.stderr)
+        print(
+            f"note: {FLAG} {file.name} {', '.join(unseen)}: no fingerprint covers what that "
+            "gives, so numbers of runs with other answers may be mixed unnoticed",
+            file=sys.stderr,
+        )
 
 
 def without_config_flag(arguments: Sequence[str]) -> list[str] | None:
@@ -56,10 +75,12 @@ def without_config_flag(arguments: Sequence[str]) -> list[str] | None:
         flag, sign, what = word.partition("=")
         if flag in ("--cfg", "-c"):
             after = 1 if sign else 2
-            what = what if sign else next(iter(arguments[position + 1:]), "")
+            what = what if sign else next(iter(arguments[position + 1 :]), "")
             if what != "job":
-                raise InvalidInput("command line", f"{flag} {what}".strip(), "write --cfg job, or task=show")
-            return [*arguments[:position], *arguments[position + after:]]
+                raise InvalidInput(
+                    "command line", f"{flag} {what}".strip(), "write --cfg job, or task=show"
+                )
+            return [*arguments[:position], *arguments[position + after :]]
     return None
 
 
@@ -70,7 +91,9 @@ def whole_config(arguments: Sequence[str]) -> str:
     from pipeline.cli.compose import compose
 
     words = [word for word in arguments if not word.startswith("-")]
-    return "---\n".join(yaml.safe_dump(raw, sort_keys=False, allow_unicode=True) for raw in compose(words))
+    return "---\n".join(
+        yaml.safe_dump(raw, sort_keys=False, allow_unicode=True) for raw in compose(words)
+    )
 
 
 def refuse_flags(arguments: Sequence[str]) -> None:

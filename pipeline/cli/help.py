@@ -18,46 +18,88 @@ def text() -> str:
     lines = [
         "What does privacy cost, and where does learning break down?",
         "",
-        "usage: pipeline [--with FILE.py] [task=TASK] [experiment=NAME or PATH.yaml | suite=NAME] [size=paper|quick]",
+        "usage: pipeline [--with FILE.py] [task=TASK] [experiment=NAME or PATH.yaml | suite=NAME] "
+        "[size=paper|quick]",
         "                [key=value ...]     (or python -m pipeline)",
-        "       pipeline --help problems|models|mechanisms|estimators|metrics|derivations|figures     (or --version)",
+        "       pipeline --help problems|models|mechanisms|estimators|metrics|derivations|figures "
+        "    (or --version)",
         "",
-        "The same command again goes on where it stopped. Exit: 0 done, 1 failed, 2 bad input, 75 more to do.",
-        "", "tasks", *table((task, about.format(systems=names())) for task, about in TASKS.items()),
-        "", "experiments", *table((name, _heading(name)) for name in options("experiment")),
-        "", "suites (several experiments, one report)",
+        "The same command again goes on where it stopped. Exit: 0 done, 1 failed, 2 bad input, 75 "
+        "more to do.",
+        "",
+        "tasks",
+        *table((task, about.format(systems=names())) for task, about in TASKS.items()),
+        "",
+        "experiments",
+        *table((name, _heading(name)) for name in options("experiment")),
+        "",
+        "suites (several experiments, one report)",
         *table((n, _heading(n, "suite")) for n in options("suite") if n != "none"),
-        "", "fields that people change",
-        *table([
-            ("grid.AXIS=[…]", "levels of an axis, such as grid.m=[10,20]; finished units are kept"),
-            *((n, _about(fields(Study)[n])) for n in ("seed", "replications", "block")),
-            ("parameters.NAME", "a constant; +parameters.NAME=… adds one, ~parameters.NAME removes one"),
-            ("precision.METRIC.relative=0.01", "stop a cell when its interval's half-width is at most this share "
-             "of the mean (docs/guide.md); replications is then the most"),
-            ("refine.along=AXIS", "add levels where a mean crosses a level, with refine.metric, "
-             "refine.level, refine.width, and refine.second for a second axis (docs/guide.md)"),
-            ("until=claims", "stop once all claims on the experiment are decided (docs/guide.md); replications is then "
-             "the most"),
-            ("coordinates=[…]", "derived quantities that nothing is simulated with, for figures and claims"),
-            ("data.path=FILE", "a person's own data, for a model that takes them; data.items=FILE names their items, "
-             "data.truth=FILE holds what is true"),
-            ("metrics=[…]", "what to measure in every replication"),
-            ("cluster", "where to run: " + ", ".join(options("cluster")) + "; cluster.workers=N"),
-            *((n, _about(f)) for n, f in fields(Settings).items() if n not in ("task", "store")),
-            *((f"store.{n}", _about(f)) for n, f in fields(Storage).items()),
-        ]),
-        "", "examples",
+        "",
+        "fields that people change",
+        *table(
+            [
+                (
+                    "grid.AXIS=[…]",
+                    "levels of an axis, such as grid.m=[10,20]; finished units are kept",
+                ),
+                *((n, _about(fields(Study)[n])) for n in ("seed", "replications", "block")),
+                (
+                    "parameters.NAME",
+                    "a constant; +parameters.NAME=… adds one, ~parameters.NAME removes one",
+                ),
+                (
+                    "precision.METRIC.relative=0.01",
+                    "stop a cell when its interval's half-width is at most this share "
+                    "of the mean (docs/guide.md); replications is then the most",
+                ),
+                (
+                    "refine.along=AXIS",
+                    "add levels where a mean crosses a level, with refine.metric, refine.level, "
+                    "refine.width, and refine.second for a second axis (docs/guide.md)",
+                ),
+                (
+                    "until=claims",
+                    "stop once all claims on the experiment are decided (docs/guide.md); "
+                    "replications is then the most",
+                ),
+                (
+                    "coordinates=[…]",
+                    "derived quantities that nothing is simulated with, for figures and claims",
+                ),
+                (
+                    "data.path=FILE",
+                    "a person's own data, for a model that takes them; data.items=FILE names "
+                    "their items, data.truth=FILE holds what is true",
+                ),
+                ("metrics=[…]", "what to measure in every replication"),
+                (
+                    "cluster",
+                    "where to run: " + ", ".join(options("cluster")) + "; cluster.workers=N",
+                ),
+                *(
+                    (n, _about(f))
+                    for n, f in fields(Settings).items()
+                    if n not in ("task", "store")
+                ),
+                *((f"store.{n}", _about(f)) for n, f in fields(Storage).items()),
+            ]
+        ),
+        "",
+        "examples",
         "  pipeline experiment=xu/scenario_2 size=quick",
         "  pipeline task=plan grid.m=[10,20,80] replications=10000",
         "  pipeline task=new experiment=survey.yaml, then pipeline experiment=survey.yaml",
-        "  pipeline --with parts.py experiment=survey.yaml: with mechanisms or other parts of your own",
+        "  pipeline --with parts.py experiment=survey.yaml: with mechanisms or other parts of "
+        "your own",
         "  pipeline task=submit cluster=slurm cluster.cores=4 shards=20 experiment=xu/scenario_2",
         "  pipeline task=verify repair=true",
-        "  pipeline task=release problem=PROBLEM data.path=answers.csv outputs=released parameters.epsilon_user=1",
-        f"      PROBLEM: {', '.join(name for name, one in problems().items() if one.release)}; the command asks for "
-        "what else is needed",
+        "  pipeline task=release problem=PROBLEM data.path=answers.csv outputs=released "
+        "parameters.epsilon_user=1",
+        f"      PROBLEM: {', '.join(name for name, one in problems().items() if one.release)}; "
+        "the command asks for what else is needed",
         "",
-        "shell completion: eval \"$(pipeline --shell-completion install=bash)\"   (or zsh, fish)",
+        'shell completion: eval "$(pipeline --shell-completion install=bash)"   (or zsh, fish)',
     ]
     return "\n".join(lines)
 
@@ -73,7 +115,14 @@ def _heading(name: str, group: str = "experiment") -> str:
     try:
         source = read_regular(files(group)[name]).decode()
         if group == "suite":
-            return next((line[2:] for line in source.splitlines() if line.startswith("# ") and "@" not in line), "")
+            return next(
+                (
+                    line[2:]
+                    for line in source.splitlines()
+                    if line.startswith("# ") and "@" not in line
+                ),
+                "",
+            )
         content = yaml.safe_load(source)
     except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:  # of another package
         return f"(cannot be read: {shorten(error)})"

@@ -38,15 +38,26 @@ def plan_of(studies: Sequence[StoredStudy], cluster: Cluster) -> int:
 
 
 def replay(stored: StoredStudy, settings: Settings, command: str) -> int:
-    """Simulate one unit here, without storing it, and print its traceback or its means; returns the exit code."""
+    """Simulate one unit here, without storing it, and print its traceback or its means.
+
+    Returns the exit code.
+    """
     study = stored.study
     if settings.unit is None:
-        raise InvalidInput("unit", None, "is needed with task=replay; task=status prints those that failed")
+        raise InvalidInput(
+            "unit", None, "is needed with task=replay; task=status prints those that failed"
+        )
     unit = find_unit(study, settings.unit)
     if unit is None:
-        raise InvalidInput("unit", settings.unit, f"no such unit in {study.name}; task=status prints those that failed")
+        raise InvalidInput(
+            "unit",
+            settings.unit,
+            f"no such unit in {study.name}; task=status prints those that failed",
+        )
     labels = study.grid.labels(unit.cell)
-    print(f"{study.name} {labels} block {unit.block} of {study.blocks}, {study.block:,} replications")
+    print(
+        f"{study.name} {labels} block {unit.block} of {study.blocks}, {study.block:,} replications"
+    )
     try:
         with np.errstate(all="ignore"):
             values = study.simulate(labels, unit.block)
@@ -56,7 +67,12 @@ def replay(stored: StoredStudy, settings: Settings, command: str) -> int:
         return EXIT_FAILED
     for name, value in values.items():
         good = np.isfinite(value)
-        print(f"  {name}: mean {value[good].mean() if good.any() else float('nan'):.6g}, "
-              f"{int((~good).sum())} of {value.size} not finite")
-    print(f"  {int((values['status'] == OK).sum()):,} ok, {int((values['status'] != OK).sum()):,} not converged")
+        print(
+            f"  {name}: mean {value[good].mean() if good.any() else float('nan'):.6g}, "
+            f"{int((~good).sum())} of {value.size} not finite"
+        )
+    print(
+        f"  {int((values['status'] == OK).sum()):,} ok, {int((values['status'] != OK).sum()):,} "
+        "not converged"
+    )
     return EXIT_DONE

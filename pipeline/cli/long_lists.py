@@ -1,7 +1,9 @@
-"""Long lists, such as the levels of an axis: kept aside while Hydra composes, to which each value is an object.
+"""Long lists, such as the levels of an axis: kept aside while Hydra composes, to which each value
+is an object.
 
-Hydra is given a list of one text that stands for the values; they come back when the config is composed. Its parser
-takes a time that grows with the square of a list's length, so it reads a long list that was typed part by part.
+Hydra is given a list of one text that stands for the values; they come back when the config is
+composed. Its parser takes a time that grows with the square of a list's length, so it reads a long
+list that was typed part by part.
 """
 
 import re
@@ -18,13 +20,16 @@ PREFIX = "long_list_"
 PLAIN_LIST = re.compile(r"([^=\s]+)=\[([^\[\]{}()'\"\\$:=]*)\]")
 KINDS = (int, float, str, bool)
 
-_LISTS: dict[str, list[Any]] = {}  # of the configs that are being composed, by the text that stands for each
+_LISTS: dict[
+    str, list[Any]
+] = {}  # of the configs that are being composed, by the text that stands for each
 
 
 def shortened(override: str) -> str:
     """The argument of a command, with a text in place of a long list of plain values.
 
-    Raises InvalidInput for a long list that cannot be read, and for so long a value of another kind.
+    Raises InvalidInput for a long list that cannot be read, and for so long a value of another
+    kind.
     """
     if override.count(",") < LONG:
         return override
@@ -33,13 +38,19 @@ def shortened(override: str) -> str:
         return f"{match[1]}=[{_stand_in(_values(match[1], match[2].split(',')))}]"
     if override.count(",") > MOST_TYPED:
         key, _, value = override.partition("=")
-        raise InvalidInput(key.lstrip("+~"), value, f"is too long to be typed, with more than {MOST_TYPED:,} commas; "
-                           "write it into a file: experiment=PATH.yaml, which task=new begins")
+        raise InvalidInput(
+            key.lstrip("+~"),
+            value,
+            f"is too long to be typed, with more than {MOST_TYPED:,} commas; "
+            "write it into a file: experiment=PATH.yaml, which task=new begins",
+        )
     return override
 
 
 def without_long_lists(value: Any) -> Any:
-    """A value of a config, with a list of one text in place of each long list of plain values in it."""
+    """A value of a config, with a list of one text in place of each long list of plain values in
+    it.
+    """
     if isinstance(value, Mapping):
         return {name: without_long_lists(part) for name, part in value.items()}
     if not isinstance(value, list):

@@ -1,4 +1,7 @@
-"""`on_end=COMMAND`: a command of a person's own, once, when a run has ended; such as one that sends a mail."""
+"""`on_end=COMMAND`: a command of a person's own, once, when a run has ended.
+
+Such as one that sends a mail.
+"""
 
 import os
 import subprocess
@@ -14,8 +17,12 @@ from pipeline.study.parameters import InvalidInput, path_of
 PATIENCE = 600.0  # seconds that the command may take
 
 
-def with_command(settings: Settings, studies: Sequence[StoredStudy], work: Callable[[], int]) -> int:
-    """The exit code of a run, after which the command was called, if there is one; also where the run raised.
+def with_command(
+    settings: Settings, studies: Sequence[StoredStudy], work: Callable[[], int]
+) -> int:
+    """The exit code of a run, after which the command was called, if there is one.
+
+    Also where the run raised.
 
     Not after a shard, which is no end, nor in a job that will be queued again.
     """
@@ -38,11 +45,16 @@ def with_command(settings: Settings, studies: Sequence[StoredStudy], work: Calla
 def _call(command: str, code: int, settings: Settings, studies: Sequence[StoredStudy]) -> None:
     """Call the command; whether it fails changes nothing but a line."""
     folders = [str(stored.store.folder.absolute()) for stored in studies]
-    said = {"PIPELINE_EXIT_CODE": str(code), "PIPELINE_STUDIES": "\n".join(folders),
-            "PIPELINE_OUTPUTS": str(path_of(settings.outputs, "outputs").absolute())}
+    said = {
+        "PIPELINE_EXIT_CODE": str(code),
+        "PIPELINE_STUDIES": "\n".join(folders),
+        "PIPELINE_OUTPUTS": str(path_of(settings.outputs, "outputs").absolute()),
+    }
     sys.stdout.flush()
     try:
-        ended = subprocess.run(command, shell=True, env=os.environ | said, stdin=subprocess.DEVNULL, timeout=PATIENCE)
+        ended = subprocess.run(
+            command, shell=True, env=os.environ | said, stdin=subprocess.DEVNULL, timeout=PATIENCE
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         print(f"warning: on_end={command}: {error}", file=sys.stderr)
         return

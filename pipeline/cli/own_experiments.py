@@ -22,10 +22,34 @@ RECORD = "report.yaml"  # in the folder of a finished study: its config
 ENDS = (".yaml", ".yml")
 OFFERED = "own-"  # what names begin with by which Hydra knows experiments of a person
 # What an experiment may hold; all else is given on the command line.
-KEYS = {"name", "problem", "title", "question", "seed", "replications", "block", "grid", "parameters", "derive",
-        "coordinates", "metrics", "paired", "precision", "refine", "until", "quick", "figures", "claims",
-        "data"}
-PASSED_OVER = {"size", "formats", "shard", "shards"}  # what the config of a finished study holds besides
+KEYS = {
+    "name",
+    "problem",
+    "title",
+    "question",
+    "seed",
+    "replications",
+    "block",
+    "grid",
+    "parameters",
+    "derive",
+    "coordinates",
+    "metrics",
+    "paired",
+    "precision",
+    "refine",
+    "until",
+    "quick",
+    "figures",
+    "claims",
+    "data",
+}
+PASSED_OVER = {
+    "size",
+    "formats",
+    "shard",
+    "shards",
+}  # what the config of a finished study holds besides
 
 
 def is_file(value: str) -> bool:
@@ -36,7 +60,10 @@ def is_file(value: str) -> bool:
 
 
 def read(path: str) -> dict[str, Any]:
-    """The experiment of a file; its name is that of the file unless it says another. Raises InvalidInput."""
+    """The experiment of a file; its name is that of the file unless it says another.
+
+    Raises InvalidInput.
+    """
     from omegaconf import OmegaConf
 
     from pipeline.cli import yaml_text
@@ -45,30 +72,56 @@ def read(path: str) -> dict[str, Any]:
     file = file / RECORD if os.path.isdir(file) else file
     try:
         loaded = yaml_text.load(read_regular(file).decode())
-        if isinstance(loaded, dict):  # OmegaConf refuses what is no number, text or container of these
+        if isinstance(
+            loaded, dict
+        ):  # OmegaConf refuses what is no number, text or container of these
             short = OmegaConf.create(without_long_lists(loaded))
             loaded = restored(OmegaConf.to_container(short, resolve=False))
     except OSError as error:
-        raise InvalidInput("experiment", path, f"cannot be read ({error.strerror}); must be the path of a YAML file, "
-                           "or the name of an experiment; task=new writes a first one") from None
+        raise InvalidInput(
+            "experiment",
+            path,
+            f"cannot be read ({error.strerror}); must be the path of a YAML file, "
+            "or the name of an experiment; task=new writes a first one",
+        ) from None
     except yaml_text.TooManyValues:
-        raise InvalidInput("experiment", path, f"its anchors (&, *) stand for more than {yaml_text.MOST_VALUES:,} "
-                           "values; write them out, or fewer") from None
+        raise InvalidInput(
+            "experiment",
+            path,
+            f"its anchors (&, *) stand for more than {yaml_text.MOST_VALUES:,} "
+            "values; write them out, or fewer",
+        ) from None
     except RecursionError:
-        raise InvalidInput("experiment", path, "holds itself, or is nested too deeply; name no anchor (&, *) within "
-                           "itself") from None
-    except Exception as error:  # whatever is raised here is about the text; YAML has errors of many kinds
+        raise InvalidInput(
+            "experiment",
+            path,
+            "holds itself, or is nested too deeply; name no anchor (&, *) within itself",
+        ) from None
+    except (
+        Exception
+    ) as error:  # whatever is raised here is about the text; YAML has errors of many kinds
         several = "expected a single document" in str(error)
-        reason = "holds several studies; give one of them" if several else f"is no YAML ({shorten(error, 120)})"
+        reason = (
+            "holds several studies; give one of them"
+            if several
+            else f"is no YAML ({shorten(error, 120)})"
+        )
         raise InvalidInput("experiment", path, reason) from None
     loaded = {} if loaded is None else loaded
     if not isinstance(loaded, dict):
-        raise InvalidInput("experiment", path, "must hold keys and values, such as name, problem and grid")
-    return {"name": name_of(file), **checked({key: value for key, value in loaded.items() if key not in PASSED_OVER})}
+        raise InvalidInput(
+            "experiment", path, "must hold keys and values, such as name, problem and grid"
+        )
+    return {
+        "name": name_of(file),
+        **checked({key: value for key, value in loaded.items() if key not in PASSED_OVER}),
+    }
 
 
 def name_of(file: Path) -> str | None:
-    """The name that a file gives to its study: without accents, other signs as _; None where nothing is left.
+    """The name that a file gives to its study: without accents, other signs as _.
+
+    None where nothing is left.
 
     >>> name_of(Path("my données.yaml")), name_of(Path("-2.1.yaml")), name_of(Path("….yaml"))
     ('my_donnees', '2_1', None)
@@ -84,8 +137,11 @@ def checked(experiment: Any) -> dict[str, Any]:
     """An experiment that holds nothing but what experiments may; InvalidInput names what else."""
     experiment = mapping(experiment, "experiment")
     for key in experiment.keys() - KEYS:
-        raise InvalidInput(key, experiment[key], "is no part of an experiment; give it with the command or call, or "
-                           "leave it out")
+        raise InvalidInput(
+            key,
+            experiment[key],
+            "is no part of an experiment; give it with the command or call, or leave it out",
+        )
     return {"coordinates": [], "derive": {}, "figures": [], **experiment}
 
 
@@ -93,13 +149,22 @@ def mapping_of(study: Study) -> dict[str, Any]:
     """The config that gives a study."""
     files = {name: value for name, value in study.parameters.items() if isinstance(value, DataFile)}
     return {
-        "name": study.name, "problem": study.problem, "seed": study.seed,
+        "name": study.name,
+        "problem": study.problem,
+        "seed": study.seed,
         "replications": study.until.most if study.until else study.replications,
-        "block": study.block, "grid": products_of(study.grid), "metrics": list(study.metrics),
-        "parameters": {name: value for name, value in study.parameters.items() if name not in files},
+        "block": study.block,
+        "grid": products_of(study.grid),
+        "metrics": list(study.metrics),
+        "parameters": {
+            name: value for name, value in study.parameters.items() if name not in files
+        },
         "data": {name.removeprefix("data_"): file.path for name, file in files.items()},
-        "derive": dict(study.derive), "coordinates": list(study.coordinates), "paired": list(study.paired),
-        "precision": config_of(study.precision), "refine": refinement.config_of(study.refine),
+        "derive": dict(study.derive),
+        "coordinates": list(study.coordinates),
+        "paired": list(study.paired),
+        "precision": config_of(study.precision),
+        "refine": refinement.config_of(study.refine),
         "until": until.config_of(study.until),
         "figures": [],
     }
@@ -116,13 +181,20 @@ def offer(experiment: Mapping[str, Any]) -> str:
     from hydra.core.config_store import ConfigStore
 
     name = f"{OFFERED}{digest(repr(experiment), 8).hex()}"
-    ConfigStore.instance().store(group="experiment", name=name, node=without_long_lists(experiment), package="_global_",
-                                 provider="own")
+    ConfigStore.instance().store(
+        group="experiment",
+        name=name,
+        node=without_long_lists(experiment),
+        package="_global_",
+        provider="own",
+    )
     return name
 
 
 def forget_offers() -> None:
-    """Take away from Hydra what earlier calls offered: each one that is there makes every later call slower."""
+    """Take away from Hydra what earlier calls offered: each one that is there makes every later
+    call slower.
+    """
     from hydra.core.config_store import ConfigStore
 
     long_lists.forget()

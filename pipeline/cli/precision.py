@@ -44,16 +44,25 @@ def settled(store: Store, listing: Listing) -> Settled | None:
 
 
 def on_target(store: Store) -> str:
-    """A line on how many groups of cells of sealed results met their targets; empty without targets."""
+    """A line on how many groups of cells of sealed results met their targets.
+
+    Empty without targets.
+    """
     if not store.study.precision or not is_current(store, said := results.attributes(store)):
         return ""
-    met, groups = said["groups_on_target"], said["groups"]
-    rest = "" if met == groups else f"; the others have all {store.study.replications:,} replications"
+    met = said["groups_on_target"]
+    groups = said["groups"]
+    rest = (
+        "" if met == groups else f"; the others have all {store.study.replications:,} replications"
+    )
     return f"{met:,} of {groups:,} groups of cells on target{rest}"
 
 
 def limits(store: Store, listing: Listing, cluster: Cluster) -> Limits | None:
-    """How many blocks the cells still need, read from those that are finished; None without targets of precision."""
+    """How many blocks the cells still need, read from those that are finished.
+
+    None without targets of precision.
+    """
     if (rule := rule_of(store.study)) is None:
         return None
     if is_current(store):
@@ -65,5 +74,10 @@ def limits(store: Store, listing: Listing, cluster: Cluster) -> Limits | None:
         prefixes.update(zip(bundle.units, read, strict=True))
 
     with workers_of(cluster, listing.done.sum() > FEW_FILES) as executor:
-        sweep.run(executor, Advance(store, rule), ((group, 1.0) for group in range(groups)), on_done=collect)
+        sweep.run(
+            executor,
+            Advance(store, rule),
+            ((group, 1.0) for group in range(groups)),
+            on_done=collect,
+        )
     return Stopping(store, rule, (prefixes[group] for group in range(groups)), listing.done)

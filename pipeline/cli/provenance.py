@@ -11,8 +11,13 @@ from pipeline.study.files import read_regular
 from pipeline.study.texts import visible
 
 PACKAGE = "private-learning-pipeline"
-COMMANDS = {"\\": r"\textbackslash{}", "{": r"\textbraceleft{}", "}": r"\textbraceright{}",
-            "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+COMMANDS = {
+    "\\": r"\textbackslash{}",
+    "{": r"\textbraceleft{}",
+    "}": r"\textbraceright{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+}
 
 
 def version() -> str:
@@ -22,10 +27,15 @@ def version() -> str:
 
 @cache
 def commit() -> str:
-    """The commit of this program's checkout, "-dirty" where files differ from it; empty without a checkout."""
+    """The commit of this program's checkout, "-dirty" where files differ from it.
+
+    Empty without a checkout.
+    """
     here = Path(__file__).resolve().parent
     try:
-        _git(here, "ls-files", "--error-unmatch", Path(__file__).name)  # else it is somebody else's repository
+        _git(
+            here, "ls-files", "--error-unmatch", Path(__file__).name
+        )  # else it is somebody else's repository
         return _git(here, "describe", "--always", "--dirty", "--exclude=*", "--abbrev=12").strip()
     except (OSError, subprocess.SubprocessError):
         return ""
@@ -38,16 +48,27 @@ def mistakes() -> dict[str, tuple[str, ...]]:
     From docs/papers.md, inside the installed package or in its checkout; empty without it.
     """
     package = Path(__file__).resolve().parent.parent
-    files = [path for path in (package / "papers.md", package.parent / "docs" / "papers.md") if path.is_file()]
+    files = [
+        path
+        for path in (package / "papers.md", package.parent / "docs" / "papers.md")
+        if path.is_file()
+    ]
     text = read_regular(files[0]).decode() if files else ""
-    rows = (re.split(r"(?<!\\)\|", line.strip().strip("|")) for line in text.splitlines()
-            if re.match(r"\| [A-Z][0-9]+ \|", line))
-    return {row[0].strip(): tuple(re.sub(r"\\(?=\|)|`", "", cell).strip(" .") for cell in row[1:]) for row in rows}
+    rows = (
+        re.split(r"(?<!\\)\|", line.strip().strip("|"))
+        for line in text.splitlines()
+        if re.match(r"\| [A-Z][0-9]+ \|", line)
+    )
+    return {
+        row[0].strip(): tuple(re.sub(r"\\(?=\|)|`", "", cell).strip(" .") for cell in row[1:])
+        for row in rows
+    }
 
 
 def _git(folder: Path, *words: str) -> str:
-    return subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True, timeout=10,
-                          check=True).stdout
+    return subprocess.run(
+        ["git", "-C", str(folder), *words], capture_output=True, text=True, timeout=10, check=True
+    ).stdout
 
 
 def bibtex(title: str, years: Sequence[str]) -> str:
@@ -55,8 +76,13 @@ def bibtex(title: str, years: Sequence[str]) -> str:
     about = metadata.metadata(PACKAGE)
     author = (about["Author"] or about["Author-email"] or f"{PACKAGE} authors").strip()
     note = title + (f", commit {commit()}" if commit() else "")
-    fields = {"author": author, "title": "Private learning pipeline", "version": about["Version"],
-              "year": max(years, default=""), "note": note}
+    fields = {
+        "author": author,
+        "title": "Private learning pipeline",
+        "version": about["Version"],
+        "year": max(years, default=""),
+        "note": note,
+    }
     texts = {name: escape(value) for name, value in fields.items() if value}
     texts["author"] = f"{{{texts['author']}}}"  # one name, not parted at "and"
     lines = "".join(f"  {name} = {{{text}}},\n" for name, text in texts.items())
@@ -64,5 +90,10 @@ def bibtex(title: str, years: Sequence[str]) -> str:
 
 
 def escape(text: str) -> str:
-    """Text whose signs BibTeX does not read as commands. Braces by name: it counts them also after a backslash."""
-    return re.sub(r"[%&_#$\\{}~^]", lambda match: COMMANDS.get(match[0], f"\\{match[0]}"), visible(text))
+    """Text whose signs BibTeX does not read as commands.
+
+    Braces by name: it counts them also after a backslash.
+    """
+    return re.sub(
+        r"[%&_#$\\{}~^]", lambda match: COMMANDS.get(match[0], f"\\{match[0]}"), visible(text)
+    )

@@ -1,7 +1,8 @@
 """Refinement in a command: the grid that follows from what is sealed, and where curves cross.
 
-The levels of a round are a function of the moments of the cells of the rounds before it, which `summary.zarr` holds.
-Nothing else is kept: an interrupted study walks through its rounds again, on the moments that are there.
+The levels of a round are a function of the moments of the cells of the rounds before it, which
+`summary.zarr` holds. Nothing else is kept: an interrupted study walks through its rounds again, on
+the moments that are there.
 """
 
 import dataclasses
@@ -21,46 +22,66 @@ if TYPE_CHECKING:  # loaded where there is a refinement
 
 
 def reached(stored: StoredStudy) -> StoredStudy:
-    """The study with the levels of all rounds that follow from its sealed results, from that with the levels given."""
+    """The study with the levels of all rounds that follow from its sealed results, from that with
+    the levels given.
+    """
     study = stored.study
     if not study.refine:
         return stored
-    grid = max((_walked(study, moments) for moments in _sealed(stored.store)), key=len, default=study.grid)
+    grid = max(
+        (_walked(study, moments) for moments in _sealed(stored.store)), key=len, default=study.grid
+    )
     return stored.grown(dataclasses.replace(study, grid=grid))
 
 
 def boundary_lines(stored: StoredStudy) -> list[str]:
-    """A line for every curve of sealed results on where it crosses, and for every boundary over a second axis.
+    """A line for every curve of sealed results on where it crosses, and for every boundary over a
+    second axis.
 
     None without a refinement.
     """
     if not (asked := stored.study.refine) or not is_current(stored.store):
         return []
-    from pipeline.analysis.refined_levels import unresolved
     from pipeline.analysis.crossings import statements
+    from pipeline.analysis.refined_levels import unresolved
 
     moments = results.load(stored.store, results.place(stored.store) + results.SUMMARY)
-    return [f"{asked.metric} = {asked.level:g}{f' at {where}' if where else ''}: {text}"
-            for where, text in [*statements(moments, asked), *unresolved(moments, asked)]]
+    return [
+        f"{asked.metric} = {asked.level:g}{f' at {where}' if where else ''}: {text}"
+        for where, text in [*statements(moments, asked), *unresolved(moments, asked)]
+    ]
 
 
 def _walked(study: Study, moments: "xr.Dataset") -> Grid:
-    """The grid after all rounds that follow from some moments, and that of the first round that is not among them."""
-    from pipeline.analysis.refined_levels import walked
+    """The grid after all rounds that follow from some moments, and that of the first round that is
+    not among them.
+    """
     from pipeline.analysis.crossings import bounds_of, curves_of
+    from pipeline.analysis.refined_levels import walked
 
     assert study.refine
-    return walked(study.grid, curves_of(moments, study.refine), bounds_of(moments, study.refine.metric), study.refine)
+    return walked(
+        study.grid,
+        curves_of(moments, study.refine),
+        bounds_of(moments, study.refine.metric),
+        study.refine,
+    )
 
 
 def _sealed(store: Store) -> "Iterator[xr.Dataset]":
-    """Moments of all sealed results of these replications and targets, by the code here, whatever their levels.
+    """Moments of all sealed results of these replications and targets, by the code here, whatever
+    their levels.
 
     Without damaged ones, which are made again.
     """
-    study, backend = store.study, store.backend
-    wanted = {"study": json.dumps(study.identity, sort_keys=True), "replications": study.replications,
-              "precision": [str(target) for target in study.precision], "reduced_by": reduced_by(study)}
+    study = store.study
+    backend = store.backend
+    wanted = {
+        "study": json.dumps(study.identity, sort_keys=True),
+        "replications": study.replications,
+        "precision": [str(target) for target in study.precision],
+        "reduced_by": reduced_by(study),
+    }
     for where in results.places(backend):
         said = {"precision": [], **results.root_attributes(backend, where)}
         if not all(said.get(name) == one for name, one in wanted.items()):

@@ -9,14 +9,18 @@ from pipeline.study.registry import problems
 
 
 def perform(arguments: dict[str, Any]) -> int:
-    """Release data as the arguments ask; returns the exit code. Raises InvalidInput for any mistake in them.
+    """Release data as the arguments ask; returns the exit code.
+
+    Raises InvalidInput for any mistake in them.
 
     arguments: key -> value, among them `problem`, whose data are released.
     """
     able = {name: one for name, one in problems().items() if one.release}
     name = arguments.pop("problem", None)
     if name is None:
-        raise InvalidInput("problem", None, f"is needed: what kind of data are released, one of {', '.join(able)}")
+        raise InvalidInput(
+            "problem", None, f"is needed: what kind of data are released, one of {', '.join(able)}"
+        )
     if name not in able:
         raise InvalidInput("problem", name, f"cannot release data; {nearest(name, able)}")
     try:

@@ -1,4 +1,5 @@
-"""Studies that grow by what they show: by levels where a mean crosses one, or by replications until claims are decided.
+"""Studies that grow by what they show: by levels where a mean crosses one, or by replications until
+claims are decided.
 
 Each round is sealed, and what follows is a function of the sealed results.
 """
@@ -17,7 +18,9 @@ def grows(stored: StoredStudy) -> bool:
 
 
 def reached(stored: StoredStudy, judged: Judged | None = None) -> StoredStudy:
-    """The study with the levels and replications that follow from its sealed results. judged: see `until.reached`."""
+    """The study with the levels and replications that follow from its sealed results. judged: see
+    `until.reached`.
+    """
     if stored.study.until:
         return until.reached(stored, {} if judged is None else judged)
     return refinement.reached(stored)
@@ -28,7 +31,12 @@ def what_follows(now: StoredStudy, then: StoredStudy) -> str:
     if results.size(then.study) <= results.size(now.study):
         return ""
     if then.study.until:
-        return (f"{then.study.name}: not all claims are decided after {now.study.replications:,} replications; "
-                f"{then.study.replications:,} at the next look, {then.study.until.most:,} at most")
-    return (f"{then.study.name}: {len(then.study.grid) - len(now.study.grid):,} more cells, to find where "
-            f"{then.study.refine}")
+        return (
+            f"{then.study.name}: not all claims are decided after {now.study.replications:,} "
+            f"replications; {then.study.replications:,} at the next look, "
+            f"{then.study.until.most:,} at most"
+        )
+    return (
+        f"{then.study.name}: {len(then.study.grid) - len(now.study.grid):,} more cells, to find "
+        f"where {then.study.refine}"
+    )

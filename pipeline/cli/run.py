@@ -40,7 +40,8 @@ from pipeline.study.errors import Stopped
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.registry import registrations
 
-MISJUDGED = 10  # times its predicted seconds: as long this process computes before it starts workers all the same
+# Times its predicted seconds: as long this process computes before it starts workers all the same.
+MISJUDGED = 10
 ROUNDS = 5  # of sealing and reporting, while another driver replaces the results
 
 
@@ -55,7 +56,10 @@ def run(studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster, co
         print(f"error: {error}; finished units are kept, the same command goes on", file=sys.stderr)
         return EXIT_FAILED
     if settings.shard:
-        print(f"shard {settings.shard} is done; the same command without it simulates what is left, seals and reports")
+        print(
+            f"shard {settings.shard} is done; the same command without it simulates what is left, "
+            "seals and reports"
+        )
         return _exit_code(schedules)
     for left in reversed(range(ROUNDS)):
         seal(studies, cluster)
@@ -74,10 +78,12 @@ def run(studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster, co
 def complete(
     studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster, command: str
 ) -> tuple[Sequence[StoredStudy], list[Schedule]]:
-    """Simulate what is missing; seal studies that grow by what they show, and go on with new levels or replications.
+    """Simulate what is missing.
 
-    Returns the studies with all of these, and their schedules, in which nothing is pending. Raises what `simulate`
-    does.
+    Seal studies that grow by what they show, and go on with new levels or replications.
+
+    Returns the studies with all of these, and their schedules, in which nothing is pending. Raises
+    what `simulate` does.
     """
     ends = None if settings.stop_after is None else time.monotonic() + settings.stop_after
     judged: Judged = {}
@@ -97,7 +103,9 @@ def complete(
         known = grown
 
 
-def simulate(studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster, command: str) -> list[Schedule]:
+def simulate(
+    studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster, command: str
+) -> list[Schedule]:
     """Simulate what is missing; the schedules afterwards, in which nothing is pending.
 
     Raises Stopped where units are left, SweepError where the sweep cannot go on, InvalidInput.
@@ -112,18 +120,28 @@ def simulate(studies: Sequence[StoredStudy], settings: Settings, cluster: Cluste
     remove_abandoned(reports.folder(settings, studies))
     schedules = [scheduled(stored, settings, cluster) for stored in studies]
     if not any(schedule.pending for schedule in schedules):
-        print(f"nothing to do: all {sum(schedule.units for schedule in schedules):,} units were done before")
+        print(
+            f"nothing to do: all {sum(schedule.units for schedule in schedules):,} units were "
+            "done before"
+        )
         for stored, schedule in zip(studies, schedules, strict=True):
             if schedule.listing.failed.any():
                 status.print_failures(stored, schedule.listing, command)
     else:
         alike = _sweep(studies, schedules, settings, cluster, command)
-        schedules = [_again(stored, schedule, settings) for stored, schedule in zip(studies, schedules, strict=True)]
+        schedules = [
+            _again(stored, schedule, settings)
+            for stored, schedule in zip(studies, schedules, strict=True)
+        ]
         left = sum(schedule.pending for schedule in schedules)
         if left and alike:
-            raise SweepError(f"{alike}; task=status says how to see why, most_failures=0 goes on all the same")
+            raise SweepError(
+                f"{alike}; task=status says how to see why, most_failures=0 goes on all the same"
+            )
         if left:
-            raise Stopped(f"stopped: {left:,} units to do, the rest is kept; the same command goes on")
+            raise Stopped(
+                f"stopped: {left:,} units to do, the rest is kept; the same command goes on"
+            )
     for stored, schedule in zip(studies, schedules, strict=True):
         agree(stored, schedule, settings, cluster)
     return schedules
@@ -133,26 +151,41 @@ def _again(stored: StoredStudy, schedule: Schedule, settings: Settings) -> Sched
     """What is left to do after a sweep, whoever did it."""
     listing = stored.store.listing()
     if schedule.limits:
-        schedule.limits.learn(Unit(cell, block) for cell, block in np.argwhere(listing.done).tolist())
-    again = Schedule(stored.study, listing, settings.shard_numbers, schedule.limits, np.random.default_rng())
+        schedule.limits.learn(
+            Unit(cell, block) for cell, block in np.argwhere(listing.done).tolist()
+        )
+    again = Schedule(
+        stored.study, listing, settings.shard_numbers, schedule.limits, np.random.default_rng()
+    )
     suspects.find(stored.store, again)
     return again
 
 
-def report(studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster, command: str) -> int:
-    """Write the report of what is known: of the sealed results or, before the end, of the units that are done."""
+def report(
+    studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster, command: str
+) -> int:
+    """Write the report of what is known: of the sealed results or, before the end, of the units
+    that are done.
+    """
     for stored in studies:
         if not stored.store.exists():
             raise InvalidInput("task", "report", f"{stored.study.name} is not begun; run it first")
     listings = [stored.store.listing() for stored in studies]
-    schedules = [Schedule(stored.study, listing, limits=limits(stored.store, listing, cluster))
-                 for stored, listing in zip(studies, listings, strict=True)]
+    schedules = [
+        Schedule(stored.study, listing, limits=limits(stored.store, listing, cluster))
+        for stored, listing in zip(studies, listings, strict=True)
+    ]
     for stored, schedule in zip(studies, schedules, strict=True):
         agree(stored, schedule, settings, cluster)
         if not schedule.listing.done.any():
-            raise InvalidInput("task", "report", f"{stored.study.name} has no finished unit yet; run it first")
-    unfinished = [stored for stored, schedule in zip(studies, schedules, strict=True)
-                  if schedule.pending and not is_current(stored.store)]
+            raise InvalidInput(
+                "task", "report", f"{stored.study.name} has no finished unit yet; run it first"
+            )
+    unfinished = [
+        stored
+        for stored, schedule in zip(studies, schedules, strict=True)
+        if schedule.pending and not is_current(stored.store)
+    ]
     seal([stored for stored in studies if stored not in unfinished], cluster)
     with workers_of(cluster, reduce.worth_a_cluster(unfinished)) as executor:
         for stored in unfinished:
@@ -163,7 +196,11 @@ def report(studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster,
 
 def _exit_code(schedules: Sequence[Schedule]) -> int:
     """The exit code: 1 if a unit of this shard failed."""
-    return EXIT_FAILED if any((one.listing.failed & one.mine).any() for one in schedules) else EXIT_DONE
+    return (
+        EXIT_FAILED
+        if any((one.listing.failed & one.mine).any() for one in schedules)
+        else EXIT_DONE
+    )
 
 
 def seal(studies: Sequence[StoredStudy], cluster: Cluster) -> None:
@@ -175,31 +212,55 @@ def seal(studies: Sequence[StoredStudy], cluster: Cluster) -> None:
 
 
 def _sweep(
-    studies: Sequence[StoredStudy], schedules: Sequence[Schedule], settings: Settings, cluster: Cluster, command: str
+    studies: Sequence[StoredStudy],
+    schedules: Sequence[Schedule],
+    settings: Settings,
+    cluster: Cluster,
+    command: str,
 ) -> str:
-    """Simulate what is missing, until it is done or stopped; returns why, where too many units failed alike.
+    """Simulate what is missing, until it is done or stopped.
+
+    Returns why, where too many units failed alike.
 
     Raises SweepError where the sweep cannot go on.
     """
     pending = sum(one.pending for one in schedules)
     seconds = sum(one.cost for one in schedules) / COST_OF_A_SECOND
-    waiting = [(stored, schedule) for stored, schedule in zip(studies, schedules, strict=True) if schedule.pending]
+    waiting = [
+        (stored, schedule)
+        for stored, schedule in zip(studies, schedules, strict=True)
+        if schedule.pending
+    ]
     alike = FailuresAlike(settings.most_failures)
-    compute = functools.partial(_compute, settings=settings, command=command, alike=alike,
-                                waits=functools.partial(_waits, cluster))
+    compute = functools.partial(
+        _compute,
+        settings=settings,
+        command=command,
+        alike=alike,
+        waits=functools.partial(_waits, cluster),
+    )
     with contextlib.ExitStack() as stack:
         stop = stack.enter_context(interruptible(settings.stop_after))
-        print(f"{pending:,} units to do, {sum(one.units for one in schedules) - pending:,} done before"
-              + (f", in shard {settings.shard}" if settings.shard else "")
-              + ("; and as many more as the targets of precision need" if _left(schedules) else ""), flush=True)
-        # Code that a person added to this program may end the process, which then had better be a worker's.
+        print(
+            f"{pending:,} units to do, {sum(one.units for one in schedules) - pending:,} done "
+            "before"
+            + (f", in shard {settings.shard}" if settings.shard else "")
+            + ("; and as many more as the targets of precision need" if _left(schedules) else ""),
+            flush=True,
+        )
+        # Code that a person added to this program may end the process, which then had better be a
+        # worker's.
         safe = not any(registrations())
         needless = cluster.needless(seconds) and safe
 
         def agree() -> None:
             for number, (stored, schedule) in enumerate(waiting if not cluster.elsewhere else ()):
-                tried = agreement.tries(stored.store)  # a process ended: workers find out in which unit
-                at_start = number == 0 and safe and not tried and not needless and _made_soon(schedule)
+                tried = agreement.tries(
+                    stored.store
+                )  # a process ended: workers find out in which unit
+                at_start = (
+                    number == 0 and safe and not tried and not needless and _made_soon(schedule)
+                )
                 first = at_start and not cluster.limits_memory
                 comparable = schedule.listing.done.any() and not tried
                 if comparable or needless or first or not cluster.starts_processes:
@@ -208,15 +269,23 @@ def _sweep(
 
         if needless:
             agree()
-            here = Executor(description=f"about {format_time(seconds)} of work: no workers, computing in this process")
+            here = Executor(
+                description=(
+                    f"about {format_time(seconds)} of work: no workers, computing in this process"
+                )
+            )
             if compute(waiting, here, stop, patience=MISJUDGED * seconds + 10):
                 waiting = []
             else:
-                again = [(stored, _again(stored, schedule, settings)) for stored, schedule in waiting]
+                again = [
+                    (stored, _again(stored, schedule, settings)) for stored, schedule in waiting
+                ]
                 waiting = [(stored, schedule) for stored, schedule in again if schedule.pending]
         if waiting and not stop.is_set():
             compute(waiting, stack.enter_context(cluster.open_while(agree)), stop)
-    for stored in studies if alike.kinds or any(schedule.given_up for schedule in schedules) else ():
+    for stored in (
+        studies if alike.kinds or any(schedule.given_up for schedule in schedules) else ()
+    ):
         status.print_failures(stored, stored.store.listing(), command)
     return alike.too_many
 
@@ -236,24 +305,39 @@ def _made_soon(schedule: Schedule) -> bool:
 
 
 def _compute(
-    waiting: Sequence[tuple[StoredStudy, Schedule]], executor: Executor, stop: threading.Event, settings: Settings,
-    command: str, alike: FailuresAlike, waits: Callable[[], str], patience: float = math.inf,
+    waiting: Sequence[tuple[StoredStudy, Schedule]],
+    executor: Executor,
+    stop: threading.Event,
+    settings: Settings,
+    command: str,
+    alike: FailuresAlike,
+    waits: Callable[[], str],
+    patience: float = math.inf,
 ) -> bool:
-    """Simulate what is missing of some studies, one after the other; start nothing after `patience` seconds.
+    """Simulate what is missing of some studies, one after the other.
+
+    Start nothing after `patience` seconds.
 
     Returns whether it took no longer.
     """
     print(executor.description, flush=True)
     schedules = [schedule for _, schedule in waiting]
     ends = time.monotonic() + patience
-    with Progress(sum(one.pending for one in schedules), sum(one.cost for one in schedules),
-                  left=_left(schedules), waits=waits) as progress:
+    with Progress(
+        sum(one.pending for one in schedules),
+        sum(one.cost for one in schedules),
+        left=_left(schedules),
+        waits=waits,
+    ) as progress:
+
         def swept(stored: StoredStudy, schedule: Schedule, session: Session) -> sweep.Outcome:
             efforts = Efforts(stored.store, session.name)
             session.at_beats(efforts.flush)
 
             def on_done(works: list[UnitWork], bundle: Bundle, workers: int) -> None:
-                failed = [unit for unit, work in zip(bundle.units, works, strict=True) if work.failed]
+                failed = [
+                    unit for unit, work in zip(bundle.units, works, strict=True) if work.failed
+                ]
                 alike.add(len(works), [reports.last_line(stored.store, unit) for unit in failed])
                 efforts.add(bundle.units, [work.effort for work in works])
                 if alike.too_many:
@@ -264,28 +348,54 @@ def _compute(
                 progress.advance(done)
                 session.advance(done)
 
-            # With targets what is wanted is not known, and large first bundles could be far more than that.
-            total_cost, pace = (None, None) if schedule.limits else (schedule.cost, 1 / COST_OF_A_SECOND)
+            # With targets what is wanted is not known, and large first bundles could be far more
+            # than that.
+            total_cost, pace = (
+                (None, None) if schedule.limits else (schedule.cost, 1 / COST_OF_A_SECOND)
+            )
             work = runner(stored, schedule, settings)
-            elsewhere = Elsewhere(stored.store, schedule, None if schedule.limits else work.notes.driver)
-            units = itertools.takewhile(lambda _: time.monotonic() < ends, elsewhere.others(schedule))
+            elsewhere = Elsewhere(
+                stored.store, schedule, None if schedule.limits else work.notes.driver
+            )
+            units = itertools.takewhile(
+                lambda _: time.monotonic() < ends, elsewhere.others(schedule)
+            )
             if schedule.suspects:
                 progress.warn(suspects.in_words(schedule))
             with suspects.noted(stored.store, work.notes.driver) as forget:
-                outcome = sweep.run(executor, work, units, stop=stop, on_done=on_done, on_retired=progress.warn,
-                                    total_cost=total_cost, pace=pace, shares=schedule.shares, blame=work.blame,
-                                    last=lambda: elsewhere.bundles() + suspects.bundles(schedule), on_halt=forget)
-            return dataclasses.replace(outcome, interrupted=outcome.interrupted or time.monotonic() >= ends)
+                outcome = sweep.run(
+                    executor,
+                    work,
+                    units,
+                    stop=stop,
+                    on_done=on_done,
+                    on_retired=progress.warn,
+                    total_cost=total_cost,
+                    pace=pace,
+                    shares=schedule.shares,
+                    blame=work.blame,
+                    last=lambda: elsewhere.bundles() + suspects.bundles(schedule),
+                    on_halt=forget,
+                )
+            return dataclasses.replace(
+                outcome, interrupted=outcome.interrupted or time.monotonic() >= ends
+            )
 
         for stored, schedule in waiting:
             if not stop.is_set() and time.monotonic() < ends:
-                session = Session(stored.store.folder, command, schedule.pending, schedule.cost, settings.shard)
-                _in_session(stored, session, functools.partial(swept, stored, schedule, session), alike)
+                session = Session(
+                    stored.store.folder, command, schedule.pending, schedule.cost, settings.shard
+                )
+                _in_session(
+                    stored, session, functools.partial(swept, stored, schedule, session), alike
+                )
     return time.monotonic() < ends
 
 
 def _left(schedules: Sequence[Schedule]) -> Callable[[], tuple[int, float]] | None:
-    """What is left to do of all, as units and cost, where that changes on the way: with targets of precision."""
+    """What is left to do of all, as units and cost, where that changes on the way: with targets of
+    precision.
+    """
     if not any(schedule.limits for schedule in schedules):
         return None
     return lambda: (sum(one.pending for one in schedules), sum(one.cost for one in schedules))
@@ -299,20 +409,35 @@ def _in_session(
         with stored.store.backend.sweeping():
             outcome = swept()
     except BaseException as error:
-        session.end("abandoned" if isinstance(error, KeyboardInterrupt) else FAILED, error=str(error))
+        session.end(
+            "abandoned" if isinstance(error, KeyboardInterrupt) else FAILED, error=str(error)
+        )
         raise
     failed = {"error": alike.too_many} if outcome.interrupted and alike.too_many else {}
-    session.end(FAILED if failed else "stopped" if outcome.interrupted else "finished", units=outcome.units_done,
-                workers=outcome.workers, lost=outcome.lost, seconds_work=round(outcome.seconds_work, 1), **failed)
+    session.end(
+        FAILED if failed else "stopped" if outcome.interrupted else "finished",
+        units=outcome.units_done,
+        workers=outcome.workers,
+        lost=outcome.lost,
+        seconds_work=round(outcome.seconds_work, 1),
+        **failed,
+    )
 
 
 def _report(
-    studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster, command: str,
+    studies: Sequence[StoredStudy],
+    settings: Settings,
+    cluster: Cluster,
+    command: str,
     interim: Sequence[StoredStudy] = (),
 ) -> None:
-    """Write the report, if it is not up to date, and print the verdicts. Raises Replaced, see `reports.publishing`."""
+    """Write the report, if it is not up to date, and print the verdicts.
+
+    Raises Replaced, see `reports.publishing`.
+    """
     folder = reports.folder(settings, studies, bool(interim))
-    path, record = folder / "report.html", folder / "report.yaml"
+    path = folder / "report.html"
+    record = folder / "report.yaml"
     stores = [stored.store for stored in studies]
     stamps = [results.stamp(store) for store in stores]
     wanted = reports.content(studies, stamps)
@@ -325,8 +450,15 @@ def _report(
         start = time.monotonic()
         try:
             turn = reports.publishing(settings, studies, stamps, path, wanted, bool(interim))
-            path, verdicts = reports.write(folder, studies, command, cluster, interim=interim,
-                                           formats=settings.figure_formats, turn=turn)
+            path, verdicts = reports.write(
+                folder,
+                studies,
+                command,
+                cluster,
+                interim=interim,
+                formats=settings.figure_formats,
+                turn=turn,
+            )
         except reports.Replaced:
             raise
         except Exception:  # a reader raises anything over half a dataset
@@ -344,6 +476,8 @@ def _report(
 def _check_results(stored: StoredStudy, interim: bool, thorough: bool = False) -> None:
     for name in reduce.names(stored.store, interim):
         if wrong := results.problems_of(stored.store.backend, name, thorough):
-            raise stored.store.invalid(f"is damaged ({wrong[0]}); task=verify repair=true removes it, and the same "
-                                       "command makes it again", name)
-
+            raise stored.store.invalid(
+                f"is damaged ({wrong[0]}); task=verify repair=true removes it, and the same "
+                "command makes it again",
+                name,
+            )

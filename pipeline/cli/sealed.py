@@ -11,7 +11,9 @@ from pipeline.study.study import Study
 
 
 def reduced_by(study: Study) -> list[str]:
-    """Fingerprints of the code that makes summaries from the values of units: no unit shows that it changed."""
+    """Fingerprints of the code that makes summaries from the values of units: no unit shows that it
+    changed.
+    """
     parts: list[Any] = [block_moments, merged]
     if study.precision:
         from pipeline.analysis.precision import Rule  # SciPy
@@ -21,9 +23,12 @@ def reduced_by(study: Study) -> list[str]:
 
 
 def is_current(store: Store, attributes: Mapping[str, Any] | None = None) -> bool:
-    """Whether results.zarr and summary.zarr are what the study asks for, and what the code here would write.
+    """Whether results.zarr and summary.zarr are what the study asks for, and what the code here
+    would write.
 
     attributes: those of results.zarr, where they are known.
     """
     root = results.attributes(store) if attributes is None else attributes
-    return root.get("request") == results.request(store.study) and root.get("reduced_by") == reduced_by(store.study)
+    return root.get("request") == results.request(store.study) and root.get(
+        "reduced_by"
+    ) == reduced_by(store.study)

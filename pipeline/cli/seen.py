@@ -1,4 +1,6 @@
-"""What `task=status` shows of a study besides its units: the slowest cells, memory of workers, jobs in the queue."""
+"""What `task=status` shows of a study besides its units: the slowest cells, memory of workers, jobs
+in the queue.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,7 +19,10 @@ NO_JOB_LEFT = "no job of the last submission is in the queue"
 
 
 def effort_facts(stored: StoredStudy) -> dict[str, Any]:
-    """Seconds of work and most memory of a worker in bytes, of all units; of the slowest cells seconds a unit."""
+    """Seconds of work and most memory of a worker in bytes, of all units.
+
+    Of the slowest cells seconds a unit.
+    """
     entries = efforts.read(stored.store)
     work = float(entries["seconds"].sum())
     facts: dict[str, Any] = {"seconds_of_work": work, "memory_of_worker": None, "slowest": []}
@@ -28,8 +33,14 @@ def effort_facts(stored: StoredStudy) -> dict[str, Any]:
     slowest = np.argsort(-np.nan_to_num(seconds, nan=-1.0), kind="stable")[:MOST_CELLS]
     study = stored.study
     facts["slowest"] = [
-        {"cell": study.grid.labels(cell), "name": cell_in_words(study, cell), "seconds": float(seconds[cell])}
-        for cell in slowest.tolist() if seconds[cell] > 0]
+        {
+            "cell": study.grid.labels(cell),
+            "name": cell_in_words(study, cell),
+            "seconds": float(seconds[cell]),
+        }
+        for cell in slowest.tolist()
+        if seconds[cell] > 0
+    ]
     return facts
 
 
@@ -53,24 +64,37 @@ def queue_facts(stored: StoredStudy) -> dict[str, Any]:
     if submitted is None:
         return {}
     jobs = queued.unfinished(submitted)
-    return {"system": submitted.system, "submitted": list(submitted.jobs), "output": submitted.output,
-            "known": jobs is not None, "left": len(jobs or ()), "jobs": queued.in_words(jobs or ())}
+    return {
+        "system": submitted.system,
+        "submitted": list(submitted.jobs),
+        "output": submitted.output,
+        "known": jobs is not None,
+        "left": len(jobs or ()),
+        "jobs": queued.in_words(jobs or ()),
+    }
 
 
 def lines_of(facts: Mapping[str, Any]) -> list[str]:
     """The same for a person."""
     lines = []
-    effort, queue = facts["effort"], facts["queue"]
+    effort = facts["effort"]
+    queue = facts["queue"]
     if effort["slowest"]:
-        cells = "; ".join(f"{cell['name'] or 'the only one'}: {format_time(cell['seconds'])} a unit"
-                          for cell in effort["slowest"])
+        cells = "; ".join(
+            f"{cell['name'] or 'the only one'}: {format_time(cell['seconds'])} a unit"
+            for cell in effort["slowest"]
+        )
         lines.append(f"  slowest cells: {cells}")
     if effort["memory_of_worker"]:
-        lines.append(f"  work so far: {format_time(effort['seconds_of_work'])}; a worker took up to "
-                     f"{format_bytes(effort['memory_of_worker'])}")
+        lines.append(
+            f"  work so far: {format_time(effort['seconds_of_work'])}; a worker took up to "
+            f"{format_bytes(effort['memory_of_worker'])}"
+        )
     if queue and queue["known"]:
         lines.append(f"  jobs of {queue['system']}: {queue['jobs']}")
     if facts["deserted"]:
-        lines.append(f"  {NO_JOB_LEFT}, and there is more to do: the same task=submit goes on; the jobs' output is in "
-                     f"{queue['output']}")
+        lines.append(
+            f"  {NO_JOB_LEFT}, and there is more to do: the same task=submit goes on; the jobs' "
+            f"output is in {queue['output']}"
+        )
     return lines

@@ -1,4 +1,6 @@
-"""`task=list` and `task=remove`: the finished studies in the folder of outputs, from their files alone."""
+"""`task=list` and `task=remove`: the finished studies in the folder of outputs, from their files
+alone.
+"""
 
 import csv
 import fcntl
@@ -24,28 +26,36 @@ from pipeline.study.files import open_to_lock, read_regular, write_whole
 from pipeline.study.parameters import InvalidInput, nearest, printable
 
 INDEX = "index.html"
-GENERATOR = "pipeline task=list"  # which an index page names, so that no page of somebody else is overwritten
+# Which an index page names, so that no page of somebody else is overwritten.
+GENERATOR = "pipeline task=list"
 SUITE = "suite-"
 LONGEST_HEAD = 10_000  # bytes of a page in which its title is looked for
 # Parts of a folder: what its files start with, and what it costs to delete them.
 PARTS = {
-    "units": ("replications efforts", "once sealed and if no more replications are wanted: results and report stay, "
-              "but run and report of that study simulate it again from the start"),
+    "units": (
+        "replications efforts",
+        "once sealed and if no more replications are wanted: results and report stay, "
+        "but run and report of that study simulate it again from the start",
+    ),
     "results": ("results.zarr summary.zarr", "made again from the units, nothing is simulated"),
-    "report": ("report.html figures summary.csv verdicts.csv", "made again from the results in seconds"),
+    "report": (
+        "report.html figures summary.csv verdicts.csv",
+        "made again from the results in seconds",
+    ),
     "temporary": ("interim reductions", "of unfinished studies; made again when they are needed"),
 }
 
 
 @dataclass(frozen=True)
 class Shelved:
-    """A study, or the report of a suite, in the folder of outputs. name: of its folder, relative to that of outputs.
+    """A study, or the report of a suite, in the folder of outputs. name: of its folder, relative to
+    that of outputs.
 
-    state: sealed, not sealed, report only (arrays in a bucket), interim (a report beside a finished one) or suite.
-    verdicts: word -> number of claims. changed: whether files of its report are not as they were written; no verdicts
-    are read from them. when: last session, UTC; empty without one. parts: name of PARTS, or other ->
-    bytes. picture: first figure, of its own report or that of a suite, relative to the folder of outputs; empty
-    without one.
+    state: sealed, not sealed, report only (arrays in a bucket), interim (a report beside a finished
+    one) or suite. verdicts: word -> number of claims. changed: whether files of its report are not
+    as they were written; no verdicts are read from them. when: last session, UTC; empty without
+    one. parts: name of PARTS, or other -> bytes. picture: first figure, of its own report or that
+    of a suite, relative to the folder of outputs; empty without one.
     """
 
     name: str
@@ -67,7 +77,9 @@ class Shelved:
     @property
     def sizes(self) -> str:
         """`units 1.20 MiB, results 300.00 kiB`: the parts that may be deleted."""
-        return ", ".join(f"{part} {format_bytes(size)}" for part, size in self.parts.items() if part in PARTS)
+        return ", ".join(
+            f"{part} {format_bytes(size)}" for part, size in self.parts.items() if part in PARTS
+        )
 
     @property
     def tally(self) -> str:
@@ -84,11 +96,21 @@ class Shelved:
 
 def shelved(outputs: Path) -> list[Shelved]:
     """All studies and suites below a folder, by name; what is not of this program is passed over."""
-    folders = {path.parent.parent for deep in ("*", "*/*") for name in (DESCRIPTION, f"{SEALED}/zarr.json")
-               for path in outputs.glob(f"{deep}/{name}")}
-    folders |= {path.parent for deep in ("*", "*/*") for path in outputs.glob(f"{deep}/{RECORD}")
-                if _says(path, OF_FILES)}
-    folders |= {path for folder in [*folders] for path in folder.glob(f"{REQUESTS}/*") if _is_request(path)}
+    folders = {
+        path.parent.parent
+        for deep in ("*", "*/*")
+        for name in (DESCRIPTION, f"{SEALED}/zarr.json")
+        for path in outputs.glob(f"{deep}/{name}")
+    }
+    folders |= {
+        path.parent
+        for deep in ("*", "*/*")
+        for path in outputs.glob(f"{deep}/{RECORD}")
+        if _says(path, OF_FILES)
+    }
+    folders |= {
+        path for folder in [*folders] for path in folder.glob(f"{REQUESTS}/*") if _is_request(path)
+    }
     reports = sorted(folder for folder in folders if is_whole(folder))
     return [_shelved(outputs, folder, reports) for folder in sorted(folders)]
 
@@ -99,29 +121,53 @@ def _is_request(folder: Path) -> bool:
 
 
 def _shelved(outputs: Path, folder: Path, reports: Sequence[Path]) -> Shelved:
-    """One study. reports: folders whose reports are as they were written; what its own lacks, that of a suite has."""
+    """One study. reports: folders whose reports are as they were written.
+
+    What its own lacks, that of a suite has.
+    """
     name = folder.relative_to(outputs).as_posix()
     said = root_attributes(Folder(folder))
     suite = name.startswith(SUITE)
     past = sessions(folder)
     study = name.rpartition("-")[0]
     stamp = Folder(folder).stamp(f"{SEALED}/zarr.json")
-    shared = [one for one in reports if one.name.startswith(SUITE) and stamp
-              and _says(one / RECORD, f"{OF_RESULTS} {stamp}\n")]  # it may be of another study of the same name
+    shared = [
+        one
+        for one in reports
+        if one.name.startswith(SUITE) and stamp and _says(one / RECORD, f"{OF_RESULTS} {stamp}\n")
+    ]  # it may be of another study of the same name
     places = [(one, study) for one in shared]
     if folder in reports:
         places.insert(0, (folder, ""))
     return Shelved(
-        name=name, path=folder, title=str(said.get("title") or _title(folder / "report.html") or name),
-        state="suite" if suite else "sealed" if said else "not sealed" if (folder / RAW).exists() else "report only"
-        if finished_size(folder / RECORD) else "interim",
+        name=name,
+        path=folder,
+        title=str(said.get("title") or _title(folder / "report.html") or name),
+        state="suite"
+        if suite
+        else "sealed"
+        if said
+        else "not sealed"
+        if (folder / RAW).exists()
+        else "report only"
+        if finished_size(folder / RECORD)
+        else "interim",
         replications=int(said.get("replications") or 0),
-        verdicts=next(filter(None, (_verdicts(one / "verdicts.csv", study) for one, study in places)), {}),
-        picture=next((f"{one.relative_to(outputs).as_posix()}/figures/{picture}" for one, study in places
-                      if (picture := _first_figure(one, study))), ""),
+        verdicts=next(
+            filter(None, (_verdicts(one / "verdicts.csv", study) for one, study in places)), {}
+        ),
+        picture=next(
+            (
+                f"{one.relative_to(outputs).as_posix()}/figures/{picture}"
+                for one, study in places
+                if (picture := _first_figure(one, study))
+            ),
+            "",
+        ),
         parts=_parts(folder),
         changed=folder not in reports and (folder / "report.html").exists(),
-        when=str(past[-1].get("started", ""))[:16] if past else "")
+        when=str(past[-1].get("started", ""))[:16] if past else "",
+    )
 
 
 def _says(record: Path, line: str) -> bool:
@@ -151,19 +197,27 @@ def _parts(folder: Path) -> dict[str, int]:
     sizes: Counter[str] = Counter()
     for key, size in Folder(folder).sizes("").items():
         if not key.startswith(f"{REQUESTS}/"):
-            found = (part for part, (starts, _) in PARTS.items() if key.startswith((*starts.split(),)))
+            found = (
+                part for part, (starts, _) in PARTS.items() if key.startswith((*starts.split(),))
+            )
             sizes[next(found, "other")] += size
     return {part: sizes[part] for part in (*PARTS, "other") if sizes[part]}
 
 
 def _first_figure(report: Path, study: str) -> str:
-    """Name of the first figure of a report, of one of its studies if one is named; empty without one."""
+    """Name of the first figure of a report, of one of its studies if one is named.
+
+    Empty without one.
+    """
     pattern = f"{study.replace('/', '-')}-[0-9]*.svg" if study else "*.svg"
     return min((path.name for path in (report / "figures").glob(pattern)), default="")
 
 
 def _verdicts(table: Path, study: str) -> dict[str, int]:
-    """Verdicts of a report, on one of its studies if one is named; none where there is no such table."""
+    """Verdicts of a report, on one of its studies if one is named.
+
+    None where there is no such table.
+    """
     try:
         file = io.StringIO(read_regular(table).decode(), newline="")
         rows = [row["verdict"] for row in csv.DictReader(file) if study in ("", row["section"])]
@@ -173,7 +227,10 @@ def _verdicts(table: Path, study: str) -> dict[str, int]:
 
 
 def list_studies(outputs: Path) -> int:
-    """Print all studies with their verdicts and sizes, and write a page with their pictures; returns the exit code."""
+    """Print all studies with their verdicts and sizes, and write a page with their pictures.
+
+    Returns the exit code.
+    """
     if not (found := shelved(outputs)):
         print(f"no study in {outputs}")
         if _is_index(outputs / INDEX):  # of those that were removed
@@ -184,8 +241,10 @@ def list_studies(outputs: Path) -> int:
     print("may be deleted from a study's folder:")
     for part, files, size, cost in _deletable(found):
         print(f"  {part}, {format_bytes(size)} in all ({', '.join(files)}): {cost}")
-    print(f"{len(found)} in all, {format_bytes(sum(one.size for one in found))} on disk; "
-          "task=remove studies=NAME takes one away, task=compare studies=NAME,NAME compares two")
+    print(
+        f"{len(found)} in all, {format_bytes(sum(one.size for one in found))} on disk; "
+        "task=remove studies=NAME takes one away, task=compare studies=NAME,NAME compares two"
+    )
     page = outputs / INDEX
     if (page.exists() or page.is_symlink()) and not _is_index(page):
         print(f"page: not written, as {page} is no page of task=list; move it away first")
@@ -201,17 +260,35 @@ def _is_index(page: Path) -> bool:
 
 
 def _deletable(found: Sequence[Shelved]) -> list[tuple[str, list[str], int, str]]:
-    """Of every part that is there: what its files start with, bytes over all studies, what it costs to delete them."""
+    """Of every part that is there: what its files start with, bytes over all studies, what it costs
+    to delete them.
+    """
     sizes = {part: sum(one.parts.get(part, 0) for one in found) for part in PARTS}
-    return [(part, starts.split(), sizes[part], cost) for part, (starts, cost) in PARTS.items() if sizes[part]]
+    return [
+        (part, starts.split(), sizes[part], cost)
+        for part, (starts, cost) in PARTS.items()
+        if sizes[part]
+    ]
 
 
 def _table(found: Sequence[Shelved]) -> Iterator[str]:
     wide = max(len(one.name) for one in found)
     for one in found:
-        size = "" if one.state == "suite" else count(one.replications, "replication") if one.replications else ""
-        words = [one.name.ljust(wide), one.state.ljust(10), one.when.ljust(16), format_bytes(one.size).rjust(10),
-                 size.rjust(20), one.tally]
+        size = (
+            ""
+            if one.state == "suite"
+            else count(one.replications, "replication")
+            if one.replications
+            else ""
+        )
+        words = [
+            one.name.ljust(wide),
+            one.state.ljust(10),
+            one.when.ljust(16),
+            format_bytes(one.size).rjust(10),
+            size.rjust(20),
+            one.tally,
+        ]
         yield "  ".join(words).rstrip()
         if one.sizes:
             yield f"{' ' * wide}  {one.sizes}"
@@ -223,39 +300,64 @@ def _page(found: Sequence[Shelved]) -> str:
 
     ordered = sorted(found, key=lambda one: (one.state != "suite", one.name))
     return rendered(
-        "index.html.j2", generator=GENERATOR, studies=ordered, symbols=SYMBOLS,
-        size=sum(one.size for one in found), deletable=_deletable(found))
+        "index.html.j2",
+        generator=GENERATOR,
+        studies=ordered,
+        symbols=SYMBOLS,
+        size=sum(one.size for one in found),
+        deletable=_deletable(found),
+    )
 
 
-def named(outputs: Path, names: str | None, task: str, how_many: int | None = None) -> list[Shelved]:
-    """The studies that a command names; InvalidInput for another number of them, or one that is not there."""
+def named(
+    outputs: Path, names: str | None, task: str, how_many: int | None = None
+) -> list[Shelved]:
+    """The studies that a command names.
+
+    InvalidInput for another number of them, or one that is not there.
+    """
     known = {one.name: one for one in shelved(outputs)}
     asked = asked_for(names, task, how_many, f"{outputs}/")
     for name in asked:
         if name not in known:
-            raise InvalidInput("studies", name, f"no such study in {outputs}; {nearest(name, known)}")
+            raise InvalidInput(
+                "studies", name, f"no such study in {outputs}; {nearest(name, known)}"
+            )
     return [known[name] for name in asked]
 
 
-def asked_for(names: str | None, task: str, how_many: int | None = None, before: str = "") -> list[str]:
-    """The names that a command gives; InvalidInput for another number of them. before: may stand before a name."""
+def asked_for(
+    names: str | None, task: str, how_many: int | None = None, before: str = ""
+) -> list[str]:
+    """The names that a command gives.
+
+    InvalidInput for another number of them. before: may stand before a name.
+    """
     words = (name.strip().removeprefix(before).rstrip("/") for name in (names or "").split(","))
     asked = [*dict.fromkeys(filter(None, words))]
     if not asked or (how_many and len(asked) != how_many):
         number = f"{how_many} names" if how_many else "names"
-        raise InvalidInput("studies", names, f"task={task} needs {number} of studies with commas between, as task=list "
-                           "prints them")
+        raise InvalidInput(
+            "studies",
+            names,
+            f"task={task} needs {number} of studies with commas between, as task=list prints them",
+        )
     return asked
 
 
 def remove(outputs: Path, names: str | None, sure: bool) -> int:
-    """Remove studies with all that was simulated, if `sure`; else print what would go. Returns the exit code.
+    """Remove studies with all that was simulated, if `sure`; else print what would go.
+
+    Returns the exit code.
 
     Raises InvalidInput where another process works on one of them.
     """
     asked = named(outputs, names, "remove")
     for one in asked:
-        print(f"{'removes' if sure else 'would remove'} {one.name}: {one.state}, {format_bytes(one.size)}")
+        print(
+            f"{'removes' if sure else 'would remove'} {one.name}: {one.state}, "
+            f"{format_bytes(one.size)}"
+        )
         if sure:
             _remove(one)
     if not sure:
@@ -266,11 +368,15 @@ def remove(outputs: Path, names: str | None, sure: bool) -> int:
 
 
 def _remove(one: Shelved) -> None:
-    """Remove the folder of a study while holding its locks, so that no other process simulates or seals there."""
+    """Remove the folder of a study while holding its locks, so that no other process simulates or
+    seals there.
+    """
     study = one.path.parent.parent if one.path.parent.name == REQUESTS else one.path
     with locked(study), open_to_lock(study / SWEEPS) as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise InvalidInput("studies", one.name, "is being simulated; stop that run first") from None
+            raise InvalidInput(
+                "studies", one.name, "is being simulated; stop that run first"
+            ) from None
         shutil.rmtree(one.path)

@@ -1,4 +1,6 @@
-"""`task=new`: a first experiment of a person's own, made from one that there is, with the meaning of every line."""
+"""`task=new`: a first experiment of a person's own, made from one that there is, with the meaning
+of every line.
+"""
 
 import os
 import shlex
@@ -23,17 +25,29 @@ LISTED = 12  # metrics that are offered as comments
 
 
 def perform(arguments: Sequence[str]) -> int:
-    """Write the file that the arguments name; returns the exit code. Raises InvalidInput for any mistake in them."""
+    """Write the file that the arguments name; returns the exit code.
+
+    Raises InvalidInput for any mistake in them.
+    """
     values = pairs([word for word in arguments if not word.startswith("-")], ("experiment", "like"))
     for key in values.keys() - {"task", "experiment", "like"}:
-        raise InvalidInput(key, values[key], "task=new takes experiment=PATH.yaml and like=NAME only; change the file")
+        raise InvalidInput(
+            key,
+            values[key],
+            "task=new takes experiment=PATH.yaml and like=NAME only; change the file",
+        )
     path = values.get("experiment")
     if not isinstance(path, str) or not path.lower().endswith(ENDS):
-        raise InvalidInput("experiment", path, "must be the path of the new file, such as survey.yaml")
+        raise InvalidInput(
+            "experiment", path, "must be the path of the new file, such as survey.yaml"
+        )
     file = path_of(path, "experiment")
     if (name := name_of(file)) is None:
-        raise InvalidInput("experiment", path, "must be named with letters a to z or digits, as survey.yaml is: that "
-                           "names the study")
+        raise InvalidInput(
+            "experiment",
+            path,
+            "must be named with letters a to z or digits, as survey.yaml is: that names the study",
+        )
     if os.path.lexists(file):
         raise InvalidInput("experiment", path, "is there already; give another name")
     if not file.parent.is_dir():
@@ -43,8 +57,12 @@ def perform(arguments: Sequence[str]) -> int:
     try:
         write_whole(file, text.encode())
     except OSError as error:
-        raise InvalidInput("experiment", path, f"cannot be written ({error.strerror or 'no file can be made there'}); "
-                           "give another path") from None
+        raise InvalidInput(
+            "experiment",
+            path,
+            f"cannot be written ({error.strerror or 'no file can be made there'}); "
+            "give another path",
+        ) from None
     print(f"{path}: written. Look at it, then: pipeline experiment={shlex.quote(path)}")
     return EXIT_DONE
 
@@ -53,21 +71,39 @@ def starter(raw: Mapping[str, Any], file: str, name: str) -> str:
     """The text of the file, from a composed config. name: of the new study."""
     experiment = read_experiment(raw)
     asked = problem(experiment.study.problem)
-    lines = [*_head(raw, experiment, file, name), *_sections(raw, experiment.study, asked), *_tail(raw)]
+    lines = [
+        *_head(raw, experiment, file, name),
+        *_sections(raw, experiment.study, asked),
+        *_tail(raw),
+    ]
     return "\n".join(lines) + "\n"
 
 
 def _head(raw: Mapping[str, Any], experiment: Experiment, file: str, name: str) -> Iterator[str]:
     study = experiment.study
     shown = shlex.quote(file)
-    yield f"# An experiment of your own, made like {study.name}. What it would do, and how long that takes:"
+    yield (
+        f"# An experiment of your own, made like {study.name}. What it would do, and how long "
+        "that takes:"
+    )
     yield f"#     pipeline task=plan experiment={shown}"
-    yield "# Run it, and again after any change: finished units are kept.   What there is, with all parameters:"
-    yield f"#     pipeline experiment={shown}                             pipeline --help mechanisms"
+    yield (
+        "# Run it, and again after any change: finished units are kept.   What there is, with all "
+        "parameters:"
+    )
+    yield (
+        f"#     pipeline experiment={shown}                             pipeline --help mechanisms"
+    )
     about = {**fields(Study), **fields(Text)}
-    values = {"name": name, "problem": study.problem, "title": f"Like {experiment.text.title}"[:80],
-              "question": "What do I want to know?", "seed": study.seed, "replications": study.replications,
-              "block": study.block}
+    values = {
+        "name": name,
+        "problem": study.problem,
+        "title": f"Like {experiment.text.title}"[:80],
+        "question": "What do I want to know?",
+        "seed": study.seed,
+        "replications": study.replications,
+        "block": study.block,
+    }
     for key, value in values.items():
         others = ", ".join(sorted(problems().keys() - {study.problem}))
         more = f": {problem(study.problem).title}; others: {others}" if key == "problem" else ""
@@ -76,16 +112,24 @@ def _head(raw: Mapping[str, Any], experiment: Experiment, file: str, name: str) 
 
 def _sections(raw: Mapping[str, Any], study: Study, asked: Problem) -> Iterator[str]:
     products = read_products(raw["grid"], named=True)
-    named = {levels for product in products for levels in product.values() if isinstance(levels, str)}
+    named = {
+        levels for product in products for levels in product.values() if isinstance(levels, str)
+    }
     derivations = [*study.derive.values(), *study.coordinates, *sorted(named)]
     declared = declarations(asked, study.parameters, [study.grid.axes], derivations, study.metrics)
     one = len(products) == 1
-    yield _line("grid:", "axes with their levels; all combinations are cells" if one else
-                "lists of axes with their levels; all combinations within each are cells")
+    yield _line(
+        "grid:",
+        "axes with their levels; all combinations are cells"
+        if one
+        else "lists of axes with their levels; all combinations within each are cells",
+    )
     for product in products:
         for number, (axis, levels) in enumerate(product.items()):
-            yield _line(f"  {'' if one else '  ' if number else '- '}{axis}: {_flow(levels)}",
-                        _meaning(axis, declared, asked))
+            yield _line(
+                f"  {'' if one else '  ' if number else '- '}{axis}: {_flow(levels)}",
+                _meaning(axis, declared, asked),
+            )
     yield _line("parameters:", "constants; a list of values makes an axis, above")
     for name, value in (raw.get("parameters") or {}).items():
         yield _line(f"  {name}: {_flow(value)}", _meaning(name, declared, asked))
@@ -93,18 +137,30 @@ def _sections(raw: Mapping[str, Any], study: Study, asked: Problem) -> Iterator[
     for name in sorted(declared.keys() - given - {"data_path", "data_items", "data_truth", *ROLES}):
         if declared[name] and "unit" in declared[name][0].metadata:
             default = declared[name][0].default
-            yield _line(f"  # {name}: {_flow(default) if isinstance(default, (int, float, str)) else '…'}",
-                        _meaning(name, declared, asked))
-    for section, what in (("derive", "parameters that are computed of others"),
-                          ("coordinates", "quantities that are computed for figures only")):
+            yield _line(
+                f"  # {name}: {_flow(default) if isinstance(default, (int, float, str)) else '…'}",
+                _meaning(name, declared, asked),
+            )
+    for section, what in (
+        ("derive", "parameters that are computed of others"),
+        ("coordinates", "quantities that are computed for figures only"),
+    ):
         if raw.get(section):
             yield _line(f"{section}: {_flow(raw[section])}", f"{what}; see --help derivations")
     if raw.get("paired"):
-        yield _line(f"paired: {_flow(raw['paired'])}", "axes whose levels share their data: differences are paired")
+        yield _line(
+            f"paired: {_flow(raw['paired'])}",
+            "axes whose levels share their data: differences are paired",
+        )
     if raw.get("precision"):
-        yield _line(f"precision: {_flow(raw['precision'])}", "a cell stops once its means are known as well as this")
+        yield _line(
+            f"precision: {_flow(raw['precision'])}",
+            "a cell stops once its means are known as well as this",
+        )
     if raw.get("refine"):
-        yield _line(f"refine: {_flow(raw['refine'])}", "levels are added where the mean crosses the level")
+        yield _line(
+            f"refine: {_flow(raw['refine'])}", "levels are added where the mean crosses the level"
+        )
     if raw.get("until"):
         yield _line(f"until: {_flow(raw['until'])}", "a run stops once all claims are decided")
     yield _line("metrics:", "what is measured in every replication")
@@ -143,5 +199,7 @@ def _flow(value: Any) -> str:
     """A value as YAML on one line."""
     import yaml
 
-    text: str = yaml.safe_dump(value, default_flow_style=True, width=10**6, allow_unicode=True, sort_keys=False)
+    text: str = yaml.safe_dump(
+        value, default_flow_style=True, width=10**6, allow_unicode=True, sort_keys=False
+    )
     return text.removesuffix("\n").removesuffix("\n...")

@@ -1,4 +1,6 @@
-"""What a report says of the parts of a study: what they are, where data come from, what mechanisms promise."""
+"""What a report says of the parts of a study: what they are, where data come from, what mechanisms
+promise.
+"""
 
 import inspect
 import math
@@ -12,9 +14,17 @@ from pipeline.study.study import Study
 
 def parts(study: Study) -> dict[str, dict[str, str]]:
     """Of each role the names that the study uses, with the first line that the code says of them."""
-    used = {role: [str(name) for name in study.grid.axes.get(role, (study.parameters.get(role),))] for role in ROLES}
-    return {role: {name: (inspect.getdoc(study.part(role, name)) or "").partition("\n")[0] for name in names}
-            for role, names in used.items()}
+    used = {
+        role: [str(name) for name in study.grid.axes.get(role, (study.parameters.get(role),))]
+        for role in ROLES
+    }
+    return {
+        role: {
+            name: (inspect.getdoc(study.part(role, name)) or "").partition("\n")[0]
+            for name in names
+        }
+        for role, names in used.items()
+    }
 
 
 def source(study: Study) -> str:
@@ -25,15 +35,23 @@ def source(study: Study) -> str:
 def privacy(study: Study) -> list[dict[str, Any]]:
     """Privacy statement of every mechanism of the study: unit, neighbours, budget, and `spent`.
 
-    spent: meaning of the number -> (least, greatest) over the mechanism's cells of the largest budget of a user, in
-    nats; empty for a mechanism that does not state it. remarks: of its cells, where it has one.
+    spent: meaning of the number -> (least, greatest) over the mechanism's cells of the largest
+    budget of a user, in nats; empty for a mechanism that does not state it. remarks: of its cells,
+    where it has one.
     """
     statements: dict[str, dict[str, Any]] = {}
     remarked = remarks(study)
     for name, mechanism in parts_of(study, ROLES[1]):
-        statement = statements.setdefault(name, {
-            "unit": mechanism.unit, "neighbours": mechanism.neighbours, "budget": mechanism.budget, "spent": {},
-            "remarks": remarked.get(name, [])})
+        statement = statements.setdefault(
+            name,
+            {
+                "unit": mechanism.unit,
+                "neighbours": mechanism.neighbours,
+                "budget": mechanism.budget,
+                "spent": {},
+                "remarks": remarked.get(name, []),
+            },
+        )
         for what, value in (mechanism.spent() if hasattr(mechanism, "spent") else {}).items():
             least, most = statement["spent"].get(what, (value, value))
             statement["spent"][what] = min(least, value), max(most, value)
@@ -51,7 +69,11 @@ def remarks(study: Study) -> dict[str, list[str]]:
     texts: dict[str, list[str]] = {}
     for labels in study.grid:
         mechanism = _component(study, ROLES[1], labels)
-        remark = mechanism.remark(_component(study, ROLES[0], labels)) if hasattr(mechanism, "remark") else None
+        remark = (
+            mechanism.remark(_component(study, ROLES[0], labels))
+            if hasattr(mechanism, "remark")
+            else None
+        )
         if remark:
             texts.setdefault(study.values(labels)[ROLES[1]], []).append(remark)
     return texts

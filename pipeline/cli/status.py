@@ -1,4 +1,7 @@
-"""`task=status`: what is done, who is at it, how long it will take, what failed; from the storage alone."""
+"""`task=status`: what is done, who is at it, how long it will take, what failed.
+
+From the storage alone.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -21,8 +24,20 @@ from pipeline.study.parameters import InvalidInput
 
 MOST_FAILURES = 20  # that are listed
 MOST_SESSIONS = 20, 3  # that are listed: running ones, and the last ended ones
-SHOWN = ("started", "state", "units", "pending", "seconds", "workers", "lost", "host", "process", "job", "shard",
-         "error")
+SHOWN = (
+    "started",
+    "state",
+    "units",
+    "pending",
+    "seconds",
+    "workers",
+    "lost",
+    "host",
+    "process",
+    "job",
+    "shard",
+    "error",
+)
 
 
 def status(studies: Sequence[StoredStudy], command: str, as_json: bool = False) -> int:
@@ -41,22 +56,48 @@ def status(studies: Sequence[StoredStudy], command: str, as_json: bool = False) 
 
 
 def facts(stored: StoredStudy, listing: Listing | None) -> dict[str, Any]:
-    """What is known of a study; the keys are described in docs/guide.md. listing: None before it is begun."""
-    study, store, wanted = stored.study, stored.store, counted(stored.study)
+    """What is known of a study.
+
+    The keys are described in docs/guide.md. listing: None before it is begun.
+    """
+    study = stored.study
+    store = stored.store
+    wanted = counted(stored.study)
     one: dict[str, Any] = {
-        "name": study.name, "storage": str(store.backend), "begun": listing is not None, "sealed": False,
-        "cells": len(study.grid), "blocks": study.blocks, "replications_of_a_block": study.block,
-        "units": {"all": int(wanted.sum()), "done": 0, "failed": 0, "at_most": bool(study.precision)},
-        "targets": [str(target) for target in study.precision], "groups_on_target": "", "stops": ends(study),
-        "shortfalls": "", "mixed": [], "sessions": [],
-        "units_per_second": 0.0, "seconds_left": None, "exit_code": EXIT_MORE_TO_DO,
-        "effort": seen.effort_facts(stored), "queue": seen.queue_facts(stored), "deserted": False,
+        "name": study.name,
+        "storage": str(store.backend),
+        "begun": listing is not None,
+        "sealed": False,
+        "cells": len(study.grid),
+        "blocks": study.blocks,
+        "replications_of_a_block": study.block,
+        "units": {
+            "all": int(wanted.sum()),
+            "done": 0,
+            "failed": 0,
+            "at_most": bool(study.precision),
+        },
+        "targets": [str(target) for target in study.precision],
+        "groups_on_target": "",
+        "stops": ends(study),
+        "shortfalls": "",
+        "mixed": [],
+        "sessions": [],
+        "units_per_second": 0.0,
+        "seconds_left": None,
+        "exit_code": EXIT_MORE_TO_DO,
+        "effort": seen.effort_facts(stored),
+        "queue": seen.queue_facts(stored),
+        "deserted": False,
     }
     if listing is None:
         return _with_deserted(one)
     sealed = is_current(store)
     one["sealed"] = sealed
-    one["units"] |= {"done": int((listing.done & wanted).sum()), "failed": int(listing.failed.sum())}
+    one["units"] |= {
+        "done": int((listing.done & wanted).sum()),
+        "failed": int(listing.failed.sum()),
+    }
     one["groups_on_target"] = on_target(store)
     one["shortfalls"] = _shortfalls(stored) if sealed else ""
     one["mixed"] = [writer.accepted for writer in agreement.recorded(store) if writer.accepted]
@@ -69,13 +110,17 @@ def facts(stored: StoredStudy, listing: Listing | None) -> dict[str, Any]:
         one["seconds_left"] = Schedule(study, listing).cost / pace
     if all_done(study, listing, settled(store, listing) if sealed else None):
         one["exit_code"] = EXIT_FAILED if listing.failed.any() else EXIT_DONE
-    elif past and not running and past[-1]["state"] == FAILED and not past[-1].get("shard"):  # whose units others do
+    elif (
+        past and not running and past[-1]["state"] == FAILED and not past[-1].get("shard")
+    ):  # whose units others do
         one["exit_code"] = EXIT_FAILED
     return _with_deserted(one)
 
 
 def _with_deserted(facts: dict[str, Any]) -> dict[str, Any]:
-    """The same facts; failed, where there is more to do and nobody who will do it, so that no script waits for ever."""
+    """The same facts; failed, where there is more to do and nobody who will do it, so that no
+    script waits for ever.
+    """
     queue = facts["queue"]
     running = any(session["state"] == RUNNING for session in facts["sessions"])
     gone = bool(queue) and queue["known"] and not queue["left"]
@@ -97,45 +142,69 @@ def _lines(one: Mapping[str, Any]) -> list[str]:
     lines = [f"{one['name']}: {one['storage']}"]
     if not one["begun"]:
         return [*lines, "  not begun", *seen.lines_of(one)]
-    units, most = one["units"], "at most " * one["units"]["at_most"]
+    units = one["units"]
+    most = "at most " * one["units"]["at_most"]
     up_to = "up to " * (units["all"] < one["cells"] * one["blocks"])
-    lines += [f"  {units['done']:,} of {most}{units['all']:,} units done ({100 * units['done'] / units['all']:.1f} %), "
-              f"{one['cells']:,} cells × {up_to}{one['blocks']} blocks of "
-              f"{one['replications_of_a_block']:,} replications; {'sealed' if one['sealed'] else 'not sealed'}"]
+    lines += [
+        f"  {units['done']:,} of {most}{units['all']:,} units done "
+        f"({100 * units['done'] / units['all']:.1f} %), {one['cells']:,} cells × "
+        f"{up_to}{one['blocks']} blocks of {one['replications_of_a_block']:,} replications; "
+        f"{'sealed' if one['sealed'] else 'not sealed'}"
+    ]
     lines += [f"  target: {target}" for target in one["targets"]]
     lines += [f"  {one['groups_on_target']}"] if one["groups_on_target"] else []
     lines += [f"  {line}" for line in ends_in_words(one["stops"])]
     lines += [f"  {one['shortfalls']}"] if one["shortfalls"] else []
-    lines += [f"  mixed: numbers of different code or arithmetic ({accepted})" for accepted in one["mixed"]]
+    lines += [
+        f"  mixed: numbers of different code or arithmetic ({accepted})"
+        for accepted in one["mixed"]
+    ]
     running = [session for session in one["sessions"] if session["state"] == RUNNING]
     ended = [session for session in one["sessions"] if session["state"] != RUNNING]
     if running:
-        left = "time left unknown" if one["seconds_left"] is None else \
-            f"{most}{format_time(one['seconds_left'])} left"
+        left = (
+            "time left unknown"
+            if one["seconds_left"] is None
+            else f"{most}{format_time(one['seconds_left'])} left"
+        )
         hosts = len({session["host"] for session in running})
-        lines += [f"  running: {len(running)} session{'s' * (len(running) > 1)} on {hosts} "
-                  f"host{'s' * (hosts > 1)}, {sum(session['workers'] for session in running)} workers, "
-                  f"{one['units_per_second']:.3g} units/s, {left}"]
+        lines += [
+            f"  running: {len(running)} session{'s' * (len(running) > 1)} on {hosts} "
+            f"host{'s' * (hosts > 1)}, {sum(session['workers'] for session in running)} workers, "
+            f"{one['units_per_second']:.3g} units/s, {left}"
+        ]
     for some, most_shown in ((running, MOST_SESSIONS[0]), (ended, MOST_SESSIONS[1])):
         lines += [_session(session) for session in some[-most_shown:]]
-        lines += [f"  and {len(some) - most_shown:,} sessions before"] if len(some) > most_shown else []
+        lines += (
+            [f"  and {len(some) - most_shown:,} sessions before"] if len(some) > most_shown else []
+        )
     return [*lines, *seen.lines_of(one)]
 
 
 def _session(session: Mapping[str, Any]) -> str:
-    where = [f"{name} {session[key]}" for name, key in (("shard", "shard"), ("on", "host"), ("job", "job"))
-             if session[key]]
-    return (f"  session {', '.join([session['started'], *where])}: {session['state']}, "
-            f"{session['units']:,} of {session['pending']:,} units in {format_time(session['seconds'])}"
-            + (f": {session['error']}" if session["error"] else ""))
+    where = [
+        f"{name} {session[key]}"
+        for name, key in (("shard", "shard"), ("on", "host"), ("job", "job"))
+        if session[key]
+    ]
+    return (
+        f"  session {', '.join([session['started'], *where])}: {session['state']}, "
+        f"{session['units']:,} of {session['pending']:,} units in {format_time(session['seconds'])}"
+        + (f": {session['error']}" if session["error"] else "")
+    )
 
 
 def print_failures(stored: StoredStudy, listing: Listing, command: str) -> None:
-    """How many units failed, and for the first of them what happened and the command that replays it."""
+    """How many units failed, and for the first of them what happened and the command that replays
+    it.
+    """
     failed = list(failures(listing))
     for unit in failed[:MOST_FAILURES]:
         replayed = reports.replay_command(command, stored.study, unit)
         name = unit_in_words(stored.study, unit)
         print(f"  failed: {replayed}  # {name}: {reports.last_line(stored.store, unit)}")
-    print(f"  {len(failed)} failed units" + (f", {MOST_FAILURES} shown" if len(failed) > MOST_FAILURES else "")
-          + ("; retry_failed=true runs them again" if failed else ""))
+    print(
+        f"  {len(failed)} failed units"
+        + (f", {MOST_FAILURES} shown" if len(failed) > MOST_FAILURES else "")
+        + ("; retry_failed=true runs them again" if failed else "")
+    )

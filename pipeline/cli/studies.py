@@ -36,15 +36,19 @@ class StoredStudy(NamedTuple):
     def grown(self, study: Study) -> "StoredStudy":
         """The same study with more levels or other replications, in the same place."""
         store = Store(study, self.store.folder, self.store.url, self.store.timeout)
-        return self._replace(experiment=dataclasses.replace(self.experiment, study=study), store=store)
+        return self._replace(
+            experiment=dataclasses.replace(self.experiment, study=study), store=store
+        )
 
 
 def stored_studies(
     settings: Settings, experiments: Sequence[Experiment], raw: Sequence[Mapping[str, Any]]
 ) -> list[StoredStudy]:
     """The studies of a command; touches nothing."""
-    return [StoredStudy(experiment, Store(experiment.study, *experiment.address(settings)), one)
-            for experiment, one in zip(experiments, raw, strict=True)]
+    return [
+        StoredStudy(experiment, Store(experiment.study, *experiment.address(settings)), one)
+        for experiment, one in zip(experiments, raw, strict=True)
+    ]
 
 
 def scheduled(stored: StoredStudy, settings: Settings, cluster: Cluster) -> Schedule:
@@ -52,15 +56,21 @@ def scheduled(stored: StoredStudy, settings: Settings, cluster: Cluster) -> Sche
 
     Results that were sealed are removed where units are missing: they were lost, or taken away.
     """
-    sealed = is_current(stored.store)  # before the listing: another driver may come to its end in between
+    sealed = is_current(
+        stored.store
+    )  # before the listing: another driver may come to its end in between
     listing = stored.store.listing()
     known = limits(stored.store, listing, cluster)
     if sealed and not all_done(stored.study, listing, known):
         with stored.store.locked():
             results.unseal(stored.store, every=False)
         known = limits(stored.store, listing, cluster)
-    schedule = Schedule(stored.study, listing, settings.shard_numbers, known, np.random.default_rng())
-    failed = [unit for unit in failures(listing) if schedule.mine[unit]] if settings.retry_failed else []
+    schedule = Schedule(
+        stored.study, listing, settings.shard_numbers, known, np.random.default_rng()
+    )
+    failed = (
+        [unit for unit in failures(listing) if schedule.mine[unit]] if settings.retry_failed else []
+    )
     if settings.retry_failed:
         agreement.forget_tries(stored.store)
         suspects.forget(stored.store)
@@ -71,19 +81,32 @@ def scheduled(stored: StoredStudy, settings: Settings, cluster: Cluster) -> Sche
                 stored.store.forget(*unit)
                 listing.done[unit] = listing.failed[unit] = False
         known = limits(stored.store, listing, cluster)
-        schedule = Schedule(stored.study, listing, settings.shard_numbers, known, np.random.default_rng())
+        schedule = Schedule(
+            stored.study, listing, settings.shard_numbers, known, np.random.default_rng()
+        )
     suspects.find(stored.store, schedule)
     return schedule
 
 
 def runner(stored: StoredStudy, schedule: Schedule, settings: Settings) -> Runner:
-    """What simulates and stores the study's units, after it made sure that its numbers are those stored."""
-    return Runner(stored.store, schedule.references, settings.accept_code, settings.most_seconds, schedule.trials,
-                  Driver.here(job(os.environ)))
+    """What simulates and stores the study's units, after it made sure that its numbers are those
+    stored.
+    """
+    return Runner(
+        stored.store,
+        schedule.references,
+        settings.accept_code,
+        settings.most_seconds,
+        schedule.trials,
+        Driver.here(job(os.environ)),
+    )
 
 
 def agree(stored: StoredStudy, schedule: Schedule, settings: Settings, cluster: Cluster) -> None:
-    """Make sure that the code here computes the stored numbers; where workers are elsewhere, on one of them."""
+    """Make sure that the code here computes the stored numbers.
+
+    Where workers are elsewhere, on one of them.
+    """
     here = runner(stored, schedule, settings)
     if not cluster.elsewhere:
         here.agree(compare_only=True)

@@ -14,10 +14,17 @@ from pipeline.study.parameters import InvalidInput, path_of
 
 
 def perform(
-    settings: Settings, cluster: Cluster, experiments: Sequence[Experiment], raw: Sequence[Mapping[str, Any]],
-    command: str, as_json: bool = False,
+    settings: Settings,
+    cluster: Cluster,
+    experiments: Sequence[Experiment],
+    raw: Sequence[Mapping[str, Any]],
+    command: str,
+    as_json: bool = False,
 ) -> int:
-    """Perform the task; returns the exit code. Raises InvalidInput for mistakes that show only in what is stored."""
+    """Perform the task; returns the exit code.
+
+    Raises InvalidInput for mistakes that show only in what is stored.
+    """
     if settings.results is not None:
         return verify.verify_copy(settings.results)
     if settings.task == "show":
@@ -39,15 +46,23 @@ def perform(
     studies = stored_studies(settings, experiments, raw)
     studies[0].store.backend.check()
     for stored in studies:
-        if settings.task != "verify":  # which says itself what is wrong with the study's description
+        if (
+            settings.task != "verify"
+        ):  # which says itself what is wrong with the study's description
             stored.store.exists()
     if settings.shard or settings.task == "submit":
         key, value = ("shard", settings.shard) if settings.shard else ("task", "submit")
         for rule, why in (("refine", "whose new levels follow"), ("until", "whose end follows")):
             if any(getattr(stored.study, rule) for stored in studies):
-                raise InvalidInput(key, value, f"goes with no {rule}, {why} from all results; leave out one of both")
+                raise InvalidInput(
+                    key,
+                    value,
+                    f"goes with no {rule}, {why} from all results; leave out one of both",
+                )
     if settings.task == "run":
-        return on_end.with_command(settings, studies, lambda: run.run(studies, settings, cluster, command))
+        return on_end.with_command(
+            settings, studies, lambda: run.run(studies, settings, cluster, command)
+        )
     studies = [reached(stored) for stored in studies]
     if settings.task == "plan":
         return inspect.plan_of(studies, cluster)

@@ -1,8 +1,9 @@
 """Stopping when claims are decided: how many replications of every cell follow from what is sealed.
 
-At every look the study with as many replications is sealed, of those cells that go on, and its claims are judged on it.
-Nothing else is kept: an interrupted study goes through its looks again, on the replications that are there. So what
-counts is a function of the results, whatever else was simulated.
+At every look the study with as many replications is sealed, of those cells that go on, and its
+claims are judged on it. Nothing else is kept: an interrupted study goes through its looks again, on
+the replications that are there. So what counts is a function of the results, whatever else was
+simulated.
 """
 
 import dataclasses
@@ -30,10 +31,11 @@ NAMED = 6  # cells that are named of those that ended alike
 
 
 def reached(stored: StoredStudy, judged: Judged) -> StoredStudy:
-    """The study with the replications that every cell has when its claims are decided, or at the next look.
+    """The study with the replications that every cell has when its claims are decided, or at the
+    next look.
 
-    The latter is the first that no sealed results hold. judged: looks of this command, used and added to. Raises
-    InvalidInput where no claim is judged.
+    The latter is the first that no sealed results hold. judged: looks of this command, used and
+    added to. Raises InvalidInput where no claim is judged.
     """
     import dask
 
@@ -44,10 +46,16 @@ def reached(stored: StoredStudy, judged: Judged) -> StoredStudy:
     claims = claims_of(stored.experiment)
     assert study.until
     if not claims:
-        raise InvalidInput("until", "claims", f"{study.name} has no claims to decide, or claims=false; leave it out, "
-                           "or give precision")
+        raise InvalidInput(
+            "until",
+            "claims",
+            f"{study.name} has no claims to decide, or claims=false; leave it out, "
+            "or give precision",
+        )
     layout = Layout.of(study)
-    found = judged.setdefault(study.name, Ends(claims, study.until.looks(study.block), layout.shape))
+    found = judged.setdefault(
+        study.name, Ends(claims, study.until.looks(study.block), layout.shape)
+    )
     cells = np.zeros(layout.shape, bool)
     cells.flat[positions(study, layout)] = True
     for data in _sealed(stored.store):
@@ -56,15 +64,24 @@ def reached(stored: StoredStudy, judged: Judged) -> StoredStudy:
                 found.look(data)
         if found.over:
             break
-    stops = tuple((int(end) * bool(there), claims[by].id if by >= 0 else "") for end, by, there in
-                  zip(found.ends.flat, found.by.flat, cells.flat, strict=True))
-    return stored.grown(dataclasses.replace(study, replications=int(found.ends[cells].max()),
-                                            until=dataclasses.replace(study.until, stops=stops)))
+    stops = tuple(
+        (int(end) * bool(there), claims[by].id if by >= 0 else "")
+        for end, by, there in zip(found.ends.flat, found.by.flat, cells.flat, strict=True)
+    )
+    return stored.grown(
+        dataclasses.replace(
+            study,
+            replications=int(found.ends[cells].max()),
+            until=dataclasses.replace(study.until, stops=stops),
+        )
+    )
 
 
 def _sealed(store: Store) -> Iterator["xr.Dataset"]:
     """Sealed results of the same cells, by the code here, the smallest first; without damaged ones."""
-    study, backend, found = store.study, store.backend, []
+    study = store.study
+    backend = store.backend
+    found = []
     for where in results.places(backend):
         said = results.root_attributes(backend, where)
         if said.get("reduced_by") == reduced_by(study) and said["request"] == _request(study, said):
@@ -76,28 +93,46 @@ def _sealed(store: Store) -> Iterator["xr.Dataset"]:
 
 
 def _request(study: Study, said: Mapping[str, Any]) -> str | None:
-    """The request for as many replications of the study's cells as results have: fixed in advance, or at a look."""
+    """The request for as many replications of the study's cells as results have: fixed in advance,
+    or at a look.
+    """
     assert study.until and study.until.most
     until = recorded(said["until"]) if "until" in said else None
     if until and until.most != study.until.most:
         return None
-    return results.request(dataclasses.replace(study, replications=said["replications"], until=until))
+    return results.request(
+        dataclasses.replace(study, replications=said["replications"], until=until)
+    )
 
 
 def ends(study: Study) -> list[dict[str, Any]]:
-    """Which cells ended after how many replications, and for which claim they had gone on; of some, the labels."""
+    """Which cells ended after how many replications, and for which claim they had gone on.
+
+    Of some, the labels.
+    """
     if not study.until or not study.until.stops:
         return []
     groups: dict[tuple[int, str], list[int]] = {}
     for cell, position in enumerate(positions(study, Layout.of(study)).tolist()):
         groups.setdefault(study.until.stops[position], []).append(cell)
     varying = [axis for axis, levels in study.grid.axes.items() if len(levels) > 1]
-    return [{"replications": end, "claim": claim, "cells": len(cells),
-             "labels": [{axis: study.grid.labels(cell)[axis] for axis in varying} for cell in cells[:NAMED]]}
-            for (end, claim), cells in sorted(groups.items())]
+    return [
+        {
+            "replications": end,
+            "claim": claim,
+            "cells": len(cells),
+            "labels": [
+                {axis: study.grid.labels(cell)[axis] for axis in varying} for cell in cells[:NAMED]
+            ],
+        }
+        for (end, claim), cells in sorted(groups.items())
+    ]
 
 
 def ends_in_words(stops: Sequence[Mapping[str, Any]]) -> list[str]:
     """A line for each of what `ends` gives."""
-    return [f"{one['cells']:,} cells × {one['replications']:,} replications, "
-            + (f"the last for {one['claim']}" if one["claim"] else "for the first look") for one in stops]
+    return [
+        f"{one['cells']:,} cells × {one['replications']:,} replications, "
+        + (f"the last for {one['claim']}" if one["claim"] else "for the first look")
+        for one in stops
+    ]

@@ -1,4 +1,7 @@
-"""`task=verify`: check every stored byte of a study; and `task=verify results=PATH`, of a copy of its results alone."""
+"""`task=verify`: check every stored byte of a study.
+
+And `task=verify results=PATH`, of a copy of its results alone.
+"""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -37,18 +40,26 @@ def verify_copy(path: str) -> int:
     """Check a copy of a study's results, by the digests that it holds; returns the exit code."""
     folder = path_of(path, "results")
     if not (folder / "zarr.json").is_file():
-        raise InvalidInput("results", path, "must be a folder with a copy of results.zarr; it has no zarr.json")
+        raise InvalidInput(
+            "results", path, "must be a folder with a copy of results.zarr; it has no zarr.json"
+        )
     wrong = results.problems_of(Folder(folder.parent), folder.name)
     for one in wrong:
         print(f"  damaged: {one}")
-    print(f"{folder}: {len(wrong)} damaged files" if wrong else f"{folder}: every byte is as it was written")
+    print(
+        f"{folder}: {len(wrong)} damaged files"
+        if wrong
+        else f"{folder}: every byte is as it was written"
+    )
     return EXIT_FAILED if wrong else EXIT_DONE
 
 
 def _verify(stored: StoredStudy, settings: Settings, cluster: Cluster) -> int:
     """Check one study, print what is damaged, repair it if asked to; returns the exit code."""
     if not settings.repair and not _begun(stored):
-        raise InvalidInput("task", "verify", f"{stored.study.name} is not begun; nothing at {stored.store.backend}")
+        raise InvalidInput(
+            "task", "verify", f"{stored.study.name} is not begun; nothing at {stored.store.backend}"
+        )
     integrity = Integrity(stored.store)
     files = integrity.files()
     with workers_of(cluster, worth_a_cluster([stored])) as executor:
@@ -58,14 +69,21 @@ def _verify(stored: StoredStudy, settings: Settings, cluster: Cluster) -> int:
     if settings.repair:
         _repair(stored, integrity, damages)
     count = len([*damages.lines()])
-    print(f"{stored.study.name}: {integrity.units(files):,} units checked, {count} damaged"
-          + (f", {count} repaired: run again to simulate them anew" if settings.repair and count else "")
-          + ("; repair=true marks them as not run" if count and not settings.repair else ""))
+    print(
+        f"{stored.study.name}: {integrity.units(files):,} units checked, {count} damaged"
+        + (
+            f", {count} repaired: run again to simulate them anew"
+            if settings.repair and count
+            else ""
+        )
+        + ("; repair=true marks them as not run" if count and not settings.repair else "")
+    )
     return EXIT_DONE if count == 0 or settings.repair else EXIT_FAILED
 
 
 class Damages(NamedTuple):
-    """What is damaged of a study: files of its replications, of its sealed datasets, and records of its sessions.
+    """What is damaged of a study: files of its replications, of its sealed datasets, and records of
+    its sessions.
 
     Records are also those of what units took.
     """
@@ -76,24 +94,47 @@ class Damages(NamedTuple):
 
     def lines(self) -> Iterator[str]:
         """One line for each file."""
-        yield from (f"{shorten(damage.key, LONGEST)}: {damage.what}" for damage in self.replications)
-        others = [*self.datasets, *(f"{record}: is not what this program wrote" for record in self.records)]
+        yield from (
+            f"{shorten(damage.key, LONGEST)}: {damage.what}" for damage in self.replications
+        )
+        others = [
+            *self.datasets,
+            *(f"{record}: is not what this program wrote" for record in self.records),
+        ]
         yield from (shorten(line, LONGEST) for line in others)
 
 
-def _damages(stored: StoredStudy, integrity: Integrity, files: list[str], executor: Executor) -> Damages:
-    """All damages of a study; its datasets are not read where replications are damaged: they are made again."""
-    replications = [*integrity.strays(), *agreement.damaged(stored.store), *_damaged(integrity, files, executor)]
-    return Damages(replications, [] if replications else _wrong_results(stored, executor),
-                   [*sessions.damaged(stored.store.folder), *efforts.damaged(stored.store)])
+def _damages(
+    stored: StoredStudy, integrity: Integrity, files: list[str], executor: Executor
+) -> Damages:
+    """All damages of a study.
+
+    Its datasets are not read where replications are damaged: they are made again.
+    """
+    replications = [
+        *integrity.strays(),
+        *agreement.damaged(stored.store),
+        *_damaged(integrity, files, executor),
+    ]
+    return Damages(
+        replications,
+        [] if replications else _wrong_results(stored, executor),
+        [*sessions.damaged(stored.store.folder), *efforts.damaged(stored.store)],
+    )
 
 
 def _repair(stored: StoredStudy, integrity: Integrity, damages: Damages) -> None:
-    """Remove damaged records, and sealed datasets whose own or whose replications' files are damaged."""
+    """Remove damaged records, and sealed datasets whose own or whose replications' files are
+    damaged.
+    """
     for record in damages.records:
         (stored.store.folder / record).unlink(missing_ok=True)
-    stored.store.backend.delete(*(record for record in damages.records if record.startswith(f"{efforts.FOLDER}/")))
-    lost = [damage for damage in damages.replications if damage.what != LEFT_OVER]  # results do not depend on others
+    stored.store.backend.delete(
+        *(record for record in damages.records if record.startswith(f"{efforts.FOLDER}/"))
+    )
+    lost = [
+        damage for damage in damages.replications if damage.what != LEFT_OVER
+    ]  # results do not depend on others
     if damages.replications or damages.datasets:
         with stored.store.locked():
             if lost or damages.datasets:
@@ -103,28 +144,47 @@ def _repair(stored: StoredStudy, integrity: Integrity, damages: Damages) -> None
 
 
 def _begun(stored: StoredStudy) -> bool:
-    return stored.store.backend.read("replications/study.json") is not None or bool(Integrity(stored.store).files())
+    return stored.store.backend.read("replications/study.json") is not None or bool(
+        Integrity(stored.store).files()
+    )
 
 
 def _wrong_results(stored: StoredStudy, executor: Executor) -> list[str]:
     """What is wrong with the sealed datasets, if there are any."""
-    backend, both = stored.store.backend, (results.SEALED, results.SUMMARY)
+    backend = stored.store.backend
+    both = (results.SEALED, results.SUMMARY)
 
     def digests_of(location: ZarrLocation, keys: list[str]) -> list[str]:
         found: dict[str, str] = {}
-        sweep.run(executor, Digest(stored.store, location.key), ((key, 1.0) for key in keys),
-                  on_done=lambda some, *_: found.update(some))
+        sweep.run(
+            executor,
+            Digest(stored.store, location.key),
+            ((key, 1.0) for key in keys),
+            on_done=lambda some, *_: found.update(some),
+        )
         return [found[key] for key in keys]
 
     own = results.place(stored.store) if is_current(stored.store) else None
-    names = [where + name for where in results.places(backend) for name in both
-             if where == own or any(backend.keys(where + name))]
-    wrong = [f"{name}/{one}" for name in names for one in results.problems_of(backend, name, digests_of=digests_of)]
-    return wrong or [line for where in results.places(backend) for line in _misplaced(stored, where)]
+    names = [
+        where + name
+        for where in results.places(backend)
+        for name in both
+        if where == own or any(backend.keys(where + name))
+    ]
+    wrong = [
+        f"{name}/{one}"
+        for name in names
+        for one in results.problems_of(backend, name, digests_of=digests_of)
+    ]
+    return wrong or [
+        line for where in results.places(backend) for line in _misplaced(stored, where)
+    ]
 
 
 def _misplaced(stored: StoredStudy, where: str) -> list[str]:
-    """Sound results that belong elsewhere: to another study, or to another request than that of their folder."""
+    """Sound results that belong elsewhere: to another study, or to another request than that of
+    their folder.
+    """
     attributes = results.root_attributes(stored.store.backend, where)
     root = f"{where}{results.SEALED}/zarr.json"
     if not attributes:
@@ -143,5 +203,11 @@ def _damaged(integrity: Integrity, files: list[str], executor: Executor) -> Iter
     def collect(damages: list[Damage | None], *_: Any) -> None:
         damaged.extend(damage for damage in damages if damage)
 
-    sweep.run(executor, Check(integrity), ((key, 1.0) for key in files), total_cost=float(len(files)), on_done=collect)
+    sweep.run(
+        executor,
+        Check(integrity),
+        ((key, 1.0) for key in files),
+        total_cost=float(len(files)),
+        on_done=collect,
+    )
     yield from sorted(damaged)

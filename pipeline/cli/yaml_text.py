@@ -18,13 +18,18 @@ class TooManyValues(ValueError):
 
 class _Loader(BASE):  # type: ignore[misc]
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        """The mapping of a node; an error for a key that stands there twice, of which the last would win."""
+        """The mapping of a node.
+
+        An error for a key that stands there twice, of which the last would win.
+        """
         names: set[str] = set()
         for key, _ in node.value:
             if key.tag != TEXT:
                 continue
             if key.value in names:
-                raise yaml.constructor.ConstructorError(None, None, f"found duplicate key {key.value}", key.start_mark)
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"found duplicate key {key.value}", key.start_mark
+                )
             names.add(key.value)
         return super().construct_mapping(node, deep)
 
@@ -39,7 +44,8 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:float", FLOAT, list("-+01234567
 def load(text: str) -> Any:
     """The value that a text of one document stands for.
 
-    Raises YAMLError, ValueError, `TooManyValues`, RecursionError, and whatever PyYAML does for odd texts.
+    Raises YAMLError, ValueError, `TooManyValues`, RecursionError, and whatever PyYAML does for odd
+    texts.
 
     >>> load("{m: [1e3, 0x10], day: 2001-01-01}")
     {'m': [1000.0, 16], 'day': '2001-01-01'}

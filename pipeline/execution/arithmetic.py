@@ -1,7 +1,8 @@
 """One arithmetic: instructions that every machine of a kind has, chosen before NumPy is loaded.
 
-OpenBLAS and NumPy pick code by the processor, and this rounds differently: a study that was begun on a machine with
-AVX-512 could not go on on one with AVX2. Without NumPy, which must not be loaded before `pin` is called.
+OpenBLAS and NumPy pick code by the processor, and this rounds differently: a study that was begun
+on a machine with AVX-512 could not go on on one with AVX2. Without NumPy, which must not be loaded
+before `pin` is called.
 """
 
 import importlib.util
@@ -15,27 +16,35 @@ from pathlib import Path
 SETTING = "PIPELINE_ARITHMETIC"  # environment variable of a person
 FREE = "free"  # its value for what fits the processor best
 KERNELS = "OPENBLAS_CORETYPE"  # environment variable that OpenBLAS reads when it is loaded
-FEATURES = "NPY_DISABLE_CPU_FEATURES"  # the same of NumPy: features of the processor that it is to do without
+# The same of NumPy: features of the processor that it is to do without.
+FEATURES = "NPY_DISABLE_CPU_FEATURES"
 BASELINE = "Haswell"  # of x86-64 with AVX2, which nearly all machines since 2013 have
-BEYOND = "X86_V4 AVX512_ICL AVX512_SPR"  # features of NumPy's beyond those of the baseline, from version 2.4 on
-BEYOND_BEFORE = "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR"  # the same before that
+# Features of NumPy's beyond those of the baseline, from version 2.4 on.
+BEYOND = "X86_V4 AVX512_ICL AVX512_SPR"
+# The same before that.
+BEYOND_BEFORE = "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR"
 NEEDED = {"avx2", "fma"}
 PROCESSORS = Path("/proc/cpuinfo")
-VERSION = re.compile(r"""^(?:short_)?version\s*=\s*["'](\d+)\.(\d+)""", re.MULTILINE)  # in NumPy's version.py
+VERSION = re.compile(
+    r"""^(?:short_)?version\s*=\s*["'](\d+)\.(\d+)""", re.MULTILINE
+)  # in NumPy's version.py
 
 
 def pin(environment: MutableMapping[str, str] = os.environ) -> None:
     """Let OpenBLAS and NumPy use the baseline's code in this process and in those that it starts.
 
-    Nothing happens where a person chose kernels, or where the processor has not what the baseline needs. Where NumPy is
-    loaded already, workers are left as free as this process is, so that both compute the same numbers.
+    Nothing happens where a person chose kernels, or where the processor has not what the baseline
+    needs. Where NumPy is loaded already, workers are left as free as this process is, so that both
+    compute the same numbers.
 
     >>> variables = {"PIPELINE_ARITHMETIC": "free"}
     >>> pin(variables)
     >>> variables
     {'PIPELINE_ARITHMETIC': 'free'}
     """
-    if environment.get(SETTING) == FREE or KERNELS in environment:  # also where a parent process pinned it
+    if (
+        environment.get(SETTING) == FREE or KERNELS in environment
+    ):  # also where a parent process pinned it
         return
     if "numpy" in sys.modules:
         environment[SETTING] = FREE
@@ -56,14 +65,18 @@ def chosen(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _beyond() -> str:
-    """Features that the installed NumPy is to do without; it disables none where it does not know one of them."""
+    """Features that the installed NumPy is to do without.
+
+    It disables none where it does not know one of them.
+    """
     return BEYOND if _version_of_numpy() >= (2, 4) else BEYOND_BEFORE
 
 
 def _version_of_numpy() -> tuple[int, int]:
     """Major and minor version of the installed NumPy, which is not loaded.
 
-    Its own file says it, with two requests to the file system; to read what an installer wrote of it takes some 500.
+    Its own file says it, with two requests to the file system; to read what an installer wrote of
+    it takes some 500.
     """
     spec = importlib.util.find_spec("numpy")
     match = _version_in(Path(spec.origin).with_name("version.py")) if spec and spec.origin else None

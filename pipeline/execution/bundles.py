@@ -1,26 +1,42 @@
-"""How a stream of units is cut into bundles: each is one message to a worker and takes about a wanted time."""
+"""How a stream of units is cut into bundles: each is one message to a worker and takes about a
+wanted time.
+"""
 
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-MOST_UNITS = 1000  # in one bundle: bounds a message, and what a lost worker costs when units are tiny
-MOST_BUNDLES = 240  # a second, from all workers together: each costs the driver 2 ms of CPU, with heartbeats
+MOST_UNITS = (
+    1000  # in one bundle: bounds a message, and what a lost worker costs when units are tiny
+)
+MOST_BUNDLES = (
+    240  # a second, from all workers together: each costs the driver 2 ms of CPU, with heartbeats
+)
 LEAST_SECONDS = 0.05  # shortest planned bundle: scheduling then takes a small share of the time
-FIRST_SECONDS = 1.0  # longest planned bundle before any has ended: a prediction may be wrong by a factor
-OVER = 2.0  # times what is wanted: a bundle's most cost if it ends with the last of units that share their data
-SHORT = 0.4  # of the usual duration, with more workers than MOST_BUNDLES: first bundles, and the shortest at the end
-KILLS = 4  # workers, or whole jobs, that end with a unit: of its bundle, of the unit as one of its own, and ALONE
+FIRST_SECONDS = (
+    1.0  # longest planned bundle before any has ended: a prediction may be wrong by a factor
+)
+# Times what is wanted: a bundle's most cost if it ends with the last of units that share their
+# data.
+OVER = 2.0
+# Of the usual duration, with more workers than MOST_BUNDLES: first bundles, and the shortest at the
+# end.
+SHORT = 0.4
+# Workers, or whole jobs, that end with a unit: of its bundle, of the unit as one of its own, and
+# ALONE.
+KILLS = 4
 ALONE = 2
 LEAST_COST = 1e-12  # of a unit or a bundle, so that a cost of 0 divides nothing by 0
 
 
 @dataclass
 class Bundle:
-    """Units that are computed together, the sum of their predicted costs, and how many workers died of them.
+    """Units that are computed together, the sum of their predicted costs, and how many workers died
+    of them.
 
-    expected: seconds that they should take, by what others took when they were handed out; None if none had ended.
+    expected: seconds that they should take, by what others took when they were handed out; None if
+    none had ended.
     """
 
     units: list[Any]
@@ -29,7 +45,9 @@ class Bundle:
     expected: float | None = field(default=None, repr=False, compare=False)
 
     def singles(self) -> list["Bundle"]:
-        """Its units one by one, with one more death each, so that a unit that kills its worker is alone at once."""
+        """Its units one by one, with one more death each, so that a unit that kills its worker is
+        alone at once.
+        """
         cost = self.cost / len(self.units)
         return [Bundle([unit], cost, self.kills + 1) for unit in self.units]
 
@@ -38,31 +56,46 @@ class Bundler:
     """Cut a lazy stream of (unit, predicted cost) into bundles, smaller ones towards the end.
 
     Args:
-        units: read one by one, only when a bundle is made.
-        total_cost: sum of all costs; None if it is not known: bundles then do not shrink towards the end.
-        seconds: wanted duration of a bundle; None: 1 s, or more with so many workers that together they would ask
+        units: read one by one, only when a bundle is made. total_cost: sum of all costs; None if it
+        is not known: bundles then do not shrink towards the end. seconds: wanted duration of a
+        bundle; None: 1 s, or more with so many workers that together they would ask
             the scheduler for more than MOST_BUNDLES a second.
-        pace: predicted seconds per cost, for bundles that are made before any has ended, with more workers than
+        pace: predicted seconds per cost, for bundles that are made before any has ended, with more
+        workers than
             MOST_BUNDLES; None: of one unit each.
-        shares: whether the unit after this one shares its data, which are then at hand in the same bundle.
+        shares: whether the unit after this one shares its data, which are then at hand in the same
+        bundle.
 
     >>> bundler = Bundler(((unit, 1e6) for unit in range(10_000)), None, pace=1e-9)  # units of 1 ms, as predicted
     >>> len(bundler.next(workers=1000).units)
     1000
     """
 
-    def __init__(self, units: Iterable[tuple[Any, float]], total_cost: float | None, seconds: float | None = None,
-                 pace: float | None = None, shares: Callable[[Any], bool] = lambda unit: False):
+    def __init__(
+        self,
+        units: Iterable[tuple[Any, float]],
+        total_cost: float | None,
+        seconds: float | None = None,
+        pace: float | None = None,
+        shares: Callable[[Any], bool] = lambda unit: False,
+    ):
         self.shares = shares
-        self.units, self.total_cost, self.seconds, self.pace = iter(units), total_cost, seconds, pace
+        self.units = iter(units)
+        self.total_cost = total_cost
+        self.seconds = seconds
+        self.pace = pace
         self.cost_handed_out = 0.0
         self.longest = 0  # most units of a bundle that ended
-        self.recent_seconds = self.recent_cost = 0.0  # of bundles that ended: exponentially weighted sums
+        self.recent_seconds = self.recent_cost = (
+            0.0  # of bundles that ended: exponentially weighted sums
+        )
 
     def next(self, workers: int) -> Bundle | None:
         """The next bundle, for that many workers at once; None if no unit is left."""
-        most_units, wanted_cost = self._most_units(workers), self._wanted_cost(workers)
-        units, cost = [], 0.0
+        most_units = self._most_units(workers)
+        wanted_cost = self._wanted_cost(workers)
+        units = []
+        cost = 0.0
         for unit, unit_cost in self.units:
             units.append(unit)
             cost += max(float(unit_cost), LEAST_COST)
@@ -92,8 +125,9 @@ class Bundler:
     def _most_units(self, workers: int) -> int:
         """Most units in the next bundle.
 
-        A wrong prediction of cost must not make one bundle run for hours: bundles grow step by step. A few workers
-        have grown in no time, very many would ask the scheduler for more than it can hand out.
+        A wrong prediction of cost must not make one bundle run for hours: bundles grow step by
+        step. A few workers have grown in no time, very many would ask the scheduler for more than
+        it can hand out.
         """
         if self.longest:
             return min(MOST_UNITS, 4 * self.longest)
@@ -112,6 +146,7 @@ class Bundler:
         wanted = seconds / seconds_per_cost
         if self.total_cost is None:
             return wanted
-        # Half of an even share of what is left: the last bundles are short, so that workers end together.
+        # Half of an even share of what is left: the last bundles are short, so that workers end
+        # together.
         share = (self.total_cost - self.cost_handed_out) / (2 * workers)
         return min(wanted, max(share, least / seconds_per_cost))

@@ -1,8 +1,10 @@
-"""Worker processes as copies of this process, which has loaded what they need: they read no file of a library again.
+"""Worker processes as copies of this process, which has loaded what they need: they read no file of
+a library again.
 
-On a shared file system a start from nothing is some 10,000 requests. A copy of a process with threads could wait for
-ever for a lock that one of them had, so there are copies of a process of one thread only, and only where nobody else's
-code was loaded, which may keep what no copy may have: a connection, a device, the state of a random generator.
+On a shared file system a start from nothing is some 10,000 requests. A copy of a process with
+threads could wait for ever for a lock that one of them had, so there are copies of a process of one
+thread only, and only where nobody else's code was loaded, which may keep what no copy may have: a
+connection, a device, the state of a random generator.
 """
 
 import contextlib
@@ -18,8 +20,13 @@ from typing import IO, NoReturn
 
 THREADS = Path("/proc/self/task")  # of Linux: one entry for each thread of this process
 FILES = Path("/proc/self/fd")
-STDIN, STDOUT, STDERR = 0, 1, 2
-NUMBERS_OF_OPTIONS = {"MALLOC_MMAP_THRESHOLD_": -3, "MALLOC_TRIM_THRESHOLD_": -1}  # in C of glibc's `mallopt`
+STDIN = 0
+STDOUT = 1
+STDERR = 2
+NUMBERS_OF_OPTIONS = {
+    "MALLOC_MMAP_THRESHOLD_": -3,
+    "MALLOC_TRIM_THRESHOLD_": -1,
+}  # in C of glibc's `mallopt`
 FAILED = 1  # exit code of a copy that did not come to its end
 PAUSE = 0.002  # seconds between two looks whether a copy has ended
 
@@ -27,14 +34,18 @@ _allowed: list[bool] = []  # one entry where this process is the command
 
 
 def allow() -> None:
-    """Let this process be copied: it is the command itself, no notebook, test or program of another person."""
+    """Let this process be copied: it is the command itself, no notebook, test or program of another
+    person.
+    """
     _allowed[:] = [True]
 
 
 def possible(variables: Mapping[str, str]) -> bool:
-    """Whether a copy of this process computes as a new process with some environment variables would.
+    """Whether a copy of this process computes as a new process with some environment variables
+    would.
 
-    What C libraries read from the environment once, as the number of BLAS threads, must be set here already.
+    What C libraries read from the environment once, as the number of BLAS threads, must be set here
+    already.
     """
     if not _allowed or not THREADS.is_dir():
         return False
@@ -53,7 +64,9 @@ def _others_code() -> bool:
 
 @dataclass
 class Copy:
-    """A copy of this process, with what `Worker` processes need of `subprocess.Popen`. stdin: unbuffered."""
+    """A copy of this process, with what `Worker` processes need of `subprocess.Popen`. stdin:
+    unbuffered.
+    """
 
     pid: int
     stdin: IO[bytes]
@@ -129,7 +142,9 @@ def _let_go_of_files() -> None:
 
 
 def _set_memory_options(variables: Mapping[str, str]) -> None:
-    """Tell the C library what it reads from the environment when a process starts, if it is one that can be told."""
+    """Tell the C library what it reads from the environment when a process starts, if it is one
+    that can be told.
+    """
     with contextlib.suppress(AttributeError):
         set_option = ctypes.CDLL(None).mallopt
         for name, number in NUMBERS_OF_OPTIONS.items():
@@ -137,7 +152,9 @@ def _set_memory_options(variables: Mapping[str, str]) -> None:
 
 
 def _draw_anew() -> None:
-    """Give this process another state of NumPy's common generator: code that draws from it is to be noticed."""
+    """Give this process another state of NumPy's common generator: code that draws from it is to be
+    noticed.
+    """
     import numpy as np
 
     np.random.seed()  # noqa: NPY002  # the common one is meant

@@ -37,7 +37,10 @@ class _Gone:
 
 @dataclass(frozen=True)
 class _Handed:
-    """A bundle that was handed out. among: addresses of the workers of which Dask may choose; none: of all."""
+    """A bundle that was handed out. among: addresses of the workers of which Dask may choose.
+
+    none: of all.
+    """
 
     future: Any
     bundle: Bundle
@@ -47,11 +50,12 @@ class _Handed:
 class DaskPool:
     """Compute on the workers of a Dask client, whose number may change at any time.
 
-    Each worker gets the runner by a task of its own as soon as it is seen, and says whether it may compute. Nothing is
-    registered with the scheduler, which may be another person's: a plugin would outlive a driver that is killed, and
-    keep workers from joining that cannot load it. There, bundles are restricted to workers that have the runner, as a
-    worker of Dask's ends when it gets a task whose code it cannot import; for the same reason it is first asked, in
-    Python alone, to import. On other clusters a worker that gets a bundle before the runner gives it back.
+    Each worker gets the runner by a task of its own as soon as it is seen, and says whether it may
+    compute. Nothing is registered with the scheduler, which may be another person's: a plugin would
+    outlive a driver that is killed, and keep workers from joining that cannot load it. There,
+    bundles are restricted to workers that have the runner, as a worker of Dask's ends when it gets
+    a task whose code it cannot import; for the same reason it is first asked, in Python alone, to
+    import. On other clusters a worker that gets a bundle before the runner gives it back.
 
     Args:
         window: bundles handed out for each worker, computing or waiting.
@@ -59,11 +63,19 @@ class DaskPool:
         on_retired: called with one line for each worker that must not compute.
     """
 
-    def __init__(self, executor: Executor, runner: Runner, window: int, worker_timeout: float,
-                 on_retired: Callable[[str], None]):
+    def __init__(
+        self,
+        executor: Executor,
+        runner: Runner,
+        window: int,
+        worker_timeout: float,
+        on_retired: Callable[[str], None],
+    ):
         from distributed.protocol.pickle import dumps
 
-        self.executor, self.window, self.worker_timeout = executor, window, worker_timeout
+        self.executor = executor
+        self.window = window
+        self.worker_timeout = worker_timeout
         self.on_retired = on_retired
         self.sweep = uuid.uuid4().hex  # its name in the workers
         self.content: bytes = dumps((runner, executor.admit))
@@ -73,20 +85,27 @@ class DaskPool:
         self.present: set[str] = set()  # of those that may compute, as far as is known
         self.fit: set[str] = set()  # of those that have the runner
         self.unfit = executor.unfit
-        self.imports: dict[str, Any] = {}  # address -> future of a worker that was asked to import this package
+        self.imports: dict[
+            str, Any
+        ] = {}  # address -> future of a worker that was asked to import this package
         self.answers: dict[str, Any] = {}  # address -> future of a worker that was given the runner
         self.knock: Any = None  # future that asks an adaptive scheduler for a first worker
         self.outgoing: dict[int, Bundle] = {}  # to be handed out together
         self.handed: dict[int, _Handed] = {}
-        self.ready: queue.SimpleQueue[tuple[int, bytes | None]] = queue.SimpleQueue()  # number, how it ended if known
+        self.ready: queue.SimpleQueue[tuple[int, bytes | None]] = (
+            queue.SimpleQueue()
+        )  # number, how it ended if known
         _POOLS[self.sweep] = self
         executor.client.subscribe_topic(TOPIC, _deliver)
-        self.last_count, self.last_present = 0.0, time.monotonic()
+        self.last_count = 0.0
+        self.last_present = time.monotonic()
         self.watch()
 
     @property
     def capacity(self) -> int:
-        """Workers to plan for: those that there are, or those that were asked for if these are more."""
+        """Workers to plan for: those that there are, or those that were asked for if these are
+        more.
+        """
         return max(self.workers, self.executor.workers)
 
     @property
@@ -95,23 +114,34 @@ class DaskPool:
         return self.window * self.capacity
 
     def submit(self, bundle: Bundle) -> None:
-        """Hand out a bundle, soon and together with others. Dask looks for no tasks in it, as it would in a list."""
+        """Hand out a bundle, soon and together with others.
+
+        Dask looks for no tasks in it, as it would in a list.
+        """
         if len(self.outgoing) >= AT_ONCE:
             self._send()
         self.submitted += 1
         self.outgoing[self.submitted] = bundle
 
     def _send(self) -> None:
-        """Hand out what was submitted, in one message; nothing while workers are there and none has answered."""
+        """Hand out what was submitted, in one message.
+
+        Nothing while workers are there and none has answered.
+        """
         among = self._among()
         if not self.outgoing or among == []:
             return
         where = {} if among is None else {"workers": among}
-        numbers, bundles = list(self.outgoing), list(self.outgoing.values())
+        numbers = list(self.outgoing)
+        bundles = list(self.outgoing.values())
         self.outgoing = {}
         futures = self.executor.client.map(
-            functools.partial(compute, self.sweep), numbers, bundles,
-            key=[(f"units-{self.sweep}", number) for number in numbers], **where)
+            functools.partial(compute, self.sweep),
+            numbers,
+            bundles,
+            key=[(f"units-{self.sweep}", number) for number in numbers],
+            **where,
+        )
         for number, bundle, future in zip(numbers, bundles, futures, strict=True):
             self.handed[number] = _Handed(future, bundle, frozenset(among or ()))
             future.add_done_callback(lambda _, number=number: self.ready.put((number, None)))
@@ -126,7 +156,8 @@ class DaskPool:
         """Some bundles that ended. A worker that must not compute is retired, see `_retire`."""
         self._see_answers()
         if self.halted:
-            unsent, self.outgoing = self.outgoing, {}
+            unsent = self.outgoing
+            self.outgoing = {}
             for bundle in unsent.values():
                 yield bundle, Ending("halted")
         self._send()
@@ -154,7 +185,9 @@ class DaskPool:
         """Tell all workers to start no bundle any more. Calls after the first do nothing."""
         if not self.halted:
             self.halted = True
-            self._tell(halt, ANSWERS)  # a worker that dies meanwhile, or is frozen, starts nothing either
+            self._tell(
+                halt, ANSWERS
+            )  # a worker that dies meanwhile, or is frozen, starts nothing either
 
     def close(self) -> None:
         """Leave nothing behind in workers that go on, and in their scheduler."""
@@ -178,9 +211,11 @@ class DaskPool:
         self._count(now)
         absent = now - self.last_present
         if not self.workers and absent > self.worker_timeout:
-            raise SweepError(f"no worker for {self.worker_timeout:g} s ({self.executor.description}): "
-                             "look at the workers' output"
-                             + ("; cluster.patience=… waits longer" if self.executor.patience else ""))
+            raise SweepError(
+                f"no worker for {self.worker_timeout:g} s ({self.executor.description}): "
+                "look at the workers' output"
+                + ("; cluster.patience=… waits longer" if self.executor.patience else "")
+            )
         self.deserted = self.halted and not self.workers and absent > DESERTED
         if not self.halted:
             try:
@@ -193,8 +228,13 @@ class DaskPool:
         workers = sorted(self.fit & self.present)
         if workers:
             with contextlib.suppress(*GONE):
-                self.executor.client.run(function, self.sweep, workers=workers, on_error="ignore",
-                                         callback_timeout=seconds)
+                self.executor.client.run(
+                    function,
+                    self.sweep,
+                    workers=workers,
+                    on_error="ignore",
+                    callback_timeout=seconds,
+                )
 
     def _count(self, now: float) -> None:
         there = self.executor.alive()
@@ -203,10 +243,13 @@ class DaskPool:
         for futures in (self.imports, self.answers):
             for address in futures.keys() - there.keys():
                 del futures[address]
-        self.unfit -= there.keys() - self.there  # another process, at the address of one that is gone
+        self.unfit -= (
+            there.keys() - self.there
+        )  # another process, at the address of one that is gone
         self.there = set(there)
         threads = {address: count for address, count in there.items() if address not in self.unfit}
-        self.present, self.last_count = set(threads), now
+        self.present = set(threads)
+        self.last_count = now
         self.workers = sum(threads.values())
         self.most = max(self.most, self.workers)
         if self.workers:
@@ -221,7 +264,9 @@ class DaskPool:
             self.knock = self._ask(None, exec, "pass")
 
     def _take_back(self) -> None:
-        """End bundles that are restricted to workers of which none is left: they would wait for ever."""
+        """End bundles that are restricted to workers of which none is left: they would wait for
+        ever.
+        """
         for number, handed in list(self.handed.items()):
             if not handed.among or not handed.among.isdisjoint(self.fit):
                 continue
@@ -233,17 +278,27 @@ class DaskPool:
                 handed.future.cancel()
 
     def _ask(self, address: str | None, function: Callable[..., None], *arguments: Any) -> Any:
-        """The future of a call in a worker, before all else that waits there; in any worker if none is given."""
+        """The future of a call in a worker, before all else that waits there.
+
+        In any worker if none is given.
+        """
         where = {"workers": [address]} if address else {}
         with contextlib.suppress(*GONE):
             future = self.executor.client.submit(
-                function, *arguments, priority=1, key=f"runner-{self.sweep}-{uuid.uuid4().hex}", **where)
+                function,
+                *arguments,
+                priority=1,
+                key=f"runner-{self.sweep}-{uuid.uuid4().hex}",
+                **where,
+            )
             future.add_done_callback(lambda _: self.ready.put((ANSWERED, None)))
             return future
         return _Gone()
 
     def _see_answers(self) -> None:
-        """Give the runner to workers that could import this package, note which have it, and retire the others."""
+        """Give the runner to workers that could import this package, note which have it, and retire
+        the others.
+        """
         for address, future in list(self.imports.items()):
             if not future.done():
                 continue
@@ -262,18 +317,30 @@ class DaskPool:
                 self._refused(address, future.exception())
 
     def _widen(self) -> None:
-        """Let workers that answered meanwhile take over bundles that were restricted to others before."""
+        """Let workers that answered meanwhile take over bundles that were restricted to others
+        before.
+        """
         fit = frozenset(self.fit & self.present)
-        settled = not self.imports and not self.answers  # else a message as long as all bundles times all workers
-        narrow = [number for number, handed in self.handed.items()
-                  if handed.among and handed.among < fit and (settled or 2 * len(handed.among) <= len(fit))]
+        settled = (
+            not self.imports and not self.answers
+        )  # else a message as long as all bundles times all workers
+        narrow = [
+            number
+            for number, handed in self.handed.items()
+            if handed.among
+            and handed.among < fit
+            and (settled or 2 * len(handed.among) <= len(fit))
+        ]
         if not narrow:
             return
         client = self.executor.client
         keys = {self.handed[number].future.key: sorted(fit) for number in narrow}
         try:
             client.sync(client.scheduler.set_restrictions, worker=keys)
-        except (*GONE, KeyError):  # of a bundle that has just ended, or is on its way: the next time
+        except (
+            *GONE,
+            KeyError,
+        ):  # of a bundle that has just ended, or is on its way: the next time
             return
         for number in narrow:
             handed = self.handed[number]
@@ -282,7 +349,9 @@ class DaskPool:
     def _refused(self, address: str, error: BaseException) -> None:
         from distributed.scheduler import KilledWorker
 
-        if isinstance(error, KilledWorker | asyncio.CancelledError):  # if it is there, it is welcomed again
+        if isinstance(
+            error, KilledWorker | asyncio.CancelledError
+        ):  # if it is there, it is welcomed again
             return
         if isinstance(error, Unfit):
             self._retire(address, error.reason)
@@ -290,24 +359,32 @@ class DaskPool:
             self._retire(address, f"cannot load this package ({one_line(error)}); install it there")
 
     def _retire(self, address: str, reason: str) -> None:
-        """Do without a worker that must not compute; SweepError with its reason if no other is there or to come."""
+        """Do without a worker that must not compute.
+
+        SweepError with its reason if no other is there or to come.
+        """
         if address in self.unfit:  # a bundle that was waiting there as well
             return
         self.unfit.add(address)
         self.fit.discard(address)
         others_to_come = self.executor.retire(address)
-        self.present &= set(self.executor.alive())  # others that ended with it, as those of its job, are not lost
+        self.present &= set(
+            self.executor.alive()
+        )  # others that ended with it, as those of its job, are not lost
         self._count(time.monotonic())
         if not self.workers and not others_to_come:
             raise SweepError(reason)
-        line = f"worker {address} {'is left alone' if self.executor.guest else 'is retired'}: {reason}"
+        line = (
+            f"worker {address} {'is left alone' if self.executor.guest else 'is retired'}: {reason}"
+        )
         if line not in _NAMED:  # sealing and judging are sweeps of their own, which find it again
             _NAMED.add(line)
             self.on_retired(line)
 
 
 _NAMED: set[str] = set()  # lines on workers that must not compute which this process has said
-# Those of this process, by the names of their sweeps. All sweeps have one topic, as a scheduler forgets none.
+# Those of this process, by the names of their sweeps. All sweeps have one topic, as a scheduler
+# forgets none.
 _POOLS: weakref.WeakValueDictionary[str, DaskPool] = weakref.WeakValueDictionary()
 
 

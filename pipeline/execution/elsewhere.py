@@ -1,7 +1,9 @@
-"""Units that other drivers of a study have in work are left until the end, when most of them are done.
+"""Units that other drivers of a study have in work are left until the end, when most of them are
+done.
 
-Each driver begins units in an order of its own, so that two seldom begin the same one; the fewer are left, the more
-often they do. What workers have begun is noted beside the units anyway (`suspects`).
+Each driver begins units in an order of its own, so that two seldom begin the same one; the fewer
+are left, the more often they do. What workers have begun is noted beside the units anyway
+(`suspects`).
 """
 
 import time
@@ -18,10 +20,15 @@ LONGEST = 60.0  # seconds between two looks for other drivers where there was no
 
 
 class Elsewhere:
-    """Leaves out what others have begun, as their notes say; `bundles` gives it, one by one, in the end."""
+    """Leaves out what others have begun, as their notes say.
+
+    `bundles` gives it, one by one, in the end.
+    """
 
     def __init__(self, store: Store, schedule: Schedule, driver: Driver | None):
-        self.store, self.schedule, self.driver = store, schedule, driver
+        self.store = store
+        self.schedule = schedule
+        self.driver = driver
         self.left: list[Unit] = []
         self._begun: set[tuple[int, int]] = set()
         self._names = store.study.grid.digests()
@@ -40,7 +47,8 @@ class Elsewhere:
 
     def bundles(self) -> list[Bundle]:
         """What was left out."""
-        left, self.left = self.left, []
+        left = self.left
+        self.left = []
         return [Bundle([unit], float(self.schedule.costs[unit.cell])) for unit in left]
 
     def _is_begun(self, unit: Unit) -> bool:

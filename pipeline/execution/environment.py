@@ -1,4 +1,6 @@
-"""The arithmetic of a process: versions of the libraries that compute, kernels of BLAS, features of the processor."""
+"""The arithmetic of a process: versions of the libraries that compute, kernels of BLAS, features of
+the processor.
+"""
 
 import importlib
 import os
@@ -12,21 +14,31 @@ from typing import Any
 
 import numpy as np
 
-BLAS_NAMES = re.compile("blas|blis|lapack|mkl|armpl|accelerate")  # in the names of files that may be a BLAS
+BLAS_NAMES = re.compile(
+    "blas|blis|lapack|mkl|armpl|accelerate"
+)  # in the names of files that may be a BLAS
 
 
 @cache
 def environment() -> dict[str, str]:
     """What, besides code, numbers may depend on: name -> version or kind."""
-    import scipy.linalg  # loads its BLAS, so that the answer does not depend on what is imported already
+    # Loads its BLAS, so that the answer does not depend on what is imported already.
+    import scipy.linalg
+
     umath = importlib.import_module("numpy._core._multiarray_umath")  # holds what NumPy found
 
-    blas = {f"{library['internal_api']} {library.get('version')} {library.get('architecture', '')}".strip()
-            for library in _blas_libraries()}
+    blas = {
+        f"{library['internal_api']} {library.get('version')} {library.get('architecture', '')}".strip()
+        for library in _blas_libraries()
+    }
     enabled = sorted(name for name, on in umath.__cpu_features__.items() if on)
     return {
-        "python": ".".join(platform.python_version_tuple()[:2]), "numpy": np.__version__, "scipy": scipy.__version__,
-        "machine": platform.machine(), "C library": _c_library(), "BLAS": ", ".join(sorted(blas)),
+        "python": ".".join(platform.python_version_tuple()[:2]),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "machine": platform.machine(),
+        "C library": _c_library(),
+        "BLAS": ", ".join(sorted(blas)),
         "CPU features": " ".join(enabled),
     }
 
@@ -34,8 +46,8 @@ def environment() -> dict[str, str]:
 def _blas_libraries() -> list[dict[str, Any]]:
     """What threadpoolctl knows of each BLAS of this process.
 
-    It resolves the path of every library that is loaded, folder by folder: a thousand requests to a file system. Here
-    those are left out whose names cannot be a BLAS's.
+    It resolves the path of every library that is loaded, folder by folder: a thousand requests to a
+    file system. Here those are left out whose names cannot be a BLAS's.
     """
     import threadpoolctl
 
@@ -56,8 +68,13 @@ def versions(packages: Iterable[str]) -> dict[str, str]:
 def _version(name: str) -> str:
     with suppress(metadata.PackageNotFoundError):
         return metadata.version(name)
-    distributions = metadata.packages_distributions().get(name, ())  # slow: reads what all packages bring
-    return ", ".join(f"{one} {metadata.version(one)}" for one in sorted(set(distributions))) or "unknown"
+    distributions = metadata.packages_distributions().get(
+        name, ()
+    )  # slow: reads what all packages bring
+    return (
+        ", ".join(f"{one} {metadata.version(one)}" for one in sorted(set(distributions)))
+        or "unknown"
+    )
 
 
 def _c_library() -> str:

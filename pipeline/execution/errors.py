@@ -8,7 +8,8 @@ class SweepError(PipelineError, RuntimeError):
 
 
 class Unfit(Exception):
-    """Raised by a runner in a worker that must not compute: it runs other versions, or cannot see the study's folder.
+    """Raised by a runner in a worker that must not compute: it runs other versions, or cannot see
+    the study's folder.
 
     The sweep retires that worker, reports the reason, and gives the units to the other workers.
     """

@@ -1,4 +1,6 @@
-"""When a sweep whose units fail alike is to stop: a mistake that all units make is not worth a million of them."""
+"""When a sweep whose units fail alike is to stop: a mistake that all units make is not worth a
+million of them.
+"""
 
 from collections import Counter
 
@@ -8,7 +10,8 @@ SHARE = 0.1  # of the units done: what fails less often than that may be a rare 
 class FailuresAlike:
     """Counts failed units by the kind of their error.
 
-    most: failures of one kind that are too many, if they are also `SHARE` of the units done; 0 for never.
+    most: failures of one kind that are too many, if they are also `SHARE` of the units done; 0 for
+    never.
 
     >>> failures = FailuresAlike(most=2)
     >>> failures.add(30, ["LinAlgError: singular", "ValueError: negative", "LinAlgError: no inverse"])
@@ -20,7 +23,8 @@ class FailuresAlike:
     """
 
     def __init__(self, most: int):
-        self.most, self.units = most, 0
+        self.most = most
+        self.units = 0
         self.kinds: Counter[str] = Counter()
         self.first: dict[str, str] = {}
 
@@ -37,5 +41,8 @@ class FailuresAlike:
         """What to say of an error that too many units have; empty while there is none."""
         for kind, count in self.kinds.items():
             if self.most and count >= max(self.most, SHARE * self.units):
-                return f"{count:,} of {self.units:,} units failed alike, the first with {self.first[kind]}"
+                return (
+                    f"{count:,} of {self.units:,} units failed alike, the first with "
+                    f"{self.first[kind]}"
+                )
         return ""

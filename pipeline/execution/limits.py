@@ -15,12 +15,16 @@ class TimeLimit(Exception):
     """A call took longer than it may."""
 
 
-def limited(call: Callable[[], T], seconds: float, stuck: Callable[[int], Any], grace: float = GRACE) -> T:
-    """What a call returns; TimeLimit where it takes longer than `seconds`, with the traceback of where it was.
+def limited(
+    call: Callable[[], T], seconds: float, stuck: Callable[[int], Any], grace: float = GRACE
+) -> T:
+    """What a call returns; TimeLimit where it takes longer than `seconds`, with the traceback of
+    where it was.
 
-    The exception is raised between two steps of Python in the thread of the call. `stuck` is called in another thread,
-    with the number of the call's, where that has not ended it after `grace` more seconds, as inside of compiled code.
-    A call that ends late is over its limit, also where it caught the exception.
+    The exception is raised between two steps of Python in the thread of the call. `stuck` is called
+    in another thread, with the number of the call's, where that has not ended it after `grace` more
+    seconds, as inside of compiled code. A call that ends late is over its limit, also where it
+    caught the exception.
 
     >>> limited(lambda: 7, 1e6, print)
     7
@@ -42,14 +46,19 @@ def limited(call: Callable[[], T], seconds: float, stuck: Callable[[int], Any], 
 
 
 class _Watch:
-    """Waits in a thread of its own, in steps: of a time in which the whole process is stopped only one counts.
+    """Waits in a thread of its own, in steps: of a time in which the whole process is stopped only
+    one counts.
 
     Bare locks: an exception within an Event of Python's could leave it locked.
     """
 
     def __init__(self, seconds: float, stuck: Callable[[int], Any], grace: float):
-        self.seconds, self.stuck, self.grace = seconds, stuck, grace
-        self.thread, self.over, self.lock = threading.get_ident(), threading.Lock(), threading.Lock()
+        self.seconds = seconds
+        self.stuck = stuck
+        self.grace = grace
+        self.thread = threading.get_ident()
+        self.over = threading.Lock()
+        self.lock = threading.Lock()
         self.ended = self.fired = False
         self.over.acquire()
         _thread.start_new_thread(self._wait, ())  # Thread.start() would wait for it, at every unit
@@ -62,7 +71,10 @@ class _Watch:
                 _raise_in(self.thread, None)
 
     def _wait(self) -> None:
-        if any(self.over.acquire(timeout=min(self.seconds / STEPS, threading.TIMEOUT_MAX)) for _ in range(STEPS)):
+        if any(
+            self.over.acquire(timeout=min(self.seconds / STEPS, threading.TIMEOUT_MAX))
+            for _ in range(STEPS)
+        ):
             return
         with self.lock:
             if self.ended:
@@ -75,4 +87,6 @@ class _Watch:
 
 def _raise_in(thread: int, exception: type[Exception] | None) -> None:
     """Let a thread raise an exception at its next step; None: not any more."""
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), exception and ctypes.py_object(exception))
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(
+        ctypes.c_ulong(thread), exception and ctypes.py_object(exception)
+    )

@@ -1,4 +1,6 @@
-"""Whether another driver has done a unit meanwhile: looked for before it is simulated, in little of the time."""
+"""Whether another driver has done a unit meanwhile: looked for before it is simulated, in little of
+the time.
+"""
 
 import time
 
@@ -8,7 +10,9 @@ SHARE = 0.02  # of the time in which units are simulated
 
 
 class Looks:
-    """Looks of one process. simulating: seconds in which it simulated units, added to by the caller."""
+    """Looks of one process. simulating: seconds in which it simulated units, added to by the
+    caller.
+    """
 
     def __init__(self, store: Store):
         self.store = store
@@ -16,7 +20,10 @@ class Looks:
         self._was_done = False  # whether the last unit that was looked for was there
 
     def is_done(self, unit: tuple[int, int]) -> bool:
-        """Whether a unit is there, with its numbers; not looked for where that would take too much of the time."""
+        """Whether a unit is there, with its numbers.
+
+        Not looked for where that would take too much of the time.
+        """
         if not self._was_done and self.looking > SHARE * self.simulating:
             return False
         start = time.perf_counter()

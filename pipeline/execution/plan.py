@@ -46,9 +46,17 @@ def check_room(stores: Sequence[Store]) -> None:
         if not folder.is_dir():
             raise InvalidInput("outputs", store.folder, f"{folder} is a file, not a folder")
         if not os.access(folder, os.W_OK | os.X_OK):
-            into_it = "reports and records of sessions go there" if store.url else "all that is made goes there"
-            raise InvalidInput("outputs", store.folder, f"no permission to write in {folder}; {into_it}, so name a "
-                               "folder that can be written, as outputs=/tmp/outputs")
+            into_it = (
+                "reports and records of sessions go there"
+                if store.url
+                else "all that is made goes there"
+            )
+            raise InvalidInput(
+                "outputs",
+                store.folder,
+                f"no permission to write in {folder}; {into_it}, so name a "
+                "folder that can be written, as outputs=/tmp/outputs",
+            )
         store.backend.check(write=True)
     missing = shortage(stores)
     if missing is not None:
@@ -56,7 +64,9 @@ def check_room(stores: Sequence[Store]) -> None:
 
 
 def shortage(stores: Sequence[Store]) -> InvalidInput | None:
-    """What there is no room for, in bytes or in numbers of files, by the file system and by quotas; None if it fits."""
+    """What there is no room for, in bytes or in numbers of files, by the file system and by quotas;
+    None if it fits.
+    """
     needed = files = 0
     for store in stores:
         study = store.study
@@ -68,17 +78,26 @@ def shortage(stores: Sequence[Store]) -> InvalidInput | None:
         files += int(len(study.grid) * study.blocks * share)
         room = room_in(_existing(store.folder.absolute()))
         if needed > room.bytes:
-            return InvalidInput("outputs", store.folder, f"needs {format_bytes(needed)}, but only "
-                                f"{format_bytes(room.bytes)} are free there, or left of a quota")
+            return InvalidInput(
+                "outputs",
+                store.folder,
+                f"needs {format_bytes(needed)}, but only "
+                f"{format_bytes(room.bytes)} are free there, or left of a quota",
+            )
         if room.files is not None and files > room.files:
-            return InvalidInput("outputs", store.folder, f"needs {files:,} files, one for each unit, but only "
-                                f"{room.files:,} more can be made there, or are left of a quota; a larger block makes "
-                                "fewer units")
+            return InvalidInput(
+                "outputs",
+                store.folder,
+                f"needs {files:,} files, one for each unit, but only {room.files:,} more can be "
+                "made there, or are left of a quota; a larger block makes fewer units",
+            )
     return None
 
 
 def check_lifetime(stores: Sequence[Store], cluster: Cluster) -> None:
-    """Raise InvalidInput where the walltime is too short for two of the most costly units: a new worker makes a
+    """Raise InvalidInput where the walltime is too short for two of the most costly units: a new
+    worker makes a
+
     finished one again, then its first own."""
     if (lifetime := cluster.lifetime) is None:
         return
@@ -87,17 +106,23 @@ def check_lifetime(stores: Sequence[Store], cluster: Cluster) -> None:
         if store.exists() and store.listing().done.all():
             continue
         if (seconds := _longest(study)) is not None and 2 * seconds > lifetime:
-            raise InvalidInput("cluster.walltime", getattr(cluster, "walltime", None),
-                               f"a unit of {study.name} takes about {format_time(seconds)}, and a new worker first "
-                               f"simulates a finished one again, but a worker is sure to live for only "
-                               f"{format_time(lifetime)}; give more, or a smaller block")
+            raise InvalidInput(
+                "cluster.walltime",
+                getattr(cluster, "walltime", None),
+                f"a unit of {study.name} takes about {format_time(seconds)}, and a new worker "
+                "first simulates a finished one again, but a worker is sure to live for only "
+                f"{format_time(lifetime)}; give more, or a smaller block",
+            )
 
 
 class Prediction(NamedTuple):
-    """What is left to do of a study; seconds, longest and memory are None where they could not be measured.
+    """What is left to do of a study.
 
-    pending: units. seconds: of work, on one worker. longest: seconds of the most costly unit. memory: bytes of a
-    worker. most_replications: from which on a trial had no memory; None where it always had.
+    Seconds, longest and memory are None where they could not be measured.
+
+    pending: units. seconds: of work, on one worker. longest: seconds of the most costly unit.
+    memory: bytes of a worker. most_replications: from which on a trial had no memory; None where it
+    always had.
     """
 
     pending: int
@@ -110,68 +135,126 @@ class Prediction(NamedTuple):
 def predict(store: Store, listing: Listing | None = None) -> Prediction:
     """Predict what is left to do, from at most a second of simulation; nothing is stored.
 
-    Raises WrongPart where a part of one's own is not deterministic, or gives what its protocol does not allow.
+    Raises WrongPart where a part of one's own is not deterministic, or gives what its protocol does
+    not allow.
     """
     schedule = Schedule(store.study, listing or _listing(store))
     check_own_parts(store.study, schedule.trials)
     measured = probe(store.study, schedule.costs)
     seconds = None if measured.pace is None else schedule.cost * measured.pace
-    return Prediction(schedule.pending, seconds, measured.longest, measured.memory, measured.most_replications)
+    return Prediction(
+        schedule.pending, seconds, measured.longest, measured.memory, measured.most_replications
+    )
 
 
 def text(store: Store, cluster: Cluster) -> str:
     """The plan of one study, for a person."""
-    study, listing, wanted = store.study, _listing(store), counted(store.study)
+    study = store.study
+    listing = _listing(store)
+    wanted = counted(store.study)
     expected = predict(store, listing)
     workers = cluster.workers or default_workers()
-    asked = [f"  precision     {target}; {study.replications:,} replications at most" for target in study.precision]
-    curves = f", and {LEVELS} curves over {study.refine.second}" if study.refine and study.refine.second else ""
-    refined = [f"  refine        {study.refine}; up to {study.refine.most} rounds add {LEVELS} levels to a curve each"
-               f"{curves}, of which these numbers know none before it is reached"] if study.refine else []
-    looks = [f"{look.replications:,}" for look in study.until.looks(study.block)] if study.until else []
-    early = "; a smaller block looks earlier" * bool(study.until and study.block > study.until.least)
-    refined += [f"  until         {study.until}; looks after {', '.join(looks)}: these numbers are of the one that is "
-                f"reached{early}"] if looks else []
+    asked = [
+        f"  precision     {target}; {study.replications:,} replications at most"
+        for target in study.precision
+    ]
+    curves = (
+        f", and {LEVELS} curves over {study.refine.second}"
+        if study.refine and study.refine.second
+        else ""
+    )
+    refined = (
+        [
+            f"  refine        {study.refine}; up to {study.refine.most} rounds add {LEVELS} "
+            f"levels to a curve each{curves}, of which these numbers know none before it is "
+            "reached"
+        ]
+        if study.refine
+        else []
+    )
+    looks = (
+        [f"{look.replications:,}" for look in study.until.looks(study.block)] if study.until else []
+    )
+    early = "; a smaller block looks earlier" * bool(
+        study.until and study.block > study.until.least
+    )
+    refined += (
+        [
+            f"  until         {study.until}; looks after {', '.join(looks)}: these numbers are of "
+            f"the one that is reached{early}"
+        ]
+        if looks
+        else []
+    )
     axes = " × ".join(f"{axis}[{len(levels)}]" for axis, levels in study.grid.axes.items())
-    return "\n".join([
-        f"{study.name}: {store.backend}",
-        f"  cells         {len(study.grid):,} = {axes}",
-        f"  units         {wanted.sum():,} = cells × {'up to ' * (not wanted.all())}{study.blocks} blocks of "
-        f"{study.block:,} replications",
-        f"  done          {int((listing.done & wanted).sum()):,}; to do {'at most ' * bool(asked)}{expected.pending:,}",
-        *asked,
-        *refined,
-        *_effort(expected, workers, "at most" if asked else "about"),
-        f"  {'bucket' if store.url else 'disk  '}        about {format_bytes(stored_bytes(study))} when complete, raw "
-        f"and sealed; {wanted.sum():,} files until then, one for each unit",
-    ])
+    return "\n".join(
+        [
+            f"{study.name}: {store.backend}",
+            f"  cells         {len(study.grid):,} = {axes}",
+            f"  units         {wanted.sum():,} = cells × "
+            f"{'up to ' * (not wanted.all())}{study.blocks} blocks of {study.block:,} replications",
+            f"  done          {int((listing.done & wanted).sum()):,}; to do "
+            f"{'at most ' * bool(asked)}{expected.pending:,}",
+            *asked,
+            *refined,
+            *_effort(expected, workers, "at most" if asked else "about"),
+            f"  {'bucket' if store.url else 'disk  '}        about "
+            f"{format_bytes(stored_bytes(study))} when complete, raw and sealed; {wanted.sum():,} "
+            "files until then, one for each unit",
+        ]
+    )
 
 
 def _effort(expected: Prediction, workers: int, about: str) -> list[str]:
     """The lines on time and memory."""
     if expected.seconds is None:
-        return [f"  time, memory  unknown: one replication takes more than {SECONDS:g} s or {format_bytes(BYTES)}; "
-                "task=replay simulates one unit"]
-    time = (f"  time          {about} {format_time(expected.seconds / workers)} on {workers} workers "
-            f"({format_time(expected.seconds)} of work)")
+        return [
+            f"  time, memory  unknown: one replication takes more than {SECONDS:g} s or "
+            f"{format_bytes(BYTES)}; task=replay simulates one unit"
+        ]
+    time = (
+        f"  time          {about} {format_time(expected.seconds / workers)} on {workers} workers "
+        f"({format_time(expected.seconds)} of work)"
+    )
     if expected.memory is None:
-        return [time, "  memory        unknown: one replication of some cell takes more than "
-                f"{format_bytes(BYTES)}; task=replay simulates one unit"]
+        return [
+            time,
+            "  memory        unknown: one replication of some cell takes more than "
+            f"{format_bytes(BYTES)}; task=replay simulates one unit",
+        ]
     needed = expected.memory * workers
-    advice = ": more than there is here; fewer workers, or a smaller block" if needed > memory() else ""
-    guess = "" if expected.most_replications is None else (
-        f", extrapolated: {expected.most_replications:,} replications at once take more than {format_bytes(BYTES)}")
-    return [time, f"  memory        about {format_bytes(int(expected.memory))} per worker{guess}{advice}"]
+    advice = (
+        ": more than there is here; fewer workers, or a smaller block" if needed > memory() else ""
+    )
+    guess = (
+        ""
+        if expected.most_replications is None
+        else (
+            f", extrapolated: {expected.most_replications:,} replications at once take more than "
+            f"{format_bytes(BYTES)}"
+        )
+    )
+    return [
+        time,
+        f"  memory        about {format_bytes(int(expected.memory))} per worker{guess}{advice}",
+    ]
 
 
 def _listing(store: Store) -> Listing:
     """What is done; nothing, where the study is not begun."""
     study = store.study
-    return store.listing() if store.exists() else Listing(*np.zeros((2, len(study.grid), study.blocks), bool))
+    return (
+        store.listing()
+        if store.exists()
+        else Listing(*np.zeros((2, len(study.grid), study.blocks), bool))
+    )
 
 
 def _longest(study: Study) -> float | None:
-    """Seconds that the most costly unit takes; None where one replication is too long or too large to measure."""
+    """Seconds that the most costly unit takes.
+
+    None where one replication is too long or too large to measure.
+    """
     return probe(study, study.costs).longest
 
 

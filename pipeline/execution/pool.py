@@ -1,4 +1,7 @@
-"""Where a sweep's bundles are computed: in this process, or elsewhere; `dask_pool` has the workers of a Dask client."""
+"""Where a sweep's bundles are computed: in this process, or elsewhere.
+
+`dask_pool` has the workers of a Dask client.
+"""
 
 from collections.abc import Iterable
 from typing import Protocol
@@ -18,7 +21,9 @@ class Pool(Protocol):
 
     @property
     def capacity(self) -> int:
-        """Workers to plan for: those that there are, or those that were asked for if these are more."""
+        """Workers to plan for: those that there are, or those that were asked for if these are
+        more.
+        """
         ...
 
     @property
@@ -52,7 +57,10 @@ class Pool(Protocol):
         """Start no bundle any more; those that were handed out but not started end as halted."""
 
     def watch(self) -> None:
-        """Count the workers and replace those that died; SweepError if there were none for too long."""
+        """Count the workers and replace those that died.
+
+        SweepError if there were none for too long.
+        """
 
     def close(self) -> None:
         """Leave nothing of the sweep in workers that go on."""
@@ -61,7 +69,12 @@ class Pool(Protocol):
 class ThisProcess:
     """Compute in this process, one bundle at a time."""
 
-    workers, capacity, room, most, lost, deserted = 1, 1, 1, 1, 0, False
+    workers = 1
+    capacity = 1
+    room = 1
+    most = 1
+    lost = 0
+    deserted = False
 
     def __init__(self, runner: Runner):
         self.runner = runner

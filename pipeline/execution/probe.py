@@ -1,4 +1,5 @@
-"""How long a study's units take and how much memory, measured on a few replications in a process of their own.
+"""How long a study's units take and how much memory, measured on a few replications in a process of
+their own.
 
 Seconds are of the processor, so that other programs on the machine do not count.
 """
@@ -25,7 +26,8 @@ from pipeline.study.parameters import InvalidInput
 from pipeline.study.slices import slices
 from pipeline.study.study import Study
 
-SECONDS, BYTES = 1.0, 200 * 2**20  # of the processor for all that is simulated, and of the memory that it takes
+SECONDS = 1.0
+BYTES = 200 * 2**20  # of the processor for all that is simulated, and of the memory that it takes
 PATIENCE = 10  # times SECONDS that this may take by the clock, on a machine with much to do
 WORKER = 150 * 2**20  # bytes of a worker process with nothing to do
 STEP = SECONDS / 20  # a cell is tried with more replications until they take so long
@@ -50,9 +52,9 @@ class TooLarge(NamedTuple):
 class Probe(NamedTuple):
     """What was measured; None where not even one replication was within the limits.
 
-    pace: seconds per predicted cost. longest: seconds of the most costly unit. memory: bytes of a worker, None as well
-    where one replication of some cell takes more than BYTES. most_replications: that took more than BYTES together;
-    None where no trial did.
+    pace: seconds per predicted cost. longest: seconds of the most costly unit. memory: bytes of a
+    worker, None as well where one replication of some cell takes more than BYTES.
+    most_replications: that took more than BYTES together; None where no trial did.
     """
 
     pace: float | None
@@ -64,8 +66,9 @@ class Probe(NamedTuple):
 def probe(study: Study, costs: Floats) -> Probe:
     """Measure a cell of small, of middle and of large cost, for a second and in 200 MB at most.
 
-    costs: (cells,), predicted. Among cells of equal cost one is drawn at random: those at the corners of a grid are
-    often unusual. Units are extrapolated from fewer replications, cells that were not reached by their predicted cost.
+    costs: (cells,), predicted. Among cells of equal cost one is drawn at random: those at the
+    corners of a grid are often unusual. Units are extrapolated from fewer replications, cells that
+    were not reached by their predicted cost.
     """
     order = np.random.default_rng(0).permutation(len(costs))
     order = order[np.argsort(costs[order], kind="stable")]
@@ -101,7 +104,8 @@ def _extrapolated(trials: list[Trial], what: str, block: int) -> float:
 
     Of bytes rather too many: what kernels take for a few replications at a time still grows there.
     """
-    count, last = trials[-1].replications, float(getattr(trials[-1], what))
+    count = trials[-1].replications
+    last = float(getattr(trials[-1], what))
     if len(trials) == 1:
         return last * block / count
     slope: float = (last - getattr(trials[-2], what)) / (count - trials[-2].replications)
@@ -117,7 +121,9 @@ def _trials(study: Study, cells: list[int]) -> Iterator[Trial | TooLarge]:
     receiver, sender = context.Pipe(duplex=False)
     child = context.Process(target=_measure, args=(study, cells, sender))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of threads: the child uses none of their locks
+        warnings.simplefilter(
+            "ignore", DeprecationWarning
+        )  # of threads: the child uses none of their locks
         child.start()
     sender.close()
     end = time.monotonic() + PATIENCE * SECONDS
@@ -137,14 +143,19 @@ def _measure(study: Study, cells: list[int], sender: Connection) -> None:
     signal.setitimer(signal.ITIMER_PROF, max(SECONDS, 1e-6))
     _limit_memory()
     tracemalloc.start()
-    with contextlib.suppress(OSError, InvalidInput):  # a file that is gone: the caller reads it, too
+    with contextlib.suppress(
+        OSError, InvalidInput
+    ):  # a file that is gone: the caller reads it, too
         for cell in cells:
             _measure_cell(study, cell, sender)
     sender.close()
 
 
 def _measure_cell(study: Study, cell: int, sender: Connection) -> None:
-    """Send trials of a cell, until one takes STEP or the memory; `TooLarge` if not even one replication has room."""
+    """Send trials of a cell, until one takes STEP or the memory.
+
+    `TooLarge` if not even one replication has room.
+    """
     labels = study.grid.labels(cell)
     count = 1
     try:
@@ -156,7 +167,8 @@ def _measure_cell(study: Study, cell: int, sender: Connection) -> None:
         while True:
             part = _part(study, count)
             tracemalloc.reset_peak()
-            start, before = time.process_time(), tracemalloc.get_traced_memory()[0]
+            start = time.process_time()
+            before = tracemalloc.get_traced_memory()[0]
             attempt(part, labels)
             seconds = time.process_time() - start
             sender.send(Trial(cell, count, seconds, tracemalloc.get_traced_memory()[1] - before))
@@ -168,7 +180,10 @@ def _measure_cell(study: Study, cell: int, sender: Connection) -> None:
 
 
 def _part(study: Study, count: int) -> Study:
-    """The study with blocks of so many replications; what is checked of its cells takes longer than a unit."""
+    """The study with blocks of so many replications.
+
+    What is checked of its cells takes longer than a unit.
+    """
     part = copy.copy(study)
     for name in ("block", "replications"):
         object.__setattr__(part, name, count)

@@ -15,7 +15,8 @@ from typing import TextIO
 from pipeline.execution.amounts import format_time
 
 TERMINAL_EVERY = 0.1  # seconds
-NOTEBOOK_EVERY, NOTEBOOK_WIDTH = 1.0, 90  # characters
+NOTEBOOK_EVERY = 1.0
+NOTEBOOK_WIDTH = 90  # characters
 LOG_EVERY = 30.0
 
 
@@ -23,7 +24,8 @@ LOG_EVERY = 30.0
 class Advance:
     """Units that ended together: how many, their predicted cost, and how many workers there are.
 
-    Of those that were not there already, as other drivers had done them: how many, their cost, the seconds they took.
+    Of those that were not there already, as other drivers had done them: how many, their cost, the
+    seconds they took.
     """
 
     units: int
@@ -38,30 +40,45 @@ class Progress:
     """Count finished units and predict how long the rest will take.
 
     Args:
-        units: how many there are to do.
-        cost: sum of their predicted costs, in any measure; the time left follows from it, as the first units may be
+        units: how many there are to do. cost: sum of their predicted costs, in any measure; the
+        time left follows from it, as the first units may be
             far more costly than the last.
-        stream: stderr by default; one updating line if it is a terminal or a notebook, else a line every 30 s at most.
-        clock: gives seconds.
-        left: gives the units that are left and their cost, where that changes on the way.
-        waits: says what is waited for while no unit has ended, such as jobs in a queue; asked from another thread.
+        stream: stderr by default; one updating line if it is a terminal or a notebook, else a line
+        every 30 s at most. clock: gives seconds. left: gives the units that are left and their
+        cost, where that changes on the way. waits: says what is waited for while no unit has ended,
+        such as jobs in a queue; asked from another thread.
 
-    The time left is the cost that is left, at the pace of the workers that there are now while they have work. So time
-    in a queue does not count. Use as a context manager: it writes a first line on entering and a last one on leaving.
+    The time left is the cost that is left, at the pace of the workers that there are now while they
+    have work. So time in a queue does not count. Use as a context manager: it writes a first line
+    on entering and a last one on leaving.
     """
 
-    def __init__(self, units: int, cost: float, stream: TextIO | None = None,
-                 clock: Callable[[], float] = time.monotonic, left: Callable[[], tuple[int, float]] | None = None,
-                 waits: Callable[[], str] = lambda: ""):
-        self.units, self.cost, self.left, self.clock = units, cost, left, clock
+    def __init__(
+        self,
+        units: int,
+        cost: float,
+        stream: TextIO | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        left: Callable[[], tuple[int, float]] | None = None,
+        waits: Callable[[], str] = lambda: "",
+    ):
+        self.units = units
+        self.cost = cost
+        self.left = left
+        self.clock = clock
         self.stream = sys.stderr if stream is None else stream
         self.terminal = self.stream.isatty()
-        self.notebook = type(self.stream).__module__.startswith("ipykernel.")  # shows \r, but not all of a terminal
-        self.units_done, self.cost_done, self.workers = 0, 0.0, 0
+        self.notebook = type(self.stream).__module__.startswith(
+            "ipykernel."
+        )  # shows \r, but not all of a terminal
+        self.units_done = 0
+        self.cost_done = 0.0
+        self.workers = 0
         self.cost_made = self.seconds_made = 0.0
         self.waits = waits
         self.start = self.written = clock()
-        self._lock, self._over = threading.RLock(), threading.Event()
+        self._lock = threading.RLock()
+        self._over = threading.Event()
         self._reminder = threading.Thread(target=self._remind, daemon=True)
 
     def __enter__(self) -> "Progress":
@@ -75,7 +92,9 @@ class Progress:
         self._reminder.join()
         self._expect()
         elapsed = self.clock() - self.start
-        self._write(f"{self.units_done:,} of {self.units:,} units in {format_time(elapsed)}", end=True)
+        self._write(
+            f"{self.units_done:,} of {self.units:,} units in {format_time(elapsed)}", end=True
+        )
 
     def advance(self, done: Advance) -> None:
         """Count finished units; write a line when it is due."""
@@ -94,7 +113,10 @@ class Progress:
         while not self._over.wait(LOG_EVERY) and not self.units_done:
             waits = self.waits()
             elapsed = format_time(self.clock() - self.start)
-            self._write(f"0 of {self.units:,} units after {elapsed}" + (f": {waits}" if waits else ""), end=False)
+            self._write(
+                f"0 of {self.units:,} units after {elapsed}" + (f": {waits}" if waits else ""),
+                end=False,
+            )
 
     def _expect(self) -> None:
         if self.left:
@@ -106,17 +128,25 @@ class Progress:
         self._write(f"warning: {line}", end=True)
 
     def line(self) -> str:
-        """Units done, their share, rate, time left and workers, as `3 of 10 units (30 %), 1.5 units/s, …`."""
+        """Units done, their share, rate, time left and workers, as `3 of 10 units (30 %), 1.5
+        units/s, …`.
+        """
         elapsed = max(self.clock() - self.start, 1e-9)
         seconds = self.seconds_left(elapsed)
         left = "time left unknown" if seconds is None else f"{format_time(seconds)} left"
-        rate, percent = self.units_done / elapsed, 100 * self.units_done / max(self.units, 1)
-        return (f"{self.units_done:,} of {self.units:,} units ({percent:.0f} %), "
-                f"{rate:,.{0 if rate >= 100 else 1 if rate >= 1 else 3}f} units/s, {left}, "
-                f"{self.workers} worker{'' if self.workers == 1 else 's'}")
+        rate = self.units_done / elapsed
+        percent = 100 * self.units_done / max(self.units, 1)
+        return (
+            f"{self.units_done:,} of {self.units:,} units ({percent:.0f} %), "
+            f"{rate:,.{0 if rate >= 100 else 1 if rate >= 1 else 3}f} units/s, {left}, "
+            f"{self.workers} worker{'' if self.workers == 1 else 's'}"
+        )
 
     def seconds_left(self, elapsed: float) -> float | None:
-        """How long the rest will take; None while that is unknown. elapsed: seconds since the start."""
+        """How long the rest will take.
+
+        None while that is unknown. elapsed: seconds since the start.
+        """
         cost_left = max(self.cost - self.cost_done, 0.0)
         if self.seconds_made and self.workers:
             return cost_left * self.seconds_made / self.cost_made / self.workers
@@ -144,8 +174,8 @@ class Progress:
 def interruptible(stop_after: float | None = None) -> Iterator[threading.Event]:
     """Event for `run(stop=…)`, set by SIGINT, SIGTERM or after `stop_after` seconds.
 
-    A second signal raises KeyboardInterrupt: what runs is abandoned at once. The previous handlers are
-    restored on leaving; outside the main thread signals are left alone.
+    A second signal raises KeyboardInterrupt: what runs is abandoned at once. The previous handlers
+    are restored on leaving; outside the main thread signals are left alone.
     """
     stop = threading.Event()
 
@@ -154,11 +184,16 @@ def interruptible(stop_after: float | None = None) -> Iterator[threading.Event]:
             raise KeyboardInterrupt
         stop.set()
         name = signal.Signals(number).name
-        os.write(2, f"\n{name}: finishing what is running, then stopping; once more to abandon it\n".encode())
+        os.write(
+            2,
+            f"\n{name}: finishing what is running, then stopping; once more to abandon it\n".encode(),
+        )
 
     previous = {}
     if threading.current_thread() is threading.main_thread():
-        previous = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+        previous = {
+            number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)
+        }
     timer = threading.Timer(stop_after, stop.set) if stop_after is not None else None
     try:
         if timer:

@@ -1,4 +1,6 @@
-"""Reductions as tasks: what a worker does with a group of cells, or of files, once their units are done."""
+"""Reductions as tasks: what a worker does with a group of cells, or of files, once their units are
+done.
+"""
 
 import math
 from collections.abc import Callable
@@ -17,7 +19,8 @@ from pipeline.storage.replications import Store
 from pipeline.study.arrays import Array, Floats, Integers
 from pipeline.study.parameters import InvalidInput
 
-# Of groups of cells, by their index along the axes that are not paired; None where blocks are missing.
+# Of groups of cells, by their index along the axes that are not paired; None where blocks are
+# missing.
 Prefixes = dict[tuple[int, ...], Prefix | None]
 # Of (metrics, cells…, reps), (cells…, reps) and the paired axes; has .values, .counts and .pairs.
 Moments = Callable[[Floats, Array, tuple[int, ...]], Any]
@@ -32,10 +35,11 @@ class Staged(NamedTuple):
 
 
 class Reduced(NamedTuple):
-    """What came of a region: key -> digest of the files written, and names of the writers of its units.
+    """What came of a region: key -> digest of the files written, and names of the writers of its
+    units.
 
-    excess: of every group of cells, with targets of precision, first cell -> greatest half-width over its target; NaN
-    where blocks are missing.
+    excess: of every group of cells, with targets of precision, first cell -> greatest half-width
+    over its target; NaN where blocks are missing.
     """
 
     digests: dict[str, str]
@@ -46,15 +50,28 @@ class Reduced(NamedTuple):
 class Reduce(NeedsStores):
     """Callable that writes regions of results.zarr and of summary.zarr.
 
-    Memory: one shard of every variable, see `Layout`, some times over. partial: units may be missing; their
-    replications then have status 0. Otherwise, and where one is damaged, InvalidInput names it. rule: of a study with
-    targets of precision; replications after the look at which a group met them have status 0, whether simulated or not.
+    Memory: one shard of every variable, see `Layout`, some times over. partial: units may be
+    missing; their replications then have status 0. Otherwise, and where one is damaged,
+    InvalidInput names it. rule: of a study with targets of precision; replications after the look
+    at which a group met them have status 0, whether simulated or not.
     """
 
-    def __init__(self, store: Store, staged: Staged, moments: Moments, merge: Merge, partial: bool = False,
-                 rule: Rule | None = None):
-        self.store, self.staged, self.moments, self.merge, self.partial = store, staged, moments, merge, partial
-        self.rule, self.columns = rule, rule.columns if rule else []
+    def __init__(
+        self,
+        store: Store,
+        staged: Staged,
+        moments: Moments,
+        merge: Merge,
+        partial: bool = False,
+        rule: Rule | None = None,
+    ):
+        self.store = store
+        self.staged = staged
+        self.moments = moments
+        self.merge = merge
+        self.partial = partial
+        self.rule = rule
+        self.columns = rule.columns if rule else []
 
     @property
     def stores(self) -> tuple[Store]:
@@ -62,7 +79,11 @@ class Reduce(NeedsStores):
         return (self.store,)
 
     def __getstate__(self) -> dict[str, Any]:  # what is cached here is made again by each worker
-        return {name: value for name, value in vars(self).items() if name not in ("layout", "cells", "counted")}
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if name not in ("layout", "cells", "counted")
+        }
 
     def __call__(self, regions: list[Region]) -> list[Reduced]:
         return [self._region(region) for region in regions]
@@ -91,13 +112,17 @@ class Reduce(NeedsStores):
         prefixes = self._prefixes(region)
         for span in self.layout.spans():
             values, status = self._gather(region, span, writers, prefixes)
-            for name, array in zip((*self.store.study.metrics, "status"), (*values, status), strict=True):
+            for name, array in zip(
+                (*self.store.study.metrics, "status"), (*values, status), strict=True
+            ):
                 digests |= results.write(name, (*region.slices, span), array)
             part = self.moments(values, status, self.layout.paired)
             total = part if total is None else self.merge(total, part)
         cells = self._paired_last(self.cells[region.slices], 0)
-        excess = {int(cells[at][cells[at] >= 0][0]): prefix.excess if prefix else math.nan
-                  for at, prefix in prefixes.items()}
+        excess = {
+            int(cells[at][cells[at] >= 0][0]): prefix.excess if prefix else math.nan
+            for at, prefix in prefixes.items()
+        }
         return Reduced(digests | self._summarise(region, total), writers, excess)
 
     def _prefixes(self, region: Region) -> Prefixes:
@@ -109,18 +134,23 @@ class Reduce(NeedsStores):
         return {at: self.rule.start(cells[at] >= 0) for at in groups if (cells[at] >= 0).any()}
 
     def _paired_last(self, array: Array, before: int) -> Array:
-        """The same array with the paired axes of the grid after its others. before: axes that precede the grid's."""
+        """The same array with the paired axes of the grid after its others. before: axes that
+        precede the grid's.
+        """
         paired = [before + axis for axis in self.layout.paired]
         end = before + len(self.layout.shape)
         return np.moveaxis(array, paired, range(end - len(paired), end))
 
     def _summarise(self, region: Region, total: Any) -> dict[str, str]:
         """Write the region's moments; key -> digest of the files."""
-        summary, study = ZarrLocation(self.store.backend, self.staged.summary), self.store.study
+        summary = ZarrLocation(self.store.backend, self.staged.summary)
+        study = self.store.study
         columns = dict(zip((*study.metrics, "status"), (*total.values, total.counts), strict=True))
         for axis, pairs in total.pairs.items():
-            columns |= {across(name, [*study.grid.axes][axis]): one
-                        for name, one in zip(study.metrics, pairs, strict=True)}
+            columns |= {
+                across(name, [*study.grid.axes][axis]): one
+                for name, one in zip(study.metrics, pairs, strict=True)
+            }
         digests: dict[str, str] = {}
         for name, array in columns.items():
             digests |= summary.write(name, region.slices, array)
@@ -129,25 +159,39 @@ class Reduce(NeedsStores):
     def _gather(
         self, region: Region, span: slice, writers: set[str], prefixes: Prefixes
     ) -> tuple[Floats, Array]:
-        """(metrics, cells…, reps) values and (cells…, reps) status of a region's units; adds who wrote them."""
+        """(metrics, cells…, reps) values and (cells…, reps) status of a region's units.
+
+        Adds who wrote them.
+        """
         part = _Span(self.store, self.cells[region.slices], span, writers, self.partial)
         ends = self.counted[part.cells]
         for end in np.unique(ends[part.cells >= 0]).tolist() if self.rule is None else ():
-            part.read((part.cells >= 0) & (ends == end), range(part.blocks.start, min(part.blocks.stop, end)))
+            part.read(
+                (part.cells >= 0) & (ends == end),
+                range(part.blocks.start, min(part.blocks.stop, end)),
+            )
         for at, prefix in prefixes.items():
             if not (self._until_met(part, at, prefix) if prefix else self._all(part, at)):
                 prefixes[at] = None
         return part.values, part.status
 
     def _all(self, part: "_Span", at: tuple[int, ...]) -> bool:
-        """Read all blocks of a group of which earlier ones are missing; False, as its prefix has ended."""
+        """Read all blocks of a group of which earlier ones are missing.
+
+        False, as its prefix has ended.
+        """
         part.read(self._in_group(part, at), part.blocks)
         return False
 
     def _until_met(self, part: "_Span", at: tuple[int, ...], prefix: Prefix) -> bool:
-        """Read the blocks of a group until its targets are met; False where blocks before that are missing."""
+        """Read the blocks of a group until its targets are met.
+
+        False where blocks before that are missing.
+        """
         group = self._in_group(part, at)
-        values = np.moveaxis(self._paired_last(part.values, 1), 0, -1)[at]  # (levels…, reps, metrics)
+        values = np.moveaxis(self._paired_last(part.values, 1), 0, -1)[
+            at
+        ]  # (levels…, reps, metrics)
         status = self._paired_last(part.status, 0)[at]  # (levels…, reps)
         block = part.blocks.start
         while prefix.counted is None and block < part.blocks.stop:
@@ -158,26 +202,36 @@ class Reduce(NeedsStores):
                 if (status[..., within] == 0)[prefix.present].any():  # of an interim report
                     part.read(group, range(until_look.stop, part.blocks.stop))
                     return False
-                prefix.add(np.moveaxis(values[..., within, self.columns], -1, 0), status[..., within])
+                prefix.add(
+                    np.moveaxis(values[..., within, self.columns], -1, 0), status[..., within]
+                )
             block = until_look.stop
         return True
 
     def _in_group(self, part: "_Span", at: tuple[int, ...]) -> Array:
-        """(cells…) whether a cell of the region belongs to the group at an index along the axes that are not paired."""
+        """(cells…) whether a cell of the region belongs to the group at an index along the axes
+        that are not paired.
+        """
         which = np.zeros(part.cells.shape, bool)
         self._paired_last(which, 0)[at] = self._paired_last(part.cells, 0)[at] >= 0
         return which
 
 
 class _Span:
-    """Values and status of the replications of one shard, filled with what is stored of their units.
+    """Values and status of the replications of one shard, filled with what is stored of their
+    units.
 
-    cells: (cells…) numbers, −1 outside of the grid. values: (metrics, cells…, reps), NaN until they are read. status:
-    (cells…, reps), 0 until then. blocks: that the span has. writers: of the units, added to.
+    cells: (cells…) numbers, −1 outside of the grid. values: (metrics, cells…, reps), NaN until they
+    are read. status: (cells…, reps), 0 until then. blocks: that the span has. writers: of the
+    units, added to.
     """
 
     def __init__(self, store: Store, cells: Array, span: slice, writers: set[str], partial: bool):
-        self.store, self.cells, self.start, self.writers, self.partial = store, cells, span.start, writers, partial
+        self.store = store
+        self.cells = cells
+        self.start = span.start
+        self.writers = writers
+        self.partial = partial
         self.size = store.study.block
         self.blocks = range(span.start // self.size, -(-span.stop // self.size))
         shape = (*cells.shape, span.stop - span.start)
@@ -239,10 +293,14 @@ class Check(NeedsStores):
 
 
 class Digest(NeedsStores):
-    """Callable that reads files of a sealed dataset; for each, its key and its digest. key: of the dataset."""
+    """Callable that reads files of a sealed dataset.
+
+    For each, its key and its digest. key: of the dataset.
+    """
 
     def __init__(self, store: Store, key: str):
-        self.store, self.key = store, key
+        self.store = store
+        self.key = key
 
     @property
     def stores(self) -> tuple[Store]:

@@ -1,4 +1,6 @@
-"""What is said where numbers come out differently: what differs, in words, of which kind it is, and what to do."""
+"""What is said where numbers come out differently: what differs, in words, of which kind it is, and
+what to do.
+"""
 
 import re
 import socket
@@ -11,39 +13,56 @@ from pipeline.study.parameters import InvalidInput
 
 ARITHMETIC = ("machine", "C library", "BLAS", "CPU features")  # of a writer's environment
 DIGEST = re.compile(r"[0-9a-f]{8,}( [0-9a-f]{8,})*")  # in place of a version
-LIBRARY, REPLACED = ".so", " replaced"  # how the names of such end
+LIBRARY = ".so"
+REPLACED = " replaced"  # how the names of such end
 TO_DO = {
     "code": "take the code that the study was begun with",
     "kernels": "compile again from the code that it was begun with (make setup)",
     "package versions": "install the versions that it was begun with",
-    "arithmetic": "use machines of the kind that it was begun on, and PIPELINE_ARITHMETIC as it was then",
+    "arithmetic": (
+        "use machines of the kind that it was begun on, and PIPELINE_ARITHMETIC as it was then"
+    ),
 }
 
 
 def refusal(store: Store, me: Writer, different: Sequence[str]) -> InvalidInput:
-    """The error of a process, with its writer, that makes other numbers than those stored, some of which are named."""
+    """The error of a process, with its writer, that makes other numbers than those stored, some of
+    which are named.
+    """
     more = f", and {len(different) - 1:,} more" if len(different) > 1 else ""
     return store.invalid(
-        f"numbers come out differently on {socket.gethostname()}: {different[0]}{more}; {_reasons(store, me)}; or "
-        "start anew in another folder with outputs=…, or mix the two with accept_code=yes")
+        f"numbers come out differently on {socket.gethostname()}: {different[0]}{more}; "
+        f"{_reasons(store, me)}; or start anew in another folder with outputs=…, or mix the two "
+        "with accept_code=yes"
+    )
 
 
 def _reasons(store: Store, me: Writer) -> str:
     """What differs, kind by kind, and what to do about it."""
     before = agreement.nearest(store, me)
     if before is None:
-        return "no record is left of what computed the stored numbers; restore the folder's replications/agreed"
+        return (
+            "no record is left of what computed the stored numbers; restore the folder's "
+            "replications/agreed"
+        )
     differences = kinds(before, me)
     if not differences:
-        return ("code, package versions and arithmetic are the same: a part may not be deterministic; look for random "
-                "numbers without the seed that it is given, for the time, or for what it reads")
-    what = "; ".join(f"{kind} differ{'s' if kind in ('code', 'arithmetic') else ''}: {text}"
-                     for kind, text in differences.items())
+        return (
+            "code, package versions and arithmetic are the same: a part may not be deterministic; "
+            "look for random numbers without the seed that it is given, for the time, or for what "
+            "it reads"
+        )
+    what = "; ".join(
+        f"{kind} differ{'s' if kind in ('code', 'arithmetic') else ''}: {text}"
+        for kind, text in differences.items()
+    )
     return f"{what}; {', and '.join(TO_DO[kind] for kind in differences)}"
 
 
 def kinds(before: Writer, after: Writer) -> dict[str, str]:
-    """Kind of what differs between two writers -> the differences in words, without digests; in the order of `TO_DO`.
+    """Kind of what differs between two writers -> the differences in words, without digests.
+
+    In the order of `TO_DO`.
 
     >>> before = Writer({"metric kendall": "0f"}, {"numpy": "2.3.1", "BLAS": "openblas SkylakeX"})
     >>> after = Writer({"metric kendall": "a3"}, {"numpy": "2.4.6", "BLAS": "openblas Haswell"})
@@ -64,7 +83,11 @@ def _code(before: Writer, after: Writer) -> list[str]:
     modules = unlike(after.modules, before.modules)
     if not parts or not modules:
         return parts
-    return [f"{parts[0]} in {some(modules)}", *parts[1:]] if len(parts) == 1 else [*parts, f"in {some(modules)}"]
+    return (
+        [f"{parts[0]} in {some(modules)}", *parts[1:]]
+        if len(parts) == 1
+        else [*parts, f"in {some(modules)}"]
+    )
 
 
 def _kind(name: str, before: Mapping[str, str], after: Mapping[str, str]) -> str:
@@ -77,7 +100,9 @@ def _kind(name: str, before: Mapping[str, str], after: Mapping[str, str]) -> str
 
 def _is_digest(name: str, before: Mapping[str, str], after: Mapping[str, str]) -> bool:
     """Whether what is recorded under a name is no version, as of a file given with --with."""
-    return name.endswith(REPLACED) or any(DIGEST.fullmatch(values.get(name, "")) for values in (before, after))
+    return name.endswith(REPLACED) or any(
+        DIGEST.fullmatch(values.get(name, "")) for values in (before, after)
+    )
 
 
 def _in_words(name: str, before: Mapping[str, str], after: Mapping[str, str]) -> str:

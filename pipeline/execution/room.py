@@ -1,4 +1,6 @@
-"""How much more may be written in a folder: bytes and files, by the file system and by the quotas of a person."""
+"""How much more may be written in a folder: bytes and files, by the file system and by the quotas
+of a person.
+"""
 
 import os
 import shutil
@@ -21,7 +23,9 @@ class Room(NamedTuple):
 
 
 def room_in(folder: Path) -> Room:
-    """Room in a folder that exists: what the file system has, or what a quota leaves, whichever is less."""
+    """Room in a folder that exists: what the file system has, or what a quota leaves, whichever is
+    less.
+    """
     here = os.statvfs(folder)
     free = shutil.disk_usage(folder).free
     files = here.f_favail if here.f_files else None  # some file systems count no files
@@ -33,7 +37,10 @@ def room_in(folder: Path) -> Room:
 
 
 def _quota(folder: Path) -> Room | None:
-    """What the quota of this person leaves on the file system of a folder; None where there is none, or none known."""
+    """What the quota of this person leaves on the file system of a folder.
+
+    None where there is none, or none known.
+    """
     if not shutil.which(QUOTA[0]):
         return None
     with suppress(OSError, subprocess.TimeoutExpired):
@@ -47,7 +54,10 @@ def _quota(folder: Path) -> Room | None:
 
 
 def _left(words: list[str]) -> Room | None:
-    """What is left by a row: file system, KiB used, quota and limit, grace, and the same of files; 0 is no limit."""
+    """What is left by a row: file system, KiB used, quota and limit, grace, and the same of files.
+
+    0 is no limit.
+    """
     with suppress(ValueError):
         used, _, most, _, files, _, most_files, _ = (int(word.rstrip("*")) for word in words[1:])
         left = max(most - used, 0) * KIB if most else 2**62
@@ -56,7 +66,10 @@ def _left(words: list[str]) -> Room | None:
 
 
 def _device(folder: Path) -> str:
-    """The device, or the server's folder, that a folder's file system is on; empty where that is not known."""
+    """The device, or the server's folder, that a folder's file system is on.
+
+    Empty where that is not known.
+    """
     number = os.stat(folder).st_dev
     name = f"{os.major(number)}:{os.minor(number)}"
     for line in MOUNTS.read_text(errors="replace").splitlines():

@@ -30,7 +30,14 @@ from pipeline.storage.replications import Store
 from pipeline.storage.units import Damaged, Record
 from pipeline.study.arrays import Array
 from pipeline.study.checks import ROLES
-from pipeline.study.fingerprints import fingerprint, kernel_libraries, modules, own_digests, replacements, third_parties
+from pipeline.study.fingerprints import (
+    fingerprint,
+    kernel_libraries,
+    modules,
+    own_digests,
+    replacements,
+    third_parties,
+)
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.patches import at_one_moment
 from pipeline.study.registry import SCRIPT, adopt, registrations
@@ -39,10 +46,19 @@ from pipeline.study.slices import BYTES
 from pipeline.study.study import Study
 
 ACCEPTED = "accept_code=yes"
-SLICES = BYTES, BYTES // 4, BYTES // 16, BYTES // 64  # of a unit, one after the other where memory is short
-SLOW = 100.0  # times the predicted seconds that a unit may take: a machine may be 20 times slower, a prediction wrong
+SLICES = (
+    BYTES,
+    BYTES // 4,
+    BYTES // 16,
+    BYTES // 64,
+)  # of a unit, one after the other where memory is short
+# Times the predicted seconds that a unit may take: a machine may be 20 times slower, a prediction
+# wrong.
+SLOW = 100.0
 LEAST_SECONDS = 600.0  # of such a limit
-UNMEASURED = 10.0  # times both, where no unit has ended by which a predicted cost is known in seconds
+UNMEASURED = (
+    10.0  # times both, where no unit has ended by which a predicted cost is known in seconds
+)
 TRIES = len(SLICES)  # processes that end while they make a reference unit, until it is given up
 TRIAL = "trial"  # noted in place of a unit while parts are tried
 
@@ -54,13 +70,18 @@ def parts(study: Study) -> dict[str, Any]:
         for name in study.grid.axes.get(role, (study.parameters.get(role),)):
             named[f"{role} {name}"] = study.part(role, name)
     named |= {f"metric {name}": study.part("metric", name) for name in study.metrics}
-    return named | {f"derivation {name}": function for name, (function, _) in study.derivations.items()}
+    return named | {
+        f"derivation {name}": function for name, (function, _) in study.derivations.items()
+    }
 
 
 @at_one_moment()
 def writer(study: Study, brought: Mapping[str, str] | None = None) -> Writer:
-    """What would compute the study's numbers in this process. brought: fingerprints of parts sent by another."""
-    named, brought = parts(study), brought or {}
+    """What would compute the study's numbers in this process. brought: fingerprints of parts sent
+    by another.
+    """
+    named = parts(study)
+    brought = brought or {}
     code = {name: brought.get(name) or fingerprint(part) for name, part in named.items()}
     own = [part for name, part in named.items() if name not in brought]
     packages = versions(third_parties(own) - {"numpy", "scipy"})
@@ -71,48 +92,90 @@ def writer(study: Study, brought: Mapping[str, str] | None = None) -> Writer:
 class Runner:
     """Callable that simulates and stores units; for each, True if it failed.
 
-    A unit that another driver has done meanwhile is left as it is. One that raises is stored as failed with its
-    traceback; one out of memory is tried in smaller slices before. An OSError propagates: the machine is at fault,
-    the unit stays pending. Before its first unit each process makes sure that its numbers are those that are stored:
-    its `writer` is recorded as agreeing, or makes the `references` again and is then recorded. Raises InvalidInput
-    where they come out differently, unless `accept` says that a person wants that.
+    A unit that another driver has done meanwhile is left as it is. One that raises is stored as
+    failed with its traceback; one out of memory is tried in smaller slices before. An OSError
+    propagates: the machine is at fault, the unit stays pending. Before its first unit each process
+    makes sure that its numbers are those that are stored: its `writer` is recorded as agreeing, or
+    makes the `references` again and is then recorded. Raises InvalidInput where they come out
+    differently, unless `accept` says that a person wants that.
 
-    A reference unit in which `most_tries` processes end is given up: one that nobody finished fails, and others are
-    compared; where another kind of process has finished it, this kind must not compute.
+    A reference unit in which `most_tries` processes end is given up: one that nobody finished
+    fails, and others are compared; where another kind of process has finished it, this kind must
+    not compute.
 
-    trials: cells by which the process of a new writer makes sure, before all else, that all combinations of parts are
-    deterministic and give what they must (`trials`): once for its kind. Raises WrongPart where they do not.
+    trials: cells by which the process of a new writer makes sure, before all else, that all
+    combinations of parts are deterministic and give what they must (`trials`): once for its kind.
+    Raises WrongPart where they do not.
 
-    noted: the driver in whose name units are noted before they begin (`suspects`); None: they are not.
+    noted: the driver in whose name units are noted before they begin (`suspects`); None: they are
+    not.
 
-    most_seconds: that a unit may take; None: `SLOW` times what it should take, and `LEAST_SECONDS` at least. One that
-    takes longer fails. Where compiled code does not return either, a worker process stores that and ends itself; its
-    other units are lost.
+    most_seconds: that a unit may take; None: `SLOW` times what it should take, and `LEAST_SECONDS`
+    at least. One that takes longer fails. Where compiled code does not return either, a worker
+    process stores that and ends itself; its other units are lost.
     """
 
     _writer: str | None = None
-    grace, most_tries = GRACE, TRIES
+    grace = GRACE
+    most_tries = TRIES
     slice_bytes = BYTES
 
-    def __init__(self, store: Store, references: tuple[Unit, ...] = (), accept: bool = False,
-                 most_seconds: float | None = None, trials: tuple[tuple[int, ...], ...] = (),
-                 noted: Driver | None = None):
-        self.study, self.store, self.references, self.accept = store.study, store, references, accept
+    def __init__(
+        self,
+        store: Store,
+        references: tuple[Unit, ...] = (),
+        accept: bool = False,
+        most_seconds: float | None = None,
+        trials: tuple[tuple[int, ...], ...] = (),
+        noted: Driver | None = None,
+    ):
+        self.study = store.study
+        self.store = store
+        self.references = references
+        self.accept = accept
         self.trials = trials
         self.brought: Mapping[str, str] = {}
-        self.most_seconds, self.driver = most_seconds, (socket.gethostname(), os.getpid())
-        self.tries: dict[Unit, list[tuple[str, int]]] = {}  # of references, when a unit was blamed last
-        self.looks, self.notes = Looks(store), Notes(store, noted)
+        self.most_seconds = most_seconds
+        self.driver = (socket.gethostname(), os.getpid())
+        self.tries: dict[
+            Unit, list[tuple[str, int]]
+        ] = {}  # of references, when a unit was blamed last
+        self.looks = Looks(store)
+        self.notes = Notes(store, noted)
 
-    def __getstate__(self) -> tuple[Any, ...]:  # a worker learns the problems that were registered here
-        scripted = {name: fingerprint(part) for name, part in parts(self.study).items() if part.__module__ == SCRIPT}
+    def __getstate__(
+        self,
+    ) -> tuple[Any, ...]:  # a worker learns the problems that were registered here
+        scripted = {
+            name: fingerprint(part)
+            for name, part in parts(self.study).items()
+            if part.__module__ == SCRIPT
+        }
         brought = {**scripted, **self.brought}
-        return (registrations(), self.store, self.references, self.accept, brought, self.most_seconds, self.trials,
-                self.driver, self.notes.driver)
+        return (
+            registrations(),
+            self.store,
+            self.references,
+            self.accept,
+            brought,
+            self.most_seconds,
+            self.trials,
+            self.driver,
+            self.notes.driver,
+        )
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        (brought, self.store, self.references, self.accept, self.brought, self.most_seconds, self.trials,
-         self.driver, noted) = state
+        (
+            brought,
+            self.store,
+            self.references,
+            self.accept,
+            self.brought,
+            self.most_seconds,
+            self.trials,
+            self.driver,
+            noted,
+        ) = state
         adopt(brought)
         self.study = self.store.study
         self.looks, self.notes = Looks(self.store), Notes(self.store, noted)
@@ -129,7 +192,11 @@ class Runner:
             self._writer = self._admitted()
         self.slice_bytes = min(self.slice_bytes, SLICES[min(bundle.kills, len(SLICES) - 1)])
         memo: dict[str, Any] = {}
-        limit = self._unmeasured(bundle.cost) if bundle.expected is None else self._limit(bundle.expected)
+        limit = (
+            self._unmeasured(bundle.cost)
+            if bundle.expected is None
+            else self._limit(bundle.expected)
+        )
         measured = Measured()
         self.notes.begin(bundle, self.looks.simulating)
         for unit in bundle.units:
@@ -141,7 +208,9 @@ class Runner:
 
     def _limit(self, seconds: float) -> float:
         """Seconds that a unit may take of which so many are expected."""
-        return max(LEAST_SECONDS, SLOW * seconds) if self.most_seconds is None else self.most_seconds
+        return (
+            max(LEAST_SECONDS, SLOW * seconds) if self.most_seconds is None else self.most_seconds
+        )
 
     def _unmeasured(self, cost: float) -> float | None:
         """The same of a predicted cost; None where that is unknown, too."""
@@ -150,20 +219,30 @@ class Runner:
         return UNMEASURED * self._limit(cost / COST_OF_A_SECOND) if cost else None
 
     def blame(self, unit: Unit, what: str) -> UnitWork | None:
-        """In the driver: store a unit that killed its workers as failed, unless it is done; what became of it.
+        """In the driver: store a unit that killed its workers as failed, unless it is done.
 
-        None where workers ended in a reference unit since its last call: these may have had it, and not begun it.
+        What became of it.
+
+        None where workers ended in a reference unit since its last call: these may have had it, and
+        not begun it.
         """
         if (tries := agreement.tries(self.store)) and tries != self.tries.get(unit):
             self.tries[unit] = tries
             return None
         if not self.store.holds(*unit):
-            self.store.fail(*unit, f"worker killed: {what} by this unit, also while nothing else ran, and in smaller "
-                            "slices; give workers more memory, then retry_failed=true", NOBODY)
+            self.store.fail(
+                *unit,
+                f"worker killed: {what} by this unit, also while nothing else ran, and in smaller "
+                "slices; give workers more memory, then retry_failed=true",
+                NOBODY,
+            )
         return UnitWork(self.store.has_failed(*unit))
 
     def _admitted(self) -> str:
-        """The name of this process's writer. Raises Unfit where this process must not compute units of the study."""
+        """The name of this process's writer.
+
+        Raises Unfit where this process must not compute units of the study.
+        """
         try:
             check_sight(self.store)
             return self.agree()
@@ -180,10 +259,12 @@ class Runner:
         return [False for _ in units]
 
     def agree(self, compare_only: bool = False) -> str:
-        """Make sure that numbers made here are those that are stored; the name of this process's writer.
+        """Make sure that numbers made here are those that are stored.
 
-        Reference units that are not there yet are made and stored. compare_only: they are left out, and the writer is
-        recorded only if none was. Raises InvalidInput.
+        The name of this process's writer.
+
+        Reference units that are not there yet are made and stored. compare_only: they are left out,
+        and the writer is recorded only if none was. Raises InvalidInput.
         """
         me = writer(self.study, self.brought)
         if not self._settled(me, compare_only):
@@ -207,11 +288,14 @@ class Runner:
         return named
 
     def _try_parts(self, me: Writer) -> tuple[str, ...]:
-        """Make sure that parts are deterministic; names of the combinations that need not be tried again.
+        """Make sure that parts are deterministic.
+
+        Names of the combinations that need not be tried again.
 
         Where a process ended in that, it is given up: the units will tell. Raises WrongPart.
         """
-        known, combinations = agreement.find(self.store, me), self._combinations()
+        known = agreement.find(self.store, me)
+        combinations = self._combinations()
         before = known.tried if known else ()
         new = [cells for name, cells in combinations.items() if name not in before]
         begun = agreement.trying(self.store, me.id)
@@ -232,7 +316,9 @@ class Runner:
             return
         references = self._comparable()
         units = [unit for unit in references if not compare_only or self.store.holds(*unit)]
-        watched = agreement.trying(self.store, me.id) is not None  # a process ended here: find out in which unit
+        watched = (
+            agreement.trying(self.store, me.id) is not None
+        )  # a process ended here: find out in which unit
         if not watched:
             agreement.begin(self.store, me.id, "")
         try:
@@ -257,8 +343,12 @@ class Runner:
         code = writer(self.study, self.brought).code
         return any(dict(one.writer.code) == code for one in agreement.recorded(self.store))
 
-    def _run(self, unit: Unit, memo: dict[str, Any], writer_id: str, limit: float | None, again: bool) -> bool:
-        if (again or unit in self.references) and self.store.has_failed(*unit):  # its worker ended, or was ended
+    def _run(
+        self, unit: Unit, memo: dict[str, Any], writer_id: str, limit: float | None, again: bool
+    ) -> bool:
+        if (again or unit in self.references) and self.store.has_failed(
+            *unit
+        ):  # its worker ended, or was ended
             return True
         if self.looks.is_done(unit):
             return False
@@ -276,13 +366,19 @@ class Runner:
         self.store.write(unit.cell, unit.block, values, writer_id)
         return False
 
-    def _limited(self, unit: Unit, memo: dict[str, Any], writer_id: str, limit: float | None) -> dict[str, Array]:
+    def _limited(
+        self, unit: Unit, memo: dict[str, Any], writer_id: str, limit: float | None
+    ) -> dict[str, Array]:
         if limit is None:
             return self._simulate(unit, memo)
         late = self._late(limit)
         try:
-            return limited(lambda: self._simulate(unit, memo), limit,
-                           lambda thread: self._give_up(unit, thread, writer_id, late), self.grace)
+            return limited(
+                lambda: self._simulate(unit, memo),
+                limit,
+                lambda thread: self._give_up(unit, thread, writer_id, late),
+                self.grace,
+            )
         except TimeLimit as error:
             error.args = (late,)
             raise
@@ -290,43 +386,64 @@ class Runner:
     def _late(self, limit: float) -> str:
         """What is said of a unit that took longer."""
         given = f"longer than {limit:g} s"
-        return given if self.most_seconds else (f"{given}, and than {SLOW:g} times its predicted time; "
-                                                "retry_failed=true most_seconds=… gives it more")
+        return (
+            given
+            if self.most_seconds
+            else (
+                f"{given}, and than {SLOW:g} times its predicted time; "
+                "retry_failed=true most_seconds=… gives it more"
+            )
+        )
 
     def _give_up(self, unit: Unit, thread: int, writer_id: str, late: str) -> None:
         """Store a unit that does not end as failed, and end this process, unless it is the driver."""
         if self.driver != (socket.gethostname(), os.getpid()):
             try:
                 where = "".join(traceback.format_stack(sys._current_frames().get(thread)))
-                error = f"{TimeLimit.__module__}.{TimeLimit.__name__}: in code that cannot be interrupted, {late}"
+                error = (
+                    f"{TimeLimit.__module__}.{TimeLimit.__name__}: in code that cannot be "
+                    f"interrupted, {late}"
+                )
                 if self._writer is None and self.store.holds(*unit):  # it was to be compared
-                    agreement.begin(self.store, writer_id, unit_name(self.study, unit), before=self.most_tries)
+                    agreement.begin(
+                        self.store, writer_id, unit_name(self.study, unit), before=self.most_tries
+                    )
                 else:
                     self.store.fail(unit.cell, unit.block, f"{where}{error}", writer_id)
             finally:
                 os._exit(1)
 
     def _simulate(self, unit: Unit, memo: dict[str, Any] | None = None) -> dict[str, Array]:
-        """Simulate a unit; out of memory, in smaller slices, which this process then keeps to if they help."""
+        """Simulate a unit; out of memory, in smaller slices, which this process then keeps to if
+        they help.
+        """
         memo = {} if memo is None else memo
         for slice_bytes in [size for size in SLICES if size <= self.slice_bytes]:
             try:
                 with np.errstate(all="ignore"):  # a replication's status records what went wrong
-                    values = self.study.simulate(self.study.grid.labels(unit.cell), unit.block, memo, slice_bytes)
+                    values = self.study.simulate(
+                        self.study.grid.labels(unit.cell), unit.block, memo, slice_bytes
+                    )
             except MemoryError as error:
                 memo.clear()
                 if slice_bytes == SLICES[-1]:
-                    raise MemoryError(f"{error}, also in slices of {format_bytes(slice_bytes)}; give workers more "
-                                      "memory, then retry_failed=true") from error
+                    raise MemoryError(
+                        f"{error}, also in slices of {format_bytes(slice_bytes)}; give workers "
+                        "more memory, then retry_failed=true"
+                    ) from error
             else:
                 self.slice_bytes = slice_bytes
                 return values
         raise AssertionError  # the last of the slices returns or raises
 
     def _compare(self, unit: Unit, me: Writer, watched: bool) -> list[str]:
-        """Simulate a unit; variables, with the unit's name, that differ from those stored. Stores one that is
+        """Simulate a unit; variables, with the unit's name, that differ from those stored.
+
+        Stores one that is
+
         missing. watched: whether to note which unit it is, as a process has ended here."""
-        name, there = unit_name(self.study, unit), self.store.holds(unit.cell, unit.block)
+        name = unit_name(self.study, unit)
+        there = self.store.holds(unit.cell, unit.block)
         if self.store.has_failed(*unit):  # it holds no numbers to compare
             return []
         tries = agreement.begin(self.store, me.id, name) if watched else 0
@@ -351,43 +468,66 @@ class Runner:
         if not self.store.holds(unit.cell, unit.block):
             if values is not None:
                 self.store.write(unit.cell, unit.block, values, me.id)
-                efforts.record(self.store, name, unit, efforts.Effort(time.perf_counter() - start, peak()))
+                efforts.record(
+                    self.store, name, unit, efforts.Effort(time.perf_counter() - start, peak())
+                )
             return []
         try:
             stored = self.store.read(unit.cell, unit.block)
         except Damaged as error:
-            raise self.store.invalid(f"unit {name} is damaged ({error}); run task=verify repair=true") from None
+            raise self.store.invalid(
+                f"unit {name} is damaged ({error}); run task=verify repair=true"
+            ) from None
         if stored.failed:  # since a moment
             return []
-        return [f"{variable} of {unit_in_words(self.study, unit)}" for variable in self._unlike(values, stored)]
+        return [
+            f"{variable} of {unit_in_words(self.study, unit)}"
+            for variable in self._unlike(values, stored)
+        ]
 
     def _given_up(self, unit: Unit, name: str, there: bool, me: Writer) -> list[str]:
-        """Do without a reference unit that ends processes, or does not end. InvalidInput where it is finished."""
+        """Do without a reference unit that ends processes, or does not end.
+
+        InvalidInput where it is finished.
+        """
         if there and not self.accept:
             raise self.store.invalid(
-                f"unit {name} was finished before, and must be made again to compare its numbers, but does not end on "
-                f"{socket.gethostname()}, or ended {self.most_tries} processes; give workers more memory or "
-                "most_seconds=…, then retry_failed=true, or do without the comparison with accept_code=yes")
+                f"unit {name} was finished before, and must be made again to compare its numbers, "
+                f"but does not end on {socket.gethostname()}, or ended {self.most_tries} "
+                "processes; give workers more memory or most_seconds=…, then retry_failed=true, "
+                "or do without the comparison with accept_code=yes"
+            )
         agreement.begin(self.store, me.id, "")
         if there:
             return [f"status of {unit_in_words(self.study, unit)}"]
-        self.store.fail(*unit, f"worker killed: {self.most_tries} processes ended while they made this unit, before "
-                        "their first, also in smaller slices; give workers more memory, then retry_failed=true",
-                        NOBODY)
+        self.store.fail(
+            *unit,
+            f"worker killed: {self.most_tries} processes ended while they made this unit, before "
+            "their first, also in smaller slices; give workers more memory, then retry_failed=true",
+            NOBODY,
+        )
         return []
 
     def _unlike(self, values: dict[str, Array] | None, stored: Record) -> list[str]:
         if values is None:
             return ["status"]
         again = [np.asarray(values[name], "<f8").tobytes() for name in self.study.metrics]
-        pairs = zip(self.study.metrics, again, (row.tobytes() for row in stored.metrics), strict=True)
+        pairs = zip(
+            self.study.metrics, again, (row.tobytes() for row in stored.metrics), strict=True
+        )
         different = [name for name, one, other in pairs if one != other]
-        return different + (["status"] if values["status"].tobytes() != stored.status.tobytes() else [])
+        return different + (
+            ["status"] if values["status"].tobytes() != stored.status.tobytes() else []
+        )
 
 
 def _text(error: Exception) -> str:
-    """An error with its traceback from the study's code on: how a unit was called differs with limits and retries."""
+    """An error with its traceback from the study's code on: how a unit was called differs with
+    limits and retries.
+    """
     where = error.__traceback__
-    while where and where.tb_next and where.tb_frame.f_code.co_filename in (__file__, limits.__file__):
+    while (
+        where and where.tb_next and where.tb_frame.f_code.co_filename in (__file__, limits.__file__)
+    ):
         where = where.tb_next
     return "".join(traceback.format_exception(type(error), error, where))

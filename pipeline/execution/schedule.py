@@ -14,7 +14,8 @@ from pipeline.study.grid import cell_key
 from pipeline.study.pairing import Pairing
 from pipeline.study.study import Study
 
-SHARE, SECONDS = 0.005, 2.0  # of the study's cost, or in time: what comparing a new writer may cost
+SHARE = 0.005
+SECONDS = 2.0  # of the study's cost, or in time: what comparing a new writer may cost
 COST_OF_A_SECOND = 1e9  # predicted costs are in steps of about a nanosecond
 
 
@@ -44,37 +45,55 @@ class Limits(Protocol):
 
 
 class Schedule:
-    """Units still to do: block after block across all cells, so that at half of a sweep all cells have half.
+    """Units still to do: block after block across all cells, so that at half of a sweep all cells
+    have half.
 
-    Within a block the most costly cells come first, and cells that share their data stand next to each other. chance:
-    draws the order of blocks, of cells in a block, the more costly the sooner, and of those that share data, so that
-    several drivers of one study seldom begin the same unit; None for the same order again. With targets of precision
-    blocks stay in their order, as later ones may not be needed. Holds
-    about four bytes per unit and a few numbers per cell, and yields units lazily. shard: (number, how many), to deal
-    the units out to several drivers; all deal in the same way, whatever is done, and cells that share data go together.
-    `mine` (cells, blocks) are this shard's, of those that count; the others' count as done. limits: of a study with
-    targets of precision; all blocks of a group of cells then belong to one shard, and no unit of a group is yielded
-    once it is decided.
+    Within a block the most costly cells come first, and cells that share their data stand next to
+    each other. chance: draws the order of blocks, of cells in a block, the more costly the sooner,
+    and of those that share data, so that several drivers of one study seldom begin the same unit;
+    None for the same order again. With targets of precision blocks stay in their order, as later
+    ones may not be needed. Holds about four bytes per unit and a few numbers per cell, and yields
+    units lazily. shard: (number, how many), to deal the units out to several drivers; all deal in
+    the same way, whatever is done, and cells that share data go together. `mine` (cells, blocks)
+    are this shard's, of those that count; the others' count as done. limits: of a study with
+    targets of precision; all blocks of a group of cells then belong to one shard, and no unit of a
+    group is yielded once it is decided.
     """
 
-    def __init__(self, study: Study, listing: Listing, shard: tuple[int, int] = (0, 1), limits: Limits | None = None,
-                 chance: np.random.Generator | None = None):
-        self.study, self.listing, self.limits = study, listing, limits
+    def __init__(
+        self,
+        study: Study,
+        listing: Listing,
+        shard: tuple[int, int] = (0, 1),
+        limits: Limits | None = None,
+        chance: np.random.Generator | None = None,
+    ):
+        self.study = study
+        self.listing = listing
+        self.limits = limits
         self.costs: Floats = study.costs
         group: Integers = Pairing(study).of_cell
         weights = np.bincount(group, self.costs)
-        dealing: Integers = np.lexsort((group, -weights[group]))  # stable: cells of a group stay in the grid's order
+        dealing: Integers = np.lexsort(
+            (group, -weights[group])
+        )  # stable: cells of a group stay in the grid's order
         ends = np.flatnonzero(np.diff(group[dealing], append=-1)) + 1
         rank = np.empty(len(dealing), int)
         rank[dealing] = np.searchsorted(ends, np.arange(len(dealing)), side="right")
-        self.order, self.chance = dealing, chance
-        self._group, self._weights = group, weights
+        self.order = dealing
+        self.chance = chance
+        self._group = group
+        self._weights = weights
         self._within = np.arange(len(group)) if chance is None else chance.permutation(len(group))
         last = np.lexsort((self._within, group))[np.cumsum(np.bincount(group)) - 1]
         self._last = set(last.tolist())  # cells of their groups
         self.mine: Booleans = counted(study)
         if shard != (0, 1):
-            dealt = rank[:, None] if study.precision else rank[:, None] * study.blocks + np.arange(study.blocks)
+            dealt = (
+                rank[:, None]
+                if study.precision
+                else rank[:, None] * study.blocks + np.arange(study.blocks)
+            )
             self.mine &= dealt % shard[1] == shard[0]
         self.done: Booleans = listing.done | ~self.mine
         self.suspects: dict[Unit, int] = {}  # not yielded: they come last, see `suspects`
@@ -112,15 +131,19 @@ class Schedule:
 
     @cached_property
     def references(self) -> tuple[Unit, ...]:
-        """Units by which a new writer is compared: of every combination of model, mechanism and estimator, and more.
+        """Units by which a new writer is compared: of every combination of model, mechanism and
+        estimator, and more.
 
-        Of each combination the most costly unit that is done and did not fail: the more arithmetic, the more likely it
-        shows a difference. While none is done, the least costly, which the first writer simulates before all others.
-        Then other finished units, drawn at random, until all cost `SHARE` of the study or `SECONDS`: an iteration may
-        amplify a last digit in some units only. Small studies are so compared wholly.
+        Of each combination the most costly unit that is done and did not fail: the more arithmetic,
+        the more likely it shows a difference. While none is done, the least costly, which the first
+        writer simulates before all others. Then other finished units, drawn at random, until all
+        cost `SHARE` of the study or `SECONDS`: an iteration may amplify a last digit in some units
+        only. Small studies are so compared wholly.
         """
         good = self.listing.done & ~self.listing.failed
-        chosen = dict.fromkeys(self._reference(cells, good) for cells in self._combinations.values())
+        chosen = dict.fromkeys(
+            self._reference(cells, good) for cells in self._combinations.values()
+        )
         budget = max(SHARE * self.study.blocks * self.costs.sum(), SECONDS * COST_OF_A_SECOND)
         spent = sum(self.costs[unit.cell] for unit in chosen)
         for number in np.random.default_rng(0).permutation(np.flatnonzero(good)):
@@ -134,13 +157,20 @@ class Schedule:
 
     @cached_property
     def trials(self) -> tuple[tuple[int, ...], ...]:
-        """Cells by which parts are tried: of each combination the least costly, and the next one if it has several."""
-        by_cost = (sorted(cells, key=lambda cell: self.costs[cell]) for cells in self._combinations.values())
+        """Cells by which parts are tried: of each combination the least costly, and the next one if
+        it has several.
+        """
+        by_cost = (
+            sorted(cells, key=lambda cell: self.costs[cell])
+            for cells in self._combinations.values()
+        )
         return tuple(tuple(cells[:2]) for cells in by_cost)
 
     @cached_property
     def _combinations(self) -> dict[tuple[object, ...], list[int]]:
-        """Cells of every combination of model, mechanism and estimator, in the order of their first cells."""
+        """Cells of every combination of model, mechanism and estimator, in the order of their first
+        cells.
+        """
         cells: dict[tuple[object, ...], list[int]] = {}
         for cell, labels in enumerate(self.study.grid):
             cells.setdefault(tuple([labels.get(role) for role in ROLES]), []).append(cell)
@@ -163,7 +193,9 @@ class Schedule:
 
     @property
     def _cells(self) -> Integers:
-        """All cells, group by group; for each block the groups in an order that is drawn, the more costly sooner.
+        """All cells, group by group.
+
+        For each block the groups in an order that is drawn, the more costly sooner.
 
         Each next group is one of those left, with a probability in proportion to its cost.
         """
@@ -178,7 +210,11 @@ class Schedule:
         for block in self._blocks.tolist():
             for cell in self._cells.tolist():
                 unit = Unit(cell, block)
-                if self.done[unit] or unit in self.suspects or (self.limits and self.limits.decided(cell)):
+                if (
+                    self.done[unit]
+                    or unit in self.suspects
+                    or (self.limits and self.limits.decided(cell))
+                ):
                     continue
                 yield unit, float(self.costs[cell])
 
@@ -194,9 +230,13 @@ def unit_name(study: Study, unit: Unit) -> str:
 
 
 def cell_in_words(study: Study, cell: int) -> str:
-    """A cell by its labels, without those that all cells have in common, such as `m=10, epsilon=0.5`."""
+    """A cell by its labels, without those that all cells have in common, such as `m=10,
+    epsilon=0.5`.
+    """
     labels = study.grid.labels(cell)
-    return ", ".join(f"{name}={level}" for name, level in labels.items() if len(study.grid.axes[name]) > 1)
+    return ", ".join(
+        f"{name}={level}" for name, level in labels.items() if len(study.grid.axes[name]) > 1
+    )
 
 
 def unit_in_words(study: Study, unit: Unit) -> str:
@@ -208,7 +248,8 @@ def find_unit(study: Study, name: str) -> Unit | None:
     """The unit of a name; None if the study has no such unit."""
     key, _, block = name.removeprefix("c").partition("-")
     try:
-        wanted, number = int(key, 16), int(block)
+        wanted = int(key, 16)
+        number = int(block)
     except ValueError:
         return None
     cell = next((cell for cell, one in enumerate(study.grid.keys()) if one == wanted), None)

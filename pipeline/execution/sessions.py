@@ -1,7 +1,10 @@
-"""One small file per run: when, where, how much was done. For people and reports; never for deciding what is done.
+"""One small file per run: when, where, how much was done.
 
-While a run goes on it writes its file again every `BEAT` seconds, with what was done so far. A file that says "running"
-and was not written for `SILENT` seconds is that of a run that was killed, or whose machine went down.
+For people and reports; never for deciding what is done.
+
+While a run goes on it writes its file again every `BEAT` seconds, with what was done so far. A file
+that says "running" and was not written for `SILENT` seconds is that of a run that was killed, or
+whose machine went down.
 """
 
 import itertools
@@ -22,29 +25,53 @@ from pipeline.study.files import read_regular, write_whole
 from pipeline.study.machine import processors
 from pipeline.study.streams import canonical, digest
 
-BEAT, SILENT = 20.0, 90.0  # seconds
-RUNNING, KILLED, FAILED = "running", "killed", "failed"
+BEAT = 20.0
+SILENT = 90.0  # seconds
+RUNNING = "running"
+KILLED = "killed"
+FAILED = "failed"
 _NUMBER = itertools.count()
 
 
 class Session:
-    """Record of one run under `folder`/sessions; written when it starts, while it goes on and when it ends.
+    """Record of one run under `folder`/sessions.
+
+    Written when it starts, while it goes on and when it ends.
 
     pending, cost: units to do, and the sum of their predicted costs. shard: such as "2/8".
     """
 
-    def __init__(self, folder: Path, command: str, pending: int, cost: float = 0.0, shard: str | None = None):
-        self.start, now = time.monotonic(), time.gmtime()
+    def __init__(
+        self, folder: Path, command: str, pending: int, cost: float = 0.0, shard: str | None = None
+    ):
+        self.start = time.monotonic()
+        now = time.gmtime()
         stamp = time.strftime("%Y%m%dT%H%M%S", now)
         # Tasks of a job array start in the same second, on nodes that number their processes alike.
         name = f"{stamp}-{platform.node().partition('.')[0]}-{os.getpid()}-{next(_NUMBER)}.json"
-        self.path, self.name = folder / "sessions" / name, name.removesuffix(".json")
+        self.path = folder / "sessions" / name
+        self.name = name.removesuffix(".json")
         self.facts: dict[str, Any] = dict(
-            started=time.strftime("%Y-%m-%d %H:%M:%S UTC", now), command=command,
-            pending=pending, units=0, seconds=0.0, workers=0, lost=0, state=RUNNING, versions=versions(),
+            started=time.strftime("%Y-%m-%d %H:%M:%S UTC", now),
+            command=command,
+            pending=pending,
+            units=0,
+            seconds=0.0,
+            workers=0,
+            lost=0,
+            state=RUNNING,
+            versions=versions(),
             machine=f"{platform.system()} {platform.machine()}, {processors()} cores",
-            host=platform.node(), process=os.getpid(), job=job(), shard=shard, cost=cost, cost_done=0.0,
-            workers_now=0, units_made=0, cost_made=0.0, seconds_made=0.0,
+            host=platform.node(),
+            process=os.getpid(),
+            job=job(),
+            shard=shard,
+            cost=cost,
+            cost_done=0.0,
+            workers_now=0,
+            units_made=0,
+            cost_made=0.0,
+            seconds_made=0.0,
         )
         self._over = threading.Event()
         self._others: list[Callable[[], None]] = []
@@ -92,7 +119,8 @@ class Session:
 
 
 def cost_per_second(session: Mapping[str, Any]) -> float:
-    """Predicted cost that the workers of a session do in a second, those that it has now, while they have work.
+    """Predicted cost that the workers of a session do in a second, those that it has now, while
+    they have work.
 
     Time in which it waited for workers, or in a queue, does not count. 0 where no unit has ended.
     """
@@ -139,7 +167,9 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 
 def _alive(path: Path, facts: Mapping[str, Any]) -> bool:
-    """Whether a run that did not note its end goes on: its file is fresh and, on this machine, its process there."""
+    """Whether a run that did not note its end goes on: its file is fresh and, on this machine, its
+    process there.
+    """
     if abs(time.time() - path.stat().st_mtime) > SILENT:
         return False
     return facts["host"] != platform.node() or process_exists(facts["process"])

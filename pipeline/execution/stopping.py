@@ -1,4 +1,6 @@
-"""Which blocks of a cell are still wanted, where a study has targets of precision: kept while a sweep goes on."""
+"""Which blocks of a cell are still wanted, where a study has targets of precision: kept while a
+sweep goes on.
+"""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -15,7 +17,10 @@ from pipeline.study.pairing import Pairing
 
 
 class Prefix(Protocol):
-    """The blocks of a group of cells from the first on, until its targets are met; see `analysis.precision`."""
+    """The blocks of a group of cells from the first on, until its targets are met.
+
+    See `analysis.precision`.
+    """
 
     present: Booleans
     blocks: int
@@ -35,20 +40,28 @@ class Prefix(Protocol):
 
 
 class Rule(Protocol):
-    """Makes prefixes of groups. columns: indices of the metrics that they need. pairing: the study's groups."""
+    """Makes prefixes of groups. columns: indices of the metrics that they need. pairing: the
+    study's groups.
+    """
 
     columns: list[int]
     pairing: Pairing
 
     def start(self, present: Booleans) -> Prefix:
-        """The prefix of a group of cells before its first block. present: (levels…), cells that there are."""
+        """The prefix of a group of cells before its first block. present: (levels…), cells that
+        there are.
+        """
 
 
 class Advance(NeedsStores):
-    """Callable that reads the finished blocks of groups of cells, in order; for each group, its prefix so far."""
+    """Callable that reads the finished blocks of groups of cells, in order.
+
+    For each group, its prefix so far.
+    """
 
     def __init__(self, store: Store, rule: Rule):
-        self.store, self.rule = store, rule
+        self.store = store
+        self.rule = rule
 
     @property
     def stores(self) -> tuple[Store]:
@@ -62,8 +75,12 @@ class Advance(NeedsStores):
         return prefixes
 
 
-def advance(store: Store, rule: Rule, group: int, prefix: Prefix, done: Callable[[int, int], bool]) -> None:
-    """Add the finished blocks that follow to the prefix of a group. done: whether a cell's unit of a block is."""
+def advance(
+    store: Store, rule: Rule, group: int, prefix: Prefix, done: Callable[[int, int], bool]
+) -> None:
+    """Add the finished blocks that follow to the prefix of a group. done: whether a cell's unit of
+    a block is.
+    """
     cells = rule.pairing.cells[group]
     there = cells[cells >= 0].tolist()
     while prefix.counted is None and all(done(cell, prefix.blocks) for cell in there):
@@ -71,13 +88,18 @@ def advance(store: Store, rule: Rule, group: int, prefix: Prefix, done: Callable
 
 
 def stored_block(store: Store, rule: Rule, cells: Integers, block: int) -> tuple[Floats, Array]:
-    """(columns, levels…, reps) values and (levels…, reps) status of a block; InvalidInput names a damaged unit."""
+    """(columns, levels…, reps) values and (levels…, reps) status of a block.
+
+    InvalidInput names a damaged unit.
+    """
     size = store.study.block
-    values, status = np.full((len(rule.columns), *cells.shape, size), np.nan), np.zeros((*cells.shape, size), np.int8)
+    values = np.full((len(rule.columns), *cells.shape, size), np.nan)
+    status = np.zeros((*cells.shape, size), np.int8)
 
     def fill(at: tuple[Any, ...]) -> None:
         record = read(store, Unit(int(cells[at]), block))
-        values[:, *at], status[at] = record.metrics[rule.columns], record.status
+        values[:, *at] = record.metrics[rule.columns]
+        status[at] = record.status
 
     for _ in store.backend.map(fill, [at for at in np.ndindex(cells.shape) if cells[at] >= 0]):
         pass
@@ -89,8 +111,10 @@ def read(store: Store, unit: Unit) -> Record:
     try:
         return store.read(*unit)
     except Damaged as error:
-        raise store.invalid(f"unit {unit_name(store.study, unit)} is damaged: {error}; run task=verify repair=true, "
-                            "then this command again") from None
+        raise store.invalid(
+            f"unit {unit_name(store.study, unit)} is damaged: {error}; run task=verify "
+            "repair=true, then this command again"
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -111,13 +135,16 @@ class Settled:
 class Stopping:
     """How many blocks of every cell are wanted: all, until the targets of its group are met.
 
-    Units that were finished are added to the prefix of their group once all cells of a block are there; what is
-    simulated beyond the prefix is surplus, which does not count. done: (cells, blocks).
+    Units that were finished are added to the prefix of their group once all cells of a block are
+    there; what is simulated beyond the prefix is surplus, which does not count. done: (cells,
+    blocks).
     """
 
     def __init__(self, store: Store, rule: Rule, prefixes: Iterable[Prefix], done: Booleans):
-        self.store, self.rule = store, rule
-        self.prefixes, self.done = [*prefixes], done.copy()
+        self.store = store
+        self.rule = rule
+        self.prefixes = [*prefixes]
+        self.done = done.copy()
 
     @property
     def predicted(self) -> Integers:
@@ -129,10 +156,18 @@ class Stopping:
         return self.prefixes[self.rule.pairing.of_cell[cell]].counted is not None
 
     def learn(self, units: Iterable[Unit]) -> None:
-        """Take note of finished units: those that follow the prefix of their group are read and added to it."""
+        """Take note of finished units: those that follow the prefix of their group are read and
+        added to it.
+        """
         groups = set()
         for unit in units:
             self.done[unit] = True
             groups.add(int(self.rule.pairing.of_cell[unit.cell]))
         for group in sorted(groups):
-            advance(self.store, self.rule, group, self.prefixes[group], lambda *unit: bool(self.done[unit]))
+            advance(
+                self.store,
+                self.rule,
+                group,
+                self.prefixes[group],
+                lambda *unit: bool(self.done[unit]),
+            )

@@ -1,7 +1,8 @@
-"""Units that were in work when whole jobs were killed: done again last, one by one, and given up after some jobs.
+"""Units that were in work when whole jobs were killed: done again last, one by one, and given up
+after some jobs.
 
-What ends a worker is seen by its driver (`sweep`). What ends driver and workers together leaves notes
-(`storage.in_work`), which the next driver reads.
+What ends a worker is seen by its driver (`sweep`). What ends driver and workers together leaves
+notes (`storage.in_work`), which the next driver reads.
 """
 
 import contextlib
@@ -26,11 +27,14 @@ class Notes:
     """Notes of one worker thread or process. driver: None where nothing is noted."""
 
     def __init__(self, store: Store, driver: Driver | None):
-        self.store, self.driver = store, driver
+        self.store = store
+        self.driver = driver
         self.noting = 0.0  # seconds
 
     def begin(self, bundle: Bundle, simulating: float) -> None:
-        """Note the units of a bundle, unless notes took too much of the seconds that units did, `simulating`."""
+        """Note the units of a bundle, unless notes took too much of the seconds that units did,
+        `simulating`.
+        """
         if self.driver is None or self.noting > SHARE * simulating + FIRST:
             return
         start = time.perf_counter()
@@ -40,10 +44,13 @@ class Notes:
 
 @contextlib.contextmanager
 def noted(store: Store, driver: Driver | None) -> Iterator[Callable[[], None]]:
-    """While this driver's workers may leave notes, which it removes in the end; yields what removes them before that.
+    """While this driver's workers may leave notes, which it removes in the end.
+
+    Yields what removes them before that.
 
     When it is told to stop, what ends it afterwards is no unit's fault.
     """
+
     def forget() -> None:
         if driver is not None:
             in_work.forget_driver(store, driver)
@@ -58,15 +65,17 @@ def in_words(schedule: Schedule) -> str:
     """What a person is told of the suspects of a schedule."""
     count = len(schedule.suspects)
     units = "unit was" if count == 1 else "units were"
-    return (f"{count:,} {units} in work when a job was killed as a whole: done last, one by one; what ends {KILLS} "
-            "jobs is stored as failed")
+    return (
+        f"{count:,} {units} in work when a job was killed as a whole: done last, one by one; what "
+        f"ends {KILLS} jobs is stored as failed"
+    )
 
 
 def find(store: Store, schedule: Schedule) -> None:
     """Tell a schedule which of its units were in work when jobs were killed, and how many jobs.
 
-    What ended `KILLS` jobs is stored as failed and counts as done. Notes that name no unit that is still to be done are
-    removed.
+    What ended `KILLS` jobs is stored as failed and counts as done. Notes that name no unit that is
+    still to be done are removed.
     """
     notes = _left_behind(store)
     if not notes:
@@ -81,7 +90,9 @@ def find(store: Store, schedule: Schedule) -> None:
     schedule.suspects = {unit: count for unit, count in ends.items() if count < KILLS}
     for unit in ends.keys() - schedule.suspects.keys():
         _give_up(store, schedule, unit, ends[unit])
-    in_work.forget(store, [key for key in notes if all(schedule.listing.done[unit] for unit in units[key])])
+    in_work.forget(
+        store, [key for key in notes if all(schedule.listing.done[unit] for unit in units[key])]
+    )
 
 
 def forget(store: Store) -> None:
@@ -90,23 +101,36 @@ def forget(store: Store) -> None:
 
 
 def bundles(schedule: Schedule) -> list[Bundle]:
-    """The suspects of a schedule one by one, those that ended fewest jobs first; none that is not wanted any more."""
+    """The suspects of a schedule one by one, those that ended fewest jobs first.
+
+    None that is not wanted any more.
+    """
     limits = schedule.limits
     wanted = [unit for unit in schedule.suspects if limits is None or not limits.decided(unit.cell)]
     wanted.sort(key=lambda unit: schedule.suspects[unit])
-    return [Bundle([unit], float(schedule.costs[unit.cell]), schedule.suspects[unit]) for unit in wanted]
+    return [
+        Bundle([unit], float(schedule.costs[unit.cell]), schedule.suspects[unit]) for unit in wanted
+    ]
 
 
 def _units(note: in_work.Note, cells: dict[int, int], blocks: int) -> list[Unit]:
     """Units of a note that the study has."""
-    return [Unit(cells[name], block) for block, name in note.units if name in cells and 0 <= block < blocks]
+    return [
+        Unit(cells[name], block)
+        for block, name in note.units
+        if name in cells and 0 <= block < blocks
+    ]
 
 
 def _give_up(store: Store, schedule: Schedule, unit: Unit, ends: int) -> None:
     if not store.holds(*unit):
-        store.fail(*unit, f"job killed: {ends} whole jobs ended while they made this unit, the last ones while they "
-                   "made nothing else, and in smaller slices; give jobs more memory, or limit that of their workers "
-                   "(cluster.memory), then retry_failed=true", NOBODY)
+        store.fail(
+            *unit,
+            f"job killed: {ends} whole jobs ended while they made this unit, the last ones while "
+            "they made nothing else, and in smaller slices; give jobs more memory, or limit that "
+            "of their workers (cluster.memory), then retry_failed=true",
+            NOBODY,
+        )
         schedule.listing.failed[unit] = True
         schedule.given_up.append(unit)
     schedule.listing.done[unit] = schedule.done[unit] = True
@@ -121,7 +145,9 @@ def _left_behind(store: Store) -> dict[str, in_work.Note]:
         return {}
     me = Driver.here(job(os.environ))
     known = sessions(store.folder)
-    running = {(session["host"], session["process"]) for session in known if session["state"] == RUNNING}
+    running = {
+        (session["host"], session["process"]) for session in known if session["state"] == RUNNING
+    }
     ended = {(session["host"], session["process"]) for session in known} - running
 
     def is_alive(driver: Driver) -> bool:

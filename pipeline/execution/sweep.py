@@ -1,4 +1,6 @@
-"""Run many units on a cluster: bounded, in bundles, whatever happens to workers; knows no statistics.
+"""Run many units on a cluster: bounded, in bundles, whatever happens to workers.
+
+Knows no statistics.
 
 Units must be deterministic and idempotent: whatever is lost is simply computed again.
 """
@@ -29,8 +31,9 @@ Blame = Callable[[Any, str], Any]
 class Outcome:
     """What a sweep did.
 
-    `seconds_work` is the time inside the runner, summed over workers; `workers` the most that were there at once
-    (threads count); `lost` the workers that vanished; `interrupted` that `stop` left units undone.
+    `seconds_work` is the time inside the runner, summed over workers; `workers` the most that were
+    there at once (threads count); `lost` the workers that vanished; `interrupted` that `stop` left
+    units undone.
     """
 
     units_done: int
@@ -68,39 +71,61 @@ def run(
     """Compute all units; memory is flat in their number, and order does not matter to the result.
 
     Args:
-        executor: from `open()` of a cluster.
-        runner: picklable, sent once to each worker; `runner(units)` computes and stores a list of units and
-            returns something tiny for each. It raises Unfit in a worker that must not compute; its other exceptions
-            are faults of the environment and end the sweep. If it has `careful(bundle)`, that is called instead.
-        units: lazy pairs (unit, predicted cost in any measure), largest first. Never kept as a whole.
-        total_cost: sum of the costs, if known: the last bundles then shrink so that workers end together.
-        bundle_seconds: duration of a bundle, by default a second, or more with very many workers; learned from
+        executor: from `open()` of a cluster. runner: picklable, sent once to each worker;
+        `runner(units)` computes and stores a list of units and
+            returns something tiny for each. It raises Unfit in a worker that must not compute; its
+            other exceptions are faults of the environment and end the sweep. If it has
+            `careful(bundle)`, that is called instead.
+        units: lazy pairs (unit, predicted cost in any measure), largest first. Never kept as a
+        whole. total_cost: sum of the costs, if known: the last bundles then shrink so that workers
+        end together. bundle_seconds: duration of a bundle, by default a second, or more with very
+        many workers; learned from
             finished ones.
-        pace: predicted seconds per cost, by which the first bundles are cut where there are very many workers, see
+        pace: predicted seconds per cost, by which the first bundles are cut where there are very
+        many workers, see
             `Bundler`; None: they have one unit.
-        shares: whether the unit after this one shares its data, see `Bundler`.
-        window: bundles handed out per worker thread, computing or waiting; the executor's by default.
-        kills: how many workers a unit may end, the last `ALONE` while nothing else runs, before it is given up.
-        blame: called in this thread with such a unit and what happened; returns what the runner would, or None if it
+        shares: whether the unit after this one shares its data, see `Bundler`. window: bundles
+        handed out per worker thread, computing or waiting; the executor's by default. kills: how
+        many workers a unit may end, the last `ALONE` while nothing else runs, before it is given
+        up. blame: called in this thread with such a unit and what happened; returns what the runner
+        would, or None if it
             was not the unit, and the sweep goes on. Without it, such a unit ends the sweep.
         last: called once no unit is left but those that run; the bundles that it returns come last.
-        on_halt: called in this thread when the sweep begins to stop early.
-        worker_timeout: seconds without any worker after which the sweep gives up; the cluster's own patience,
+        on_halt: called in this thread when the sweep begins to stop early. worker_timeout: seconds
+        without any worker after which the sweep gives up; the cluster's own patience,
             as with a queue, counts instead.
-        stop: once set, nothing more starts, and what runs is finished.
-        on_done: called in this thread after each bundle with (what the runner returned, the bundle, workers now).
+        stop: once set, nothing more starts, and what runs is finished. on_done: called in this
+        thread after each bundle with (what the runner returned, the bundle, workers now).
         on_retired: called in this thread with one line for each worker that is retired as unfit.
 
     Raises:
-        SweepError: the runner raised; without `blame`, a unit killed `kills` workers; every worker was unfit; or there
+        SweepError: the runner raised; without `blame`, a unit killed `kills` workers; every worker
+        was unfit; or there
             was no worker for `worker_timeout` seconds.
         InvalidInput: the runner raised it.
     """
     stop = stop or threading.Event()
     start = time.monotonic()
-    pool: Pool = ThisProcess(runner) if executor.client is None else DaskPool(
-        executor, runner, window or executor.window, executor.patience or worker_timeout, on_retired)
-    sweep = Sweep(pool, Bundler(units, total_cost, bundle_seconds, pace, shares), kills, on_done, blame, last, on_halt)
+    pool: Pool = (
+        ThisProcess(runner)
+        if executor.client is None
+        else DaskPool(
+            executor,
+            runner,
+            window or executor.window,
+            executor.patience or worker_timeout,
+            on_retired,
+        )
+    )
+    sweep = Sweep(
+        pool,
+        Bundler(units, total_cost, bundle_seconds, pace, shares),
+        kills,
+        on_done,
+        blame,
+        last,
+        on_halt,
+    )
     try:
         sweep.drive(stop)
     except KeyboardInterrupt:
@@ -111,8 +136,14 @@ def run(
         pool.close()
     if sweep.failure:
         raise sweep.failure
-    return Outcome(sweep.units_done, time.monotonic() - start, sweep.seconds, pool.most, pool.lost,
-                   sweep.interrupted())
+    return Outcome(
+        sweep.units_done,
+        time.monotonic() - start,
+        sweep.seconds,
+        pool.most,
+        pool.lost,
+        sweep.interrupted(),
+    )
 
 
 @dataclass
@@ -136,7 +167,9 @@ class Sweep:
     abandoned: bool = False
 
     def drive(self, stop: threading.Event) -> None:
-        """Hand out bundles until all are done, `stop` is set and what runs has ended, or no worker is left."""
+        """Hand out bundles until all are done, `stop` is set and what runs has ended, or no worker
+        is left.
+        """
         while True:
             if stop.is_set() or self.failure:
                 self.halt()
@@ -186,7 +219,9 @@ class Sweep:
 
     def interrupted(self) -> bool:
         """Whether units are left undone."""
-        return bool(self.abandoned or self.retry or (self.halted and (self.bundler.next(1) or self.last())))
+        return bool(
+            self.abandoned or self.retry or (self.halted and (self.bundler.next(1) or self.last()))
+        )
 
     def _next(self) -> Bundle | None:
         if not self.retry:
@@ -197,7 +232,8 @@ class Sweep:
             self.last = list
         if not self.retry:
             return None
-        # A dying worker takes down what waited there as well: before a unit is blamed it runs alone.
+        # A dying worker takes down what waited there as well: before a unit is blamed it runs
+        # alone.
         suspect = self.retry[0].kills >= max(1, self.kills - ALONE)
         if suspect and self.running:
             return None
@@ -223,7 +259,10 @@ class Sweep:
         what = f"{reason} {self.kills} times"
         if not self.blame:
             self.retry.append(bundle)
-            self._fail(f"unit {shorten(unit, 200)}: {what}; give workers more memory, or leave the unit out")
+            self._fail(
+                f"unit {shorten(unit, 200)}: {what}; give workers more memory, or leave the unit "
+                "out"
+            )
             return
         value = self.blame(unit, what)
         if value is None:

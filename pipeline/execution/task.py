@@ -13,7 +13,8 @@ from pipeline.study.parameters import InvalidInput, shorten
 Runner = Callable[[list[Any]], list[Any]]
 TOPIC = "pipeline"  # of Dask's events that say how bundles ended
 
-# In a worker: the runners of the sweeps that it takes part in, and the sweeps that start nothing more.
+# In a worker: the runners of the sweeps that it takes part in, and the sweeps that start nothing
+# more.
 _RUNNERS: dict[str, Runner] = {}
 _HALTED: set[str] = set()
 
@@ -21,9 +22,9 @@ _HALTED: set[str] = set()
 class Ending(NamedTuple):
     """How a bundle ended.
 
-    `value`: what the runner returned if done; the error if failed (InvalidInput or one line); one line if lost
-    with its worker; the reason if the worker is unfit; nothing if it is unprepared, without the runner. `seconds` in
-    the runner; `worker`: address.
+    `value`: what the runner returned if done; the error if failed (InvalidInput or one line); one
+    line if lost with its worker; the reason if the worker is unfit; nothing if it is unprepared,
+    without the runner. `seconds` in the runner; `worker`: address.
     """
 
     state: Literal["done", "failed", "lost", "unfit", "unprepared", "halted"]
@@ -35,7 +36,8 @@ class Ending(NamedTuple):
 def install(sweep: str, content: bytes) -> None:
     """Give this worker the runner of a sweep. Raises Unfit where it must not compute.
 
-    content: a pickle of the runner and of `admit`, which says why a worker must not compute, or is None.
+    content: a pickle of the runner and of `admit`, which says why a worker must not compute, or is
+    None.
     """
     try:
         runner, admit = pickle.loads(content)
@@ -56,15 +58,18 @@ async def forget(sweep: str) -> None:
 
 
 async def halt(sweep: str) -> None:
-    """Start no further bundle of a sweep here. It runs in the worker's event loop, as all its threads may compute."""
+    """Start no further bundle of a sweep here.
+
+    It runs in the worker's event loop, as all its threads may compute.
+    """
     _HALTED.add(sweep)
 
 
 def compute(sweep: str, number: int, bundle: Bundle) -> Ending:
     """Compute a bundle in a Dask worker, and say at once how it ended.
 
-    An event goes along with the message that the bundle is done. Who fetches the result asks the scheduler, and that
-    the worker: more messages than all others for a bundle.
+    An event goes along with the message that the bundle is done. Who fetches the result asks the
+    scheduler, and that the worker: more messages than all others for a bundle.
     """
     from distributed import get_worker
 
@@ -80,13 +85,20 @@ def compute(sweep: str, number: int, bundle: Bundle) -> Ending:
 
 
 def attempt(runner: Runner, bundle: Bundle) -> Ending:
-    """Call the runner and catch whatever it raises: as text, since the exception itself may not survive pickling.
+    """Call the runner and catch whatever it raises: as text, since the exception itself may not
+    survive pickling.
 
-    A runner that has `careful` gets the whole bundle: it says how many workers died of it, and how long it should take.
+    A runner that has `careful` gets the whole bundle: it says how many workers died of it, and how
+    long it should take.
     """
-    start, careful = time.perf_counter(), getattr(runner, "careful", None)
+    start = time.perf_counter()
+    careful = getattr(runner, "careful", None)
     try:
-        return Ending("done", careful(bundle) if careful else runner(bundle.units), time.perf_counter() - start)
+        return Ending(
+            "done",
+            careful(bundle) if careful else runner(bundle.units),
+            time.perf_counter() - start,
+        )
     except Unfit as error:
         return Ending("unfit", error.reason)
     except InvalidInput as error:
@@ -96,6 +108,9 @@ def attempt(runner: Runner, bundle: Bundle) -> Ending:
 
 
 def one_line(error: BaseException) -> str:
-    """An error in one line; without its type if it comes from the disk or the network, whose messages are clear."""
+    """An error in one line.
+
+    Without its type if it comes from the disk or the network, whose messages are clear.
+    """
     plain = isinstance(error, OSError) and str(error)
     return shorten(error, 300) if plain else f"{type(error).__name__}: {shorten(error, 300)}"

@@ -1,7 +1,7 @@
 """Parts tried before the first unit: in this process, and a person's own also in a second one.
 
-In a second process texts have other hashes, sets another order, objects other addresses. The program's own parts are
-tried there by its tests.
+In a second process texts have other hashes, sets another order, objects other addresses. The
+program's own parts are tried there by its tests.
 """
 
 import json
@@ -34,10 +34,12 @@ class Ended(Exception):
 
 
 def check_parts(study: Study, combinations: Sequence[tuple[int, ...]]) -> None:
-    """Make sure that the parts of some cells are deterministic and give what they must. Raises WrongPart.
+    """Make sure that the parts of some cells are deterministic and give what they must.
 
-    combinations: cells of each combination of parts: of the program's parts one is tried, of a person's own all. Those
-    that end a process, or do not end, are left to the units.
+    Raises WrongPart.
+
+    combinations: cells of each combination of parts: of the program's parts one is tried, of a
+    person's own all. Those that end a process, or do not end, are left to the units.
     """
     own = [cells for cells in combinations if own_parts(study, cells[:1])]
     cells = [cells[0] for cells in combinations] + [cell for cells in own for cell in cells[1:]]

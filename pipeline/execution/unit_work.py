@@ -10,7 +10,8 @@ from pipeline.execution.bundles import Bundle
 from pipeline.execution.progress import Advance
 from pipeline.storage.efforts import Effort
 
-STATUS, CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+STATUS = Path("/proc/self/status")
+CLEAR = Path("/proc/self/clear_refs")
 RESET_PEAK = "5"  # for CLEAR: the peak is what the process has now
 EVERY = 0.02  # seconds: units that took less together are measured together
 KIB = 1024
@@ -32,10 +33,11 @@ def advance_of(works: Sequence[UnitWork], bundle: Bundle, workers: int) -> Advan
 
 
 class Measured:
-    """Units of a bundle as they end, each with its seconds, and the peak of memory since the last look.
+    """Units of a bundle as they end, each with its seconds, and the peak of memory since the last
+    look.
 
-    Units of milliseconds are looked at together: a look takes some 50 µs. Of threads in one process the peak is that of
-    all.
+    Units of milliseconds are looked at together: a look takes some 50 µs. Of threads in one process
+    the peak is that of all.
 
     >>> bundle = Measured()
     >>> bundle.ended(failed=False, seconds=0.5)
@@ -68,13 +70,18 @@ class Measured:
         if not self._waiting:
             return
         memory = peak()
-        self._works += [UnitWork(failed, Effort(seconds, memory)) for failed, seconds in self._waiting]
+        self._works += [
+            UnitWork(failed, Effort(seconds, memory)) for failed, seconds in self._waiting
+        ]
         self._waiting = []
         _reset_peak()
 
 
 def peak() -> int:
-    """Most bytes of memory of this process since it was last reset; since its start where that cannot be reset."""
+    """Most bytes of memory of this process since it was last reset.
+
+    Since its start where that cannot be reset.
+    """
     with suppress(OSError, ValueError, IndexError):
         lines = STATUS.read_text().splitlines()
         line = next(line for line in lines if line.startswith("VmHWM:"))

@@ -17,20 +17,37 @@ from typing import Any
 
 from pipeline.execution import arithmetic, copies
 
-ENVIRONMENT = {  # of a worker: one BLAS thread, and a C library that keeps memory for the next arrays
+# Of a worker: one BLAS thread, and a C library that keeps memory for the next arrays.
+ENVIRONMENT = {
     **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
     "MALLOC_MMAP_THRESHOLD_": str(1 << 25),  # the most that every glibc takes
-    "MALLOC_TRIM_THRESHOLD_": str(1 << 27)}
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 27),
+}
 DRAIN_SIGNALS = {signal.SIGINT, signal.SIGTERM}
 # These have levels of their own; lost workers are reported by the sweep.
-NOISY = ("distributed", "distributed.client", "distributed.gc", "tornado", "tornado.application", "asyncio")
-START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); import pipeline.execution.workers as w; w._serve()"
+NOISY = (
+    "distributed",
+    "distributed.client",
+    "distributed.gc",
+    "tornado",
+    "tornado.application",
+    "asyncio",
+)
+START = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); import pipeline.execution.workers "
+    "as w; w._serve()"
+)
 STDERR = 2  # of this process
-UNANSWERED = 30.0  # seconds after which a worker process that the scheduler does not know is replaced
+UNANSWERED = (
+    30.0  # seconds after which a worker process that the scheduler does not know is replaced
+)
 
 
 def variables_of_workers() -> dict[str, str]:
-    """Environment variables of each worker; among them what makes its arithmetic that of this process."""
+    """Environment variables of each worker.
+
+    Among them what makes its arithmetic that of this process.
+    """
     return ENVIRONMENT | arithmetic.chosen(os.environ)
 
 
@@ -58,10 +75,12 @@ class _Worker:
 
 
 class Processes:
-    """`count` Dask worker processes of one thread, started at once; a context manager that kills them.
+    """`count` Dask worker processes of one thread, started at once.
 
-    `options`: `folder` for scratch files, `memory` in bytes or None, `dask` configuration. The scheduler's address
-    and the keys reach them through a pipe, so that no file contains the keys.
+    A context manager that kills them.
+
+    `options`: `folder` for scratch files, `memory` in bytes or None, `dask` configuration. The
+    scheduler's address and the keys reach them through a pipe, so that no file contains the keys.
     """
 
     def __init__(self, count: int, options: dict[str, Any]):
@@ -87,21 +106,34 @@ class Processes:
             self._introduce(worker)
 
     def revive(self) -> None:
-        """Replace workers that died, and those the scheduler does not know after `UNANSWERED` seconds."""
+        """Replace workers that died, and those the scheduler does not know after `UNANSWERED`
+        seconds.
+        """
         known = {worker.name for worker in list(self.cluster.scheduler.workers.values())}
         with self.lock:
             for slot, worker in enumerate(self.workers):
                 silent = worker.name not in known and time.monotonic() - worker.start > UNANSWERED
-                if silent or worker.process.poll() is not None:  # silent: stopped, or cut off from the scheduler
+                if (
+                    silent or worker.process.poll() is not None
+                ):  # silent: stopped, or cut off from the scheduler
                     worker.end()
                     if worker.replaced:
-                        with contextlib.suppress(OSError):  # no more processes for now: the next call tries again
+                        with contextlib.suppress(
+                            OSError
+                        ):  # no more processes for now: the next call tries again
                             self.workers[slot] = self._start()
                             self._introduce(self.workers[slot])
-            self.workers = [worker for worker in self.workers if worker.replaced or worker.process.poll() is None]
+            self.workers = [
+                worker
+                for worker in self.workers
+                if worker.replaced or worker.process.poll() is None
+            ]
 
     def retire(self, address: str) -> bool:
-        """Note that a worker must not compute: a few are replaced, the others not. Whether any will still compute."""
+        """Note that a worker must not compute: a few are replaced, the others not.
+
+        Whether any will still compute.
+        """
         known = self.cluster.scheduler.workers.get(address)
         with self.lock:
             for worker in self.workers:
@@ -121,8 +153,9 @@ class Processes:
 
     def _start(self) -> _Worker:
         self.started += 1
-        # A Ctrl-C or a batch system's SIGTERM reaches the whole group: workers must finish their bundle, so
-        # they start with these signals blocked. They end when this process closes their standard input.
+        # A Ctrl-C or a batch system's SIGTERM reaches the whole group: workers must finish their
+        # bundle, so they start with these signals blocked. They end when this process closes their
+        # standard input.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, DRAIN_SIGNALS)
         try:
             process = _start_process()
@@ -132,13 +165,19 @@ class Processes:
 
     def _introduce(self, worker: _Worker) -> None:
         tls = self.cluster.security.get_tls_config_for_role("worker")
-        order = self.options | dict(address=self.cluster.scheduler_address, name=worker.name, tls=dict(
-            tls_ca_file=tls["ca_file"], tls_worker_cert=tls["cert"], tls_worker_key=tls["key"]))
+        order = self.options | dict(
+            address=self.cluster.scheduler_address,
+            name=worker.name,
+            tls=dict(
+                tls_ca_file=tls["ca_file"], tls_worker_cert=tls["cert"], tls_worker_key=tls["key"]
+            ),
+        )
         worker.write(json.dumps(order).encode() + b"\n")
 
 
 def _start_process() -> subprocess.Popen[bytes] | copies.Copy:
-    """A worker process that waits for its order: a copy of this process where possible, else one from nothing.
+    """A worker process that waits for its order: a copy of this process where possible, else one
+    from nothing.
 
     What a person's own parts print goes where errors go: the output is the driver's alone.
     """
@@ -149,14 +188,20 @@ def _start_process() -> subprocess.Popen[bytes] | copies.Copy:
         if copies.possible(variables):  # it started no thread
             return copies.start(_serve, variables)
     path = [entry or os.getcwd() for entry in sys.path]
-    return subprocess.Popen([sys.executable, "-c", START, json.dumps(path)], stdin=subprocess.PIPE, stdout=STDERR,
-                            env=os.environ | variables, bufsize=0)  # or closing would flush to a dead process
+    return subprocess.Popen(
+        [sys.executable, "-c", START, json.dumps(path)],
+        stdin=subprocess.PIPE,
+        stdout=STDERR,
+        env=os.environ | variables,
+        bufsize=0,
+    )  # or closing would flush to a dead process
 
 
 def steady() -> None:
     """Let Dask's timers in this process use the monotonic clock.
 
-    By default they use the wall clock: set back by an hour, it would delay messages and heartbeats by an hour.
+    By default they use the wall clock: set back by an hour, it would delay messages and heartbeats
+    by an hour.
     """
     import distributed.batched
     from tornado.ioloop import IOLoop
@@ -166,10 +211,14 @@ def steady() -> None:
 
 
 def _serve() -> None:
-    """Run a worker process: its instructions come on standard input, and the end of that tells it to stop."""
+    """Run a worker process: its instructions come on standard input, and the end of that tells it
+    to stop.
+    """
     driver = os.getppid()
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(line_buffering=True)  # of what parts print, as a worker ends without more ado
+        sys.stdout.reconfigure(
+            line_buffering=True
+        )  # of what parts print, as a worker ends without more ado
     order = _wait_for_order()
     for name in NOISY:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
@@ -181,7 +230,9 @@ def _serve() -> None:
 
     dask.config.set(order["dask"])
     steady()
-    with contextlib.suppress(Exception):  # the scheduler is gone, and with it the reader of any message
+    with contextlib.suppress(
+        Exception
+    ):  # the scheduler is gone, and with it the reader of any message
         asyncio.run(_work(order))
     if os.getppid() != driver:  # which was killed, and would have removed the folder
         _remove(order["folder"])
@@ -224,8 +275,17 @@ async def _work(order: dict[str, Any]) -> None:
     from distributed.security import Security
 
     worker = distributed.Worker(
-        order["address"], nthreads=1, name=order["name"], local_directory=order["folder"], memory_limit=0,
-        host="127.0.0.1", protocol="tls://", security=Security(require_encryption=True, **order["tls"]),
-        dashboard=False, dashboard_address="127.0.0.1:0", death_timeout=30)
+        order["address"],
+        nthreads=1,
+        name=order["name"],
+        local_directory=order["folder"],
+        memory_limit=0,
+        host="127.0.0.1",
+        protocol="tls://",
+        security=Security(require_encryption=True, **order["tls"]),
+        dashboard=False,
+        dashboard_address="127.0.0.1:0",
+        death_timeout=30,
+    )
     async with worker:
         await worker.finished()

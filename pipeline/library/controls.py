@@ -14,19 +14,29 @@ from pipeline.study.parameters import InvalidInput
 
 
 def simulate_control(claim: Claim, **changes: Any) -> xr.Dataset:
-    """The results of a claim's wrong world, (grid axes…, replication), in the cells that the claim reads.
+    """The results of a claim's wrong world, (grid axes…, replication), in the cells that the claim
+    reads.
 
-    changes: of its experiment, as in `pipeline.library.runs.run`: `size="quick"`, `replications=200`, `seed=1`.
-    Elsewhere `status` is 0. Raises InvalidInput for a mistake, and for a claim without a wrong world.
+    changes: of its experiment, as in `pipeline.library.runs.run`: `size="quick"`,
+    `replications=200`, `seed=1`. Elsewhere `status` is 0. Raises InvalidInput for a mistake, and
+    for a claim without a wrong world.
     """
     if not isinstance(claim.simulated, SimulatedControl):
         raise InvalidInput("claim", claim.id, "has no simulated control; see its `simulated`")
-    whole: Mapping[str, Any] = {"figures": [], "precision": None, "refine": None, "until": None, **changes}
+    whole: Mapping[str, Any] = {
+        "figures": [],
+        "precision": None,
+        "refine": None,
+        "until": None,
+        **changes,
+    }
     study = requests.read(claim.experiment, whole).stored.study
     with threadpoolctl.threadpool_limits(1, "blas"):
         return wrong_worlds.wrong_world([claim], claim.simulated, study, datasets.blank(study))
 
 
 def judge_control(claim: Claim, **changes: Any) -> Check:
-    """What a claim says of its wrong world, in which a claim that can be wrong must be contradicted."""
+    """What a claim says of its wrong world, in which a claim that can be wrong must be
+    contradicted.
+    """
     return check_of(claim, simulate_control(claim, **changes))

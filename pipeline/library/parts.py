@@ -1,4 +1,6 @@
-"""The parts of a problem as classes, by name: `pl.ranking.Debiased`, `pl.crowd.estimators.DawidSkene`."""
+"""The parts of a problem as classes, by name: `pl.ranking.Debiased`,
+`pl.crowd.estimators.DawidSkene`.
+"""
 
 import typing
 from collections.abc import Callable, Iterator, Mapping
@@ -21,8 +23,12 @@ def parts_of(name: str) -> "Parts | None":
 class Kind:
     """Parts of one kind, as attributes. get: name -> the part; names: all of them."""
 
-    def __init__(self, title: str, names: Callable[[], Mapping[str, Any]], load: Callable[[Any], Any]):
-        self._title, self._names, self._load = title, names, load
+    def __init__(
+        self, title: str, names: Callable[[], Mapping[str, Any]], load: Callable[[Any], Any]
+    ):
+        self._title = title
+        self._names = names
+        self._load = load
 
     def __getattr__(self, name: str) -> Any:
         names = {} if name.startswith("_") else self._names()
@@ -38,10 +44,13 @@ class Kind:
 
 
 class Parts:
-    """All parts of a problem: `models`, `mechanisms`, `estimators`, `metrics`, `derivations`, and `data`, the types of
-    what passes between them. A name that only one of these kinds has is also an attribute by itself.
+    """All parts of a problem: `models`, `mechanisms`, `estimators`, `metrics`, `derivations`, and
+    `data`, the types of what passes between them.
 
-    An estimator's `fit` takes one release, without a dimension of replications; see `pipeline.library.single`.
+    A name that only one of these kinds has is also an attribute by itself.
+
+    An estimator's `fit` takes one release, without a dimension of replications; see
+    `pipeline.library.single`.
     """
 
     models: Kind
@@ -54,25 +63,41 @@ class Parts:
     def __init__(self, problem: Problem):
         self.problem = problem
         for kind in KINDS:
-            load = (lambda target: estimator(problem.load(target))) if kind == "estimator" else problem.load
-            setattr(self, f"{kind}s", Kind(f"{kind}s of {problem.name}", _named(problem.names(kind)), load))
+            load = (
+                (lambda target: estimator(problem.load(target)))
+                if kind == "estimator"
+                else problem.load
+            )
+            setattr(
+                self,
+                f"{kind}s",
+                Kind(f"{kind}s of {problem.name}", _named(problem.names(kind)), load),
+            )
         self.data = Kind(f"data of {problem.name}", _Passed(problem), lambda part: part)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
         holding = [f"{kind}s" for kind in KINDS if name in dir(getattr(self, f"{kind}s"))]
-        if not holding and name in dir(self.data):  # loads all parts, perhaps that of the module which asks
+        if not holding and name in dir(
+            self.data
+        ):  # loads all parts, perhaps that of the module which asks
             return getattr(self.data, name)
         if not holding:
-            raise AttributeError(f"no such name in problem {self.problem.name}; {nearest(name, dir(self))}")
+            raise AttributeError(
+                f"no such name in problem {self.problem.name}; {nearest(name, dir(self))}"
+            )
         if len(holding) > 1:
-            raise AttributeError(f"{name} is several parts of {self.problem.name}; write "
-                                 + " or ".join(f"{self.problem.name}.{kind}.{name}" for kind in holding))
+            raise AttributeError(
+                f"{name} is several parts of {self.problem.name}; write "
+                + " or ".join(f"{self.problem.name}.{kind}.{name}" for kind in holding)
+            )
         return getattr(getattr(self, holding[0]), name)
 
     def __dir__(self) -> Iterator[str]:
-        return iter(sorted({*GROUPS, *(name for kind in GROUPS for name in dir(getattr(self, kind)))}))
+        return iter(
+            sorted({*GROUPS, *(name for kind in GROUPS for name in dir(getattr(self, kind)))})
+        )
 
     def __repr__(self) -> str:
         return f"<parts of the problem {self.problem.name}: {self.problem.title}>"
@@ -90,8 +115,10 @@ def _parts(problem: Problem) -> Parts:
 
 def _named(table: Mapping[str, Any]) -> Callable[[], Mapping[str, Any]]:
     """Name in Python -> target of a table of parts."""
-    return lambda: {target.rpartition(":")[2] if isinstance(target, str) else target.__name__: target
-                    for target in table.values()}
+    return lambda: {
+        target.rpartition(":")[2] if isinstance(target, str) else target.__name__: target
+        for target in table.values()
+    }
 
 
 class _Passed:
@@ -120,14 +147,22 @@ class _Passed:
             for name in self._problem.names(kind):
                 try:
                     types |= _types_of(kind, self._problem.part(kind, name))
-                except (InvalidInput, NameError, TypeError):  # its annotations, in the last two cases
+                except (
+                    InvalidInput,
+                    NameError,
+                    TypeError,
+                ):  # its annotations, in the last two cases
                     whole = False
         return {one.__name__: one for one in sorted(types, key=str) if one is not object}, whole
 
 
 def _types_of(kind: str, part: Any) -> set[type]:
     """Types that a part declares."""
-    attributes = {"model": ("produces",), "mechanism": ("accepts", "releases"), "estimator": ("accepts",)}
+    attributes = {
+        "model": ("produces",),
+        "mechanism": ("accepts", "releases"),
+        "estimator": ("accepts",),
+    }
     types = {getattr(part, attribute) for attribute in attributes[kind]}
     types |= {one.plain_release for one in types if hasattr(one, "plain_release")}
     if kind != "mechanism":

@@ -1,4 +1,6 @@
-"""From the arguments of a Python call to a checked experiment, by the config that the command composes."""
+"""From the arguments of a Python call to a checked experiment, by the config that the command
+composes.
+"""
 
 import os
 import re
@@ -23,8 +25,17 @@ from pipeline.study.registry import SCRIPT
 from pipeline.study.study import Study
 
 Asked: TypeAlias = str | os.PathLike[str] | Study | Mapping[str, Any]
-PLAIN = re.compile(r"(?!(null|true|false|yes|no|on|off|nan|inf)$)[A-Za-z_][\w/]*", re.I)  # texts without quotes
-SECTIONS = ("grid", "parameters", "derive", "data", "cluster", "store")  # mappings, changed field by field
+PLAIN = re.compile(
+    r"(?!(null|true|false|yes|no|on|off|nan|inf)$)[A-Za-z_][\w/]*", re.I
+)  # texts without quotes
+SECTIONS = (
+    "grid",
+    "parameters",
+    "derive",
+    "data",
+    "cluster",
+    "store",
+)  # mappings, changed field by field
 
 
 class Request(NamedTuple):
@@ -36,7 +47,9 @@ class Request(NamedTuple):
     command: str
 
 
-def read(experiment: Asked, changes: Mapping[str, Any], cluster: Any = "local", task: str = "run") -> Request:
+def read(
+    experiment: Asked, changes: Mapping[str, Any], cluster: Any = "local", task: str = "run"
+) -> Request:
     """The request of a call, see `pipeline.library.runs.run`; touches nothing.
 
     Raises InvalidInput, with the key that a config has, for every mistake.
@@ -44,7 +57,8 @@ def read(experiment: Asked, changes: Mapping[str, Any], cluster: Any = "local", 
     for key in {"task", "shard"} & changes.keys():
         raise InvalidInput(key, changes[key], "is for the command; a call takes no such argument")
     changes = {**changes, "task": task}
-    own, start = None, []
+    own = None
+    start = []
     if isinstance(experiment, (str, os.PathLike)):
         start = [f"experiment={os.fspath(experiment)}"]
     elif isinstance(experiment, Study):
@@ -53,11 +67,15 @@ def read(experiment: Asked, changes: Mapping[str, Any], cluster: Any = "local", 
         try:
             own = _plain(experiment)
         except RecursionError:
-            raise InvalidInput("experiment", type(experiment).__name__, "holds itself, or is nested too "
-                               "deeply") from None
+            raise InvalidInput(
+                "experiment", type(experiment).__name__, "holds itself, or is nested too deeply"
+            ) from None
     else:
-        raise InvalidInput("experiment", type(experiment).__name__,
-                           "must be the name of an experiment, the path of its file, a mapping or a Study")
+        raise InvalidInput(
+            "experiment",
+            type(experiment).__name__,
+            "must be the name of an experiment, the path of its file, a mapping or a Study",
+        )
     if "size" in changes:
         start.append(f"size={changes['size']}")
     if isinstance(cluster, (str, Mapping)):
@@ -67,7 +85,8 @@ def read(experiment: Asked, changes: Mapping[str, Any], cluster: Any = "local", 
     rest = {key: value for key, value in changes.items() if key != "size"}
     words = [*start, *_words(rest, compose_once(start, own))] if rest else start
     raw = compose(words, own)[0]
-    (one,), settings = read_experiments([raw]), read_settings(raw)
+    (one,) = read_experiments([raw])
+    settings = read_settings(raw)
     where = read_cluster(raw) if isinstance(cluster, (str, Mapping)) else Connected(cluster)
     named = [] if own is None else [f"experiment={RECORD}"]
     command = _script(one.study) or shlex.join(["pipeline", *named, *words])
@@ -75,22 +94,35 @@ def read(experiment: Asked, changes: Mapping[str, Any], cluster: Any = "local", 
 
 
 def _script(study: Study) -> str:
-    """The script or notebook that must run to repeat a study with parts that it defines; empty without such parts."""
+    """The script or notebook that must run to repeat a study with parts that it defines.
+
+    Empty without such parts.
+    """
     if not any(part.__module__ == SCRIPT for part in parts(study).values()):
         return ""
     path = getattr(sys.modules[SCRIPT], "__file__", None)
-    return shlex.join(["python", Path(path).name]) if path else "the notebook that registers its parts"
+    return (
+        shlex.join(["python", Path(path).name]) if path else "the notebook that registers its parts"
+    )
 
 
 def _words(changes: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[str]:
-    """Changes of a config as arguments of the command: key=value, +key=value for a new key, ~key for a None."""
+    """Changes of a config as arguments of the command: key=value, +key=value for a new key, ~key
+    for a None.
+    """
     for key, value in changes.items():
         if isinstance(value, Grid):
-            raise InvalidInput(key, "Grid", "must be a mapping of axes to levels, or a list of such mappings")
-        value, known = _plain(value), config.get(key)
+            raise InvalidInput(
+                key, "Grid", "must be a mapping of axes to levels, or a list of such mappings"
+            )
+        value = _plain(value)
+        known = config.get(key)
         section, _, name = key.partition(".")
         if key in SECTIONS and isinstance(value, dict):
-            yield from (_word(f"{key}.{name}", one, name in _names(known), True) for name, one in value.items())
+            yield from (
+                _word(f"{key}.{name}", one, name in _names(known), True)
+                for name, one in value.items()
+            )
         elif name and section in SECTIONS:
             yield _word(key, value, name in _names(config.get(section)), True)
         elif known is not None and value is not None and dict in map(type, (known, value)):

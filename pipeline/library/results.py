@@ -22,16 +22,22 @@ from pipeline.study.study import NAME
 
 CONFIDENCE = parameter("confidence of the intervals", above=0, below=1)
 CONFIDENCE.type = float
-COPY_AGAIN = "task=verify repair=true removes it and the same run makes it again; a copy, copy it again"
+COPY_AGAIN = (
+    "task=verify repair=true removes it and the same run makes it again; a copy, copy it again"
+)
 
 
-def open_results(what: str | os.PathLike[str], outputs: str | os.PathLike[str] = "outputs") -> xr.Dataset:
-    """The sealed results of a study, (grid axes…, replication), from a path or from the name of an experiment.
+def open_results(
+    what: str | os.PathLike[str], outputs: str | os.PathLike[str] = "outputs"
+) -> xr.Dataset:
+    """The sealed results of a study, (grid axes…, replication), from a path or from the name of an
+    experiment.
 
-    what: the study's folder, its `results.zarr` or a copy of that; or a name, which is looked for in `outputs`.
-    The root document, which holds a digest of every file, is checked, and so is every chunk when it is read;
-    `pipeline task=verify results=PATH` checks all files. Up to 256 MiB are read at once, more on demand.
-    Raises InvalidInput where there are no results, several of that name, or damaged ones.
+    what: the study's folder, its `results.zarr` or a copy of that; or a name, which is looked for
+    in `outputs`. The root document, which holds a digest of every file, is checked, and so is every
+    chunk when it is read; `pipeline task=verify results=PATH` checks all files. Up to 256 MiB are
+    read at once, more on demand. Raises InvalidInput where there are no results, several of that
+    name, or damaged ones.
 
     >>> import pipeline as pl
     >>> results = pl.run("xu/lemmas", grid={"m": [2], "L": [50]}, replications=2000, cluster="synchronous",
@@ -45,10 +51,12 @@ def open_results(what: str | os.PathLike[str], outputs: str | os.PathLike[str] =
 
 
 def summarise(data: xr.Dataset, confidence: float = 0.95) -> xr.Dataset:
-    """Means over the replications, with Monte Carlo standard errors and intervals, over the grid axes.
+    """Means over the replications, with Monte Carlo standard errors and intervals, over the grid
+    axes.
 
-    Columns: see `pipeline.analysis.summary.summarise`, and `pipeline.analysis.control_variates.controlled` where some
-    metric is a control variate. Raises InvalidInput for what are no results of a study.
+    Columns: see `pipeline.analysis.summary.summarise`, and
+    `pipeline.analysis.control_variates.controlled` where some metric is a control variate. Raises
+    InvalidInput for what are no results of a study.
 
     >>> import pipeline as pl
     >>> results = pl.simulate("xu/lemmas", grid={"m": [2], "L": [50]}, replications=2000)
@@ -61,22 +69,28 @@ def summarise(data: xr.Dataset, confidence: float = 0.95) -> xr.Dataset:
 
 
 def boundary(
-    data: xr.Dataset, along: str | None = None, metric: str | None = None, level: float | None = None,
-    confidence: float | None = None, width: float | None = None,
+    data: xr.Dataset,
+    along: str | None = None,
+    metric: str | None = None,
+    level: float | None = None,
+    confidence: float | None = None,
+    width: float | None = None,
 ) -> xr.Dataset:
-    """Where the mean of a metric crosses a level along an axis, for every combination of the other axes.
+    """Where the mean of a metric crosses a level along an axis, for every combination of the other
+    axes.
 
     Results of a run with `refine` say themselves what is asked; what is given here comes before it.
 
     Args:
-        data: results of a study. Levels of `along` need not be many: `refine` adds them where the crossing is.
-        along, metric, level: axis of finite numbers, metric, and the value that its mean crosses, in the metric's unit.
-        confidence: of the interval of a curve's crossing; 0.95.
+        data: results of a study. Levels of `along` need not be many: `refine` adds them where the
+        crossing is. along, metric, level: axis of finite numbers, metric, and the value that its
+        mean crosses, in the metric's unit. confidence: of the interval of a curve's crossing; 0.95.
         width: of the interval, from which on `says` calls it wider than asked; 0.05.
 
-    Returns, over the other axes: `value` with the interval `low`, `high` in the unit of the axis, `crossings`,
-    `distance` and `says`, a sentence; see `pipeline.analysis.crossings.boundary`. A curve that is flat, does not cross
-    or crosses several times has value NaN, and the sentence says which.
+    Returns, over the other axes: `value` with the interval `low`, `high` in the unit of the axis,
+    `crossings`, `distance` and `says`, a sentence; see `pipeline.analysis.crossings.boundary`. A
+    curve that is flat, does not cross or crosses several times has value NaN, and the sentence says
+    which.
 
     Raises InvalidInput, which names the argument, also for an axis whose levels share their data.
 
@@ -86,17 +100,34 @@ def boundary(
     'crosses at epsilon'
     """
     identity = _identity(data)
-    given = {"along": along, "metric": metric, "level": level, "confidence": confidence, "width": width}
-    asked = {"width": 0.05, **json.loads(data.attrs.get("refine", "{}")),
-             **{name: one for name, one in given.items() if one is not None}, "second": ""}
-    axes = {str(axis): data[axis].values.tolist() for axis in data["status"].dims if axis != REPLICATION}
-    ranges = {str(name): crossings.bounds_of(data, str(name)) for name, one in data.data_vars.items()
-              if one.dtype.kind == "f" and REPLICATION in one.dims}
+    given = {
+        "along": along,
+        "metric": metric,
+        "level": level,
+        "confidence": confidence,
+        "width": width,
+    }
+    asked = {
+        "width": 0.05,
+        **json.loads(data.attrs.get("refine", "{}")),
+        **{name: one for name, one in given.items() if one is not None},
+        "second": "",
+    }
+    axes = {
+        str(axis): data[axis].values.tolist() for axis in data["status"].dims if axis != REPLICATION
+    }
+    ranges = {
+        str(name): crossings.bounds_of(data, str(name))
+        for name, one in data.data_vars.items()
+        if one.dtype.kind == "f" and REPLICATION in one.dims
+    }
     try:
         wanted = read_refinement(asked, Grid.of(axes), ranges, identity.get("paired", ()))
     except InvalidInput as error:
         if error.key.startswith("grid."):
-            raise InvalidInput("along", along, "has one level for some curve; must be one of two at least") from None
+            raise InvalidInput(
+                "along", along, "has one level for some curve; must be one of two at least"
+            ) from None
         raise InvalidInput(error.key.removeprefix("refine."), error.value, error.allowed) from None
     assert wanted
     return crossings.boundary(summary.moments_of(data[[wanted.metric, "status"]]), wanted)
@@ -105,8 +136,8 @@ def boundary(
 def judge(data: xr.Dataset, claims: Sequence[Claim] | None = None) -> list[Judgement]:
     """Judge claims on results: by default those that the problem has on this experiment.
 
-    Of each: `claim`, `check` (verdict, estimate, a sentence) and `control`, the same on data changed on purpose.
-    Raises InvalidInput for what are no results of a study.
+    Of each: `claim`, `check` (verdict, estimate, a sentence) and `control`, the same on data
+    changed on purpose. Raises InvalidInput for what are no results of a study.
 
     >>> import pipeline as pl
     >>> results = pl.simulate("xu/lemmas", grid={"m": [2], "L": [50]}, replications=2000)
@@ -118,8 +149,11 @@ def judge(data: xr.Dataset, claims: Sequence[Claim] | None = None) -> list[Judge
         asked = problem(identity["problem"])
         claims = [claim for claim in asked.all_claims() if claim.experiment == identity["name"]]
     if not isinstance(claims, Sequence) or not all(isinstance(claim, Claim) for claim in claims):
-        raise InvalidInput("claims", shorten(claims), "must be a list of claims; without it those of the problem are "
-                           "judged")
+        raise InvalidInput(
+            "claims",
+            shorten(claims),
+            "must be a list of claims; without it those of the problem are judged",
+        )
     return [looks.judge(claim, data) for claim in claims]
 
 
@@ -130,31 +164,51 @@ def _identity(data: xr.Dataset) -> dict[str, str]:
         data["status"], data[REPLICATION], identity["problem"], identity["name"]
         return identity
     except (AttributeError, KeyError, TypeError, ValueError):
-        raise InvalidInput("data", type(data).__name__, "must be results of a study, with their replications, status "
-                           "and attributes, as run and open_results give them") from None
+        raise InvalidInput(
+            "data",
+            type(data).__name__,
+            "must be results of a study, with their replications, status "
+            "and attributes, as run and open_results give them",
+        ) from None
 
 
 def _path(value: Any, key: str) -> str:
     """A path as a text; InvalidInput for anything else."""
     if not isinstance(path := os.fspath(value) if isinstance(value, os.PathLike) else value, str):
-        raise InvalidInput(key, type(value).__name__, "must be a path, or the name of an experiment" if key == "results"
-                           else "must be the path of a folder")
+        raise InvalidInput(
+            key,
+            type(value).__name__,
+            "must be a path, or the name of an experiment"
+            if key == "results"
+            else "must be the path of a folder",
+        )
     return path
 
 
 def _found(what: str, outputs: str) -> Path:
     """The folder of the dataset."""
-    given, root = path_of(what, "results"), path_of(outputs, "outputs")
+    given = path_of(what, "results")
+    root = path_of(outputs, "outputs")
     for path in (given, given / results.SEALED):
         if os.path.isfile(path / "zarr.json"):
             return path
     if os.path.isdir(given) or not NAME.fullmatch(what):
-        raise InvalidInput("results", what, f"has no sealed results ({results.SEALED}); run the study first")
+        raise InvalidInput(
+            "results", what, f"has no sealed results ({results.SEALED}); run the study first"
+        )
     there = sorted(root.glob(f"{what}-{'[0-9a-f]' * 8}/{results.SEALED}/zarr.json"))
     if len(there) > 1:
-        raise InvalidInput("results", what, "is there several times; give one by its path: "
-                           + ", ".join(str(path.parent.parent) for path in there))
+        raise InvalidInput(
+            "results",
+            what,
+            "is there several times; give one by its path: "
+            + ", ".join(str(path.parent.parent) for path in there),
+        )
     if not there:
-        raise InvalidInput("results", what, f"no sealed results of that name in {root}; run the study first, or give "
-                           "another folder with outputs")
+        raise InvalidInput(
+            "results",
+            what,
+            f"no sealed results of that name in {root}; run the study first, or give "
+            "another folder with outputs",
+        )
     return there[0].parent

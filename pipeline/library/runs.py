@@ -1,4 +1,6 @@
-"""Run studies from Python: on the same clusters, with the same numbers and in the same folders as the command."""
+"""Run studies from Python: on the same clusters, with the same numbers and in the same folders as
+the command.
+"""
 
 import contextlib
 import io
@@ -23,19 +25,26 @@ from pipeline.study.errors import FailedUnits
 from pipeline.study.parameters import InvalidInput
 
 
-def run(experiment: Asked, *, cluster: Any = "local", progress: bool = True, **changes: Any) -> xr.Dataset:
-    """Simulate what is missing of a study, seal it, and give its results, (grid axes…, replication).
+def run(
+    experiment: Asked, *, cluster: Any = "local", progress: bool = True, **changes: Any
+) -> xr.Dataset:
+    """Simulate what is missing of a study, seal it, and give its results, (grid axes…,
+    replication).
 
     Args:
-        experiment: name of an experiment; path of a YAML file, or of the folder of a finished study; a mapping with
+        experiment: name of an experiment; path of a YAML file, or of the folder of a finished
+        study; a mapping with
             what such a file holds; or a `Study`.
-        cluster: name of a kind of cluster, a mapping with `kind` and its fields, or a `distributed.Client`, which
+        cluster: name of a kind of cluster, a mapping with `kind` and its fields, or a
+        `distributed.Client`, which
             stays open.
-        progress: whether to print how far it is.
-        changes: what a command can change, as keywords: `size="quick"`, `outputs="folder"`, `replications=1000`,
-            `grid={"L": [100, 400]}` (other axes stay), `parameters={"K": 3}`; None removes an axis or a parameter.
+        progress: whether to print how far it is. changes: what a command can change, as keywords:
+        `size="quick"`, `outputs="folder"`, `replications=1000`,
+            `grid={"L": [100, 400]}` (other axes stay), `parameters={"K": 3}`; None removes an axis
+            or a parameter.
 
-    Results lie in `outputs`, where the same call, or the same command, finds them. A large dataset is read on demand.
+    Results lie in `outputs`, where the same call, or the same command, finds them. A large dataset
+    is read on demand.
 
     Raises:
         InvalidInput: for a mistake, before anything is created.
@@ -53,23 +62,32 @@ def run(experiment: Asked, *, cluster: Any = "local", progress: bool = True, **c
     with _printing(progress), threadpoolctl.threadpool_limits(1, "blas"):
         store.backend.check()
         store.exists()
-        (stored,), (schedule,) = tasks.complete([request.stored], request.settings, request.cluster, request.command)
+        (stored,), (schedule,) = tasks.complete(
+            [request.stored], request.settings, request.cluster, request.command
+        )
         request = request._replace(stored=stored)
         tasks.seal([request.stored], request.cluster)
         short = line_of(request.stored) if progress else ""
         if short:
             print(f"{request.stored.study.name}: {short}")
     if failed := int(schedule.listing.failed.sum()):
-        raise FailedUnits(f"{failed:,} of {schedule.listing.failed.size:,} units failed, the first of them "
-                          f"{_failure(request)}; open_results({str(store.folder)!r}) has the others, "
-                          "retry_failed=True runs them again")
+        raise FailedUnits(
+            f"{failed:,} of {schedule.listing.failed.size:,} units failed, the first of them "
+            f"{_failure(request)}; open_results({str(store.folder)!r}) has the others, "
+            "retry_failed=True runs them again"
+        )
     return _loaded(request)
 
 
-def report(experiment: Asked, *, cluster: Any = "local", progress: bool = True, **changes: Any) -> Path:
-    """Judge the claims of a study that was begun, draw its figures and write its page; the path of the page.
+def report(
+    experiment: Asked, *, cluster: Any = "local", progress: bool = True, **changes: Any
+) -> Path:
+    """Judge the claims of a study that was begun, draw its figures and write its page.
 
-    Arguments and errors are those of `run`. Before the end it is a report of the units that are done.
+    The path of the page.
+
+    Arguments and errors are those of `run`. Before the end it is a report of the units that are
+    done.
 
     >>> import pipeline as pl
     >>> wanted = dict(size="quick", grid={"m": [2], "L": [50]}, claims=False)
@@ -82,11 +100,15 @@ def report(experiment: Asked, *, cluster: Any = "local", progress: bool = True, 
         request.stored.store.backend.check()
         stored = reached(request.stored)
         tasks.report([stored], request.settings, request.cluster, request.command)
-    return reports.folder(request.settings, [stored], interim=not is_current(stored.store)) / "report.html"
+    return (
+        reports.folder(request.settings, [stored], interim=not is_current(stored.store))
+        / "report.html"
+    )
 
 
 def simulate(experiment: Asked, **changes: Any) -> xr.Dataset:
-    """Simulate a whole study in this process and store nothing: the numbers of `run`, (grid axes…, replication).
+    """Simulate a whole study in this process and store nothing: the numbers of `run`, (grid axes…,
+    replication).
 
     For studies of seconds. Arguments as in `run`. An error in a part is raised as it is.
 
@@ -97,14 +119,25 @@ def simulate(experiment: Asked, **changes: Any) -> xr.Dataset:
     >>> pl.simulate(study)["error_l2"].dims
     ('m', 'epsilon', 'replication')
     """
-    study = requests.read(experiment, {"figures": [], **changes}).stored.study  # none are drawn, so none are checked
+    study = requests.read(
+        experiment, {"figures": [], **changes}
+    ).stored.study  # none are drawn, so none are checked
     if study.precision:
-        raise InvalidInput("precision", study.precision[0].key, "goes with run, which stops there; simulate makes all "
-                           "replications")
+        raise InvalidInput(
+            "precision",
+            study.precision[0].key,
+            "goes with run, which stops there; simulate makes all replications",
+        )
     if study.refine:
-        raise InvalidInput("refine", study.refine.along, "goes with run, which adds levels; simulate makes those given")
+        raise InvalidInput(
+            "refine",
+            study.refine.along,
+            "goes with run, which adds levels; simulate makes those given",
+        )
     if study.until:
-        raise InvalidInput("until", "claims", "goes with run, which stops there; simulate makes all replications")
+        raise InvalidInput(
+            "until", "claims", "goes with run, which stops there; simulate makes all replications"
+        )
     filled = datasets.blank(study)
     layout = Layout.of(study)
     places = [np.unravel_index(position, layout.shape) for position in positions(study, layout)]
@@ -119,7 +152,9 @@ def simulate(experiment: Asked, **changes: Any) -> xr.Dataset:
 
 
 def _loaded(request: Request) -> xr.Dataset:
-    """The sealed results; InvalidInput where files are missing, OSError where another driver replaced them."""
+    """The sealed results; InvalidInput where files are missing, OSError where another driver
+    replaced them.
+    """
     store = request.stored.store
     name = results.place(store) + results.SEALED
     loaded = results.load(store, name)

@@ -1,7 +1,9 @@
-"""Parts on one data set: the dimension of replications, which all parts have first, is added and taken off.
+"""Parts on one data set: the dimension of replications, which all parts have first, is added and
+taken off.
 
-A class whose arrays pass between parts declares their axes in its annotations, as `Annotated[Floats, "reps", "items"]`.
-An array with fewer axes than that lacks the first ones, of length 1. That is all that has to be known of a problem.
+A class whose arrays pass between parts declares their axes in its annotations, as
+`Annotated[Floats, "reps", "items"]`. An array with fewer axes than that lacks the first ones, of
+length 1. That is all that has to be known of a problem.
 """
 
 import dataclasses
@@ -28,7 +30,10 @@ REPLICATIONS.type = "int | None"
 
 
 class Simulated(NamedTuple):
-    """Simulated people. truth: what is to be learned; data: their answers. single: without replications."""
+    """Simulated people. truth: what is to be learned.
+
+    data: their answers. single: without replications.
+    """
 
     truth: Truth
     data: Data
@@ -46,7 +51,8 @@ def simulate_data(model: Model, *, seed: int = 0, replications: int | None = Non
     (5,)
     """
     _check_part("model", model, Model)
-    seed, replications = check(SEED, seed, "seed"), check(REPLICATIONS, replications, "replications")
+    seed = check(SEED, seed, "seed")
+    replications = check(REPLICATIONS, replications, "replications")
     rng, population = (np.random.default_rng([seed, stream]) for stream in (0, 1))
     name = f"model {type(model).__name__}"
     truth = call(name, model.truth, (), rng, replications or 1, population)
@@ -56,12 +62,14 @@ def simulate_data(model: Model, *, seed: int = 0, replications: int | None = Non
 
 
 def simulate_release(mechanism: Any, data: Any, *, seed: int = 0) -> Any:
-    """What a mechanism releases of simulated people, or of an array of answers. Never for real people's data.
+    """What a mechanism releases of simulated people, or of an array of answers.
 
-    data: from `simulate_data`; or an array for one data set: win counts (m, m) of a ranking, responses (persons,
-    items), answers of a crowd (workers, tasks); see `from_array` of the problem's data. The noise is seeded and so can
-    be repeated and taken off again: it gives no privacy. For real data there is `pipeline task=release`, and
-    `pipeline.privacy.vetted_noise`.
+    Never for real people's data.
+
+    data: from `simulate_data`; or an array for one data set: win counts (m, m) of a ranking,
+    responses (persons, items), answers of a crowd (workers, tasks); see `from_array` of the
+    problem's data. The noise is seeded and so can be repeated and taken off again: it gives no
+    privacy. For real data there is `pipeline task=release`, and `pipeline.privacy.vetted_noise`.
     Raises InvalidInput for what is no mechanism, and for data that the mechanism does not accept.
 
     >>> import pipeline as pl
@@ -74,17 +82,26 @@ def simulate_release(mechanism: Any, data: Any, *, seed: int = 0) -> Any:
     _check_part("mechanism", mechanism, Mechanism)
     rng = np.random.default_rng([check(SEED, seed, "seed"), 2])
     if isinstance(data, Simulated):
-        people, single = data.data, data.single
+        people = data.data
+        single = data.single
     elif isinstance(data, mechanism.accepts) and hasattr(type(data), "plain_release"):
         people, single = with_replications(data) if axes_of(data) else (data, False)
     elif hasattr(mechanism.accepts, "from_array"):
-        people, single = mechanism.accepts.from_array(_numbers(data).copy()), True
+        people = mechanism.accepts.from_array(_numbers(data).copy())
+        single = True
     else:
-        raise InvalidInput("data", type(data).__name__, f"{type(mechanism).__name__} needs "
-                           f"{mechanism.accepts.__name__}; simulate_data makes them, of the problem's model")
+        raise InvalidInput(
+            "data",
+            type(data).__name__,
+            f"{type(mechanism).__name__} needs "
+            f"{mechanism.accepts.__name__}; simulate_data makes them, of the problem's model",
+        )
     if not isinstance(people, mechanism.accepts):
-        raise InvalidInput("data", type(people).__name__, f"{type(mechanism).__name__} needs "
-                           f"{mechanism.accepts.__name__}")
+        raise InvalidInput(
+            "data",
+            type(people).__name__,
+            f"{type(mechanism).__name__} needs {mechanism.accepts.__name__}",
+        )
     _check_sizes(mechanism, people, _sizes(people))
     name = f"mechanism {type(mechanism).__name__}"
     release = call(name, mechanism.release, (people,), rng)
@@ -92,11 +109,18 @@ def simulate_release(mechanism: Any, data: Any, *, seed: int = 0) -> Any:
 
 
 def _check_part(role: str, part: Any, kind: type[Any]) -> None:
-    """Raises InvalidInput for what is no part of that kind, or the class of one in place of one with its values."""
+    """Raises InvalidInput for what is no part of that kind, or the class of one in place of one
+    with its values.
+    """
     if isinstance(part, type) or not isinstance(part, kind):
-        made = f"is a class; give its parameters, as {part.__name__}(…)" if isinstance(part, type) else \
-            f"is no {role}; dir(pl.PROBLEM.{role}s) lists those of a problem"
-        raise InvalidInput(role, part.__name__ if isinstance(part, type) else type(part).__name__, made)
+        made = (
+            f"is a class; give its parameters, as {part.__name__}(…)"
+            if isinstance(part, type)
+            else f"is no {role}; dir(pl.PROBLEM.{role}s) lists those of a problem"
+        )
+        raise InvalidInput(
+            role, part.__name__ if isinstance(part, type) else type(part).__name__, made
+        )
 
 
 def _numbers(data: Any) -> Array:
@@ -106,7 +130,9 @@ def _numbers(data: Any) -> Array:
     except (TypeError, ValueError):  # rows of several lengths
         array = np.asarray(None)
     if array.dtype.kind not in "biuf":
-        raise InvalidInput("data", type(data).__name__, "must be what simulate_data gives, or an array of numbers")
+        raise InvalidInput(
+            "data", type(data).__name__, "must be what simulate_data gives, or an array of numbers"
+        )
     return array
 
 
@@ -117,22 +143,31 @@ def estimator(cls: type[Any]) -> type[Any]:
     def fit(self: Any, release: Any, rng: np.random.Generator | None = None) -> Any:
         """The estimate from one release, or of every replication of a block.
 
-        rng: for estimators that break ties at random; the same numbers every time if it is left out.
-        Raises InvalidInput for a release of another type or size.
+        rng: for estimators that break ties at random; the same numbers every time if it is left
+        out. Raises InvalidInput for a release of another type or size.
         """
         if not isinstance(release, cls.accepts):
-            raise InvalidInput("release", type(release).__name__, f"{cls.__name__} needs {cls.accepts.__name__}")
+            raise InvalidInput(
+                "release", type(release).__name__, f"{cls.__name__} needs {cls.accepts.__name__}"
+            )
         block, single = with_replications(release)
         _check_sizes(self, block, _sizes(block))
         generator = np.random.default_rng(0) if rng is None else rng
         estimate = call(f"estimator {cls.__name__}", MethodType(cls.fit, self), (block,), generator)
         return without_replications(estimate) if single else estimate
 
-    def reduce(self: Any) -> tuple[Any, ...]:  # the class itself has no name that pickle could import
+    def reduce(
+        self: Any,
+    ) -> tuple[Any, ...]:  # the class itself has no name that pickle could import
         return _made, (cls, {name: getattr(self, name) for name in fields(cls)})
 
-    names = {"fit": fit, "__reduce__": reduce, "__doc__": cls.__doc__, "__module__": cls.__module__,
-             "__qualname__": cls.__qualname__}
+    names = {
+        "fit": fit,
+        "__reduce__": reduce,
+        "__doc__": cls.__doc__,
+        "__module__": cls.__module__,
+        "__qualname__": cls.__qualname__,
+    }
     return type(cls.__name__, (cls,), names)
 
 
@@ -142,7 +177,8 @@ def _made(cls: Any, values: Mapping[str, Any]) -> Any:
 
 def with_replications(value: Any) -> tuple[Any, bool]:
     """The object with all declared axes in place, and whether it had no replications."""
-    axes, single = axes_of(value), None
+    axes = axes_of(value)
+    single = None
     changed = {}
     for name, named in axes.items():
         array = getattr(value, name)
@@ -152,21 +188,31 @@ def with_replications(value: Any) -> tuple[Any, bool]:
         if not is_frozen(array):
             array = array.copy()  # a person's own arrays stay writable
         if array.ndim > len(named):
-            raise InvalidInput(name, f"array of shape {array.shape}", f"must be ({', '.join(named)}), or this without "
-                               "the first ones where they are 1")
+            raise InvalidInput(
+                name,
+                f"array of shape {array.shape}",
+                f"must be ({', '.join(named)}), or this without the first ones where they are 1",
+            )
         if named[0] == REPS:
             single = bool(single) or array.ndim < len(named)
         changed[name] = array.reshape((1,) * (len(named) - array.ndim) + array.shape)
     if single is None:
-        raise InvalidInput("release", type(value).__name__, 'no array with an axis "reps" is declared, as '
-                           'Annotated[Floats, "reps", …]; give it with replications to the class itself')
+        raise InvalidInput(
+            "release",
+            type(value).__name__,
+            'no array with an axis "reps" is declared, as '
+            'Annotated[Floats, "reps", …]; give it with replications to the class itself',
+        )
     return dataclasses.replace(value, **changed), single
 
 
 def without_replications(value: Any) -> Any:
     """The object of a single replication without the dimension; arrays of one value become numbers."""
-    changed = {name: array[0] for name, named in axes_of(value).items()
-               if named[0] == REPS and (array := getattr(value, name)) is not None}
+    changed = {
+        name: array[0]
+        for name, named in axes_of(value).items()
+        if named[0] == REPS and (array := getattr(value, name)) is not None
+    }
     return frozen(dataclasses.replace(value, **changed)) if changed else value
 
 
@@ -181,27 +227,41 @@ def _axes(cls: Any) -> dict[str, tuple[str, ...]]:
     if not dataclasses.is_dataclass(cls):
         return {}
     hints = typing.get_type_hints(cls, include_extras=True)
-    return {field.name: hints[field.name].__metadata__ for field in dataclasses.fields(cls)
-            if typing.get_origin(hints[field.name]) is Annotated}
+    return {
+        field.name: hints[field.name].__metadata__
+        for field in dataclasses.fields(cls)
+        if typing.get_origin(hints[field.name]) is Annotated
+    }
 
 
 def _sizes(value: Any) -> dict[str, int]:
-    """Length of every named axis; InvalidInput where two arrays disagree. An axis of 1 may stand for all `reps`."""
+    """Length of every named axis; InvalidInput where two arrays disagree.
+
+    An axis of 1 may stand for all `reps`.
+    """
     sizes: dict[str, int] = {}
     for name, named in axes_of(value).items():
         array = getattr(value, name)
         for axis, size in zip(named, () if array is None else np.shape(array), strict=False):
             expected = getattr(value, axis, sizes.setdefault(axis, size))
             if size != expected and not (axis == REPS and 1 in (size, expected)):
-                raise InvalidInput(name, f"array of shape {np.shape(array)}",
-                                   f"must have {expected} along {axis}, not {size}: its axes are ({', '.join(named)})")
+                raise InvalidInput(
+                    name,
+                    f"array of shape {np.shape(array)}",
+                    f"must have {expected} along {axis}, not {size}: its axes are "
+                    f"({', '.join(named)})",
+                )
     return sizes
 
 
 def _check_sizes(part: Any, value: Any, sizes: Mapping[str, int]) -> None:
     """Sizes that a part was made for are those of what it is given; one that is None may be any."""
     for name in fields(type(part)):
-        actual, made_for = sizes.get(name, getattr(value, name, None)), getattr(part, name)
+        actual = sizes.get(name, getattr(value, name, None))
+        made_for = getattr(part, name)
         if isinstance(actual, int) and made_for is not None and actual != made_for:
-            raise InvalidInput(name, shorten(made_for), f"{type(part).__name__} is made for that, but is "
-                               f"given data with {name}={actual}")
+            raise InvalidInput(
+                name,
+                shorten(made_for),
+                f"{type(part).__name__} is made for that, but is given data with {name}={actual}",
+            )

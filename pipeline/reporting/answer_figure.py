@@ -1,4 +1,6 @@
-"""The figure of a certified answer: means around the advised value, the target, and where it begins to be met."""
+"""The figure of a certified answer: means around the advised value, the target, and where it begins
+to be met.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,13 +8,18 @@ from dataclasses import dataclass
 from pipeline.reporting import style
 from pipeline.reporting.formatting import number
 
-WIDTH, HEIGHT = 4.4, 3.2  # inches of a panel: letters of 9 points are then some 10 pixels high on a telephone
-CURVE, ADVISED, BAND = style.NAMED[1], style.NAMED[2], style.NAMED[1]
+WIDTH = 4.4
+HEIGHT = 3.2  # inches of a panel: letters of 9 points are then some 10 pixels high on a telephone
+CURVE = style.NAMED[1]
+ADVISED = style.NAMED[2]
+BAND = style.NAMED[1]
 
 
 @dataclass(frozen=True)
 class Panel:
-    """A target. mean, low, high: of the metric at the figure's levels; at_value: mean at the advised value.
+    """A target. mean, low, high: of the metric at the figure's levels.
+
+    at_value: mean at the advised value.
 
     share: whether the metric lies between 0 and 1.
     """
@@ -28,7 +35,9 @@ class Panel:
 
 @dataclass(frozen=True)
 class Curves:
-    """All that the figure shows. levels: of the unknown; value: advised; begins: interval of where targets are met.
+    """All that the figure shows. levels: of the unknown; value: advised.
+
+    begins: interval of where targets are met.
 
     along: label of the unknown's axis. log: whether that axis is logarithmic.
     """
@@ -57,9 +66,12 @@ def draw(curves: Curves) -> bytes:
 
 def describe(curves: Curves) -> str:
     """What the figure shows, for those who cannot see it."""
-    panels = "; ".join(f"{panel.label}: {number(panel.mean[0], 3)} at {number(curves.levels[0], 3)}, "
-                       f"{number(panel.mean[-1], 3)} at {number(curves.levels[-1], 3)}, target "
-                       f"{number(panel.target, 3)}" for panel in curves.panels)
+    panels = "; ".join(
+        f"{panel.label}: {number(panel.mean[0], 3)} at {number(curves.levels[0], 3)}, "
+        f"{number(panel.mean[-1], 3)} at {number(curves.levels[-1], 3)}, target "
+        f"{number(panel.target, 3)}"
+        for panel in curves.panels
+    )
     return f"Means against {curves.along}. {panels}. Advised: {number(curves.value, 4)}."
 
 
@@ -70,15 +82,36 @@ def _panel(axes: object, curves: Curves, panel: Panel) -> None:
     assert isinstance(axes, Axes)
     below = [mean - low for mean, low in zip(panel.mean, panel.low, strict=True)]
     above = [high - mean for high, mean in zip(panel.high, panel.mean, strict=True)]
-    axes.axvspan(*curves.begins, color=BAND, alpha=0.16, linewidth=0,
-                 label="begins to be met, 95 %")
-    axes.errorbar(curves.levels, panel.mean, yerr=[below, above], color=CURVE, marker=style.MARKERS[0],
-                  label="mean, 95 % interval")
-    axes.plot([curves.value], [panel.at_value], color=ADVISED, marker=style.MARKERS[3], markersize=8,
-              linestyle="none", label=f"advised: {number(curves.value, 4)}", zorder=4)
+    axes.axvspan(
+        *curves.begins, color=BAND, alpha=0.16, linewidth=0, label="begins to be met, 95 %"
+    )
+    axes.errorbar(
+        curves.levels,
+        panel.mean,
+        yerr=[below, above],
+        color=CURVE,
+        marker=style.MARKERS[0],
+        label="mean, 95 % interval",
+    )
+    axes.plot(
+        [curves.value],
+        [panel.at_value],
+        color=ADVISED,
+        marker=style.MARKERS[3],
+        markersize=8,
+        linestyle="none",
+        label=f"advised: {number(curves.value, 4)}",
+        zorder=4,
+    )
     axes.axhline(panel.target, **style.GUIDE)
-    axes.annotate(f"target {number(panel.target)}", (1, panel.target), xycoords=("axes fraction", "data"),
-                  ha="right", va="bottom", fontsize=8.5)
+    axes.annotate(
+        f"target {number(panel.target)}",
+        (1, panel.target),
+        xycoords=("axes fraction", "data"),
+        ha="right",
+        va="bottom",
+        fontsize=8.5,
+    )
     if panel.share:
         axes.set_ylim(bottom=0)
     else:

@@ -1,4 +1,6 @@
-"""A certified answer of `task=advise` as one page: the question, the survey, a person's budget, and the certificate."""
+"""A certified answer of `task=advise` as one page: the question, the survey, a person's budget, and
+the certificate.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,10 +26,11 @@ class Table:
 class AnswerPage:
     """What the page says.
 
-    title: the question in words; headline: what is advised; sentences: the answer in words; warning: of a budget that
-    is too high; remark: of a value that lies far beyond; both may be None. numbers: of the certificate, name and value.
-    words: of the trade, and what they mean. assumptions: sentences. command: what repeats all of it; facts: name and
-    value of what that depends on.
+    title: the question in words; headline: what is advised; sentences: the answer in words;
+    warning: of a budget that is too high; remark: of a value that lies far beyond; both may be
+    None. numbers: of the certificate, name and value. words: of the trade, and what they mean.
+    assumptions: sentences. command: what repeats all of it; facts: name and value of what that
+    depends on.
     """
 
     title: str
@@ -52,4 +55,6 @@ def page(content: AnswerPage) -> str:
     glyphs: dict[str, str] = {}
     # Markup: an SVG that Matplotlib wrote, in which all text is drawn as outlines
     figure = Markup(inline(draw(content.curves), "f1", describe(content.curves), glyphs))
-    return rendered("answer.html.j2", page=content, figure=figure, glyphs=Markup(definitions(glyphs)))
+    return rendered(
+        "answer.html.j2", page=content, figure=figure, glyphs=Markup(definitions(glyphs))
+    )

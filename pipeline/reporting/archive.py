@@ -5,7 +5,14 @@ import io
 import zipfile
 from collections.abc import Mapping
 
-LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the earliest date of a zip file: the same content gives the same bytes
+LONG_AGO = (
+    1980,
+    1,
+    1,
+    0,
+    0,
+    0,
+)  # the earliest date of a zip file: the same content gives the same bytes
 MOST_BYTES = 1_500_000  # of the zip file in a page
 
 
@@ -19,12 +26,14 @@ def packed(files: Mapping[str, bytes]) -> bytes:
 
 
 def link(files: Mapping[str, bytes]) -> tuple[str, int, list[str]]:
-    """A link with the files inside, its bytes when saved, and names of the largest, left out if all are too many.
+    """A link with the files inside, its bytes when saved, and names of the largest, left out if all
+    are too many.
 
     >>> link({"a.csv": b"x,y\\n"})[0][:28], link({"a.csv": b"x,y\\n"})[2]
     ('data:application/zip;base64,', [])
     """
-    kept, left = dict(files), []
+    kept = dict(files)
+    left = []
     while len(content := packed(kept)) > MOST_BYTES:
         left.append(max(kept, key=lambda name: len(kept[name])))
         del kept[left[-1]]

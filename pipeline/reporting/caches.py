@@ -1,4 +1,6 @@
-"""Where Matplotlib and Fontconfig keep what they know of the fonts, for users without a home, as in containers."""
+"""Where Matplotlib and Fontconfig keep what they know of the fonts, for users without a home, as in
+containers.
+"""
 
 import os
 from collections.abc import MutableMapping
@@ -7,7 +9,9 @@ from pipeline.study.files import private_folder
 
 
 def place(environment: MutableMapping[str, str] = os.environ) -> None:
-    """Let both use this user's folder among temporary files, where no home can be written; before they are loaded.
+    """Let both use this user's folder among temporary files, where no home can be written.
+
+    Before they are loaded.
 
     Otherwise each process would search all fonts anew, and complain.
 

@@ -1,4 +1,6 @@
-"""Sentences of a caption: what the bars are, what is not drawn, what is fixed, what the symbols mean."""
+"""Sentences of a caption: what the bars are, what is not drawn, what is fixed, what the symbols
+mean.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -14,11 +16,19 @@ if TYPE_CHECKING:
 
 
 def caption(spec: Spec, data: xr.Dataset, *sentences: str) -> str:
-    """The caption: the config's text, the sentences, the marks, the fixed axes, the meaning of the symbols."""
+    """The caption: the config's text, the sentences, the marks, the fixed axes, the meaning of the
+    symbols.
+    """
     fixed = {name: data[name].item() for name in spec.select}
     names = dict.fromkeys((*spec.drawn, spec.position))
     legend = glossary(data[name] for name in names if name != spec.position)
-    parts = (spec.caption, *sentences, _marks(spec), f"Fixed: {levels(fixed)}." if fixed else "", legend)
+    parts = (
+        spec.caption,
+        *sentences,
+        _marks(spec),
+        f"Fixed: {levels(fixed)}." if fixed else "",
+        legend,
+    )
     return " ".join(part for part in parts if part)
 
 
@@ -31,13 +41,16 @@ def bars(table: "DataFrame", confidence: float, axes: "Axes", of: str = "the mea
         return "One replication per cell: no intervals."
     hidden = "; most are shorter than the marks" if _are_hidden(table, axes) else ""
     exact = "; exact where they all agree" if _some_agree(finite) else ""
-    return (f"Bars: {percent(confidence)} confidence interval of {of} over {replications(finite)} replications "
-            f"(corrected for skewness{exact}){hidden}.")
+    return (
+        f"Bars: {percent(confidence)} confidence interval of {of} over {replications(finite)} "
+        f"replications (corrected for skewness{exact}){hidden}."
+    )
 
 
 def replications(table: "DataFrame") -> str:
     """How many there are in a cell: `40`, or `38 to 40`."""
-    least, most = int(table["replications"].min()), int(table["replications"].max())
+    least = int(table["replications"].min())
+    most = int(table["replications"].max())
     return f"{least:,} to {most:,}" if least < most else f"{most:,}"
 
 
@@ -48,7 +61,9 @@ def missing(table: "DataFrame", drawn: str = "not drawn") -> str:
 
 
 def _some_agree(table: "DataFrame") -> bool:
-    """Whether some cell's replications all have one value, and its interval a width: see `analysis.summary`."""
+    """Whether some cell's replications all have one value, and its interval a width: see
+    `analysis.summary`.
+    """
     return "mcse" in table and bool(((table["mcse"] == 0) & (table["high"] > table["low"])).any())
 
 
@@ -59,7 +74,8 @@ def _are_hidden(table: "DataFrame", axes: "Axes") -> bool:
     good = np.isfinite(low) & np.isfinite(high) & ((low > 0) | (axes.get_yscale() == "linear"))
     bottom, top = scaled(np.array(axes.get_ylim()))
     share = (scaled(high[good]) - scaled(low[good])) / (top - bottom)
-    figure, gridspec = axes.get_figure(root=True), axes.get_gridspec()
+    figure = axes.get_figure(root=True)
+    gridspec = axes.get_gridspec()
     assert figure is not None and gridspec is not None
     inches = figure.get_size_inches()[1] / gridspec.nrows
     return bool(good.any()) and float(np.median(share)) * inches * 72 < 5
@@ -68,6 +84,10 @@ def _are_hidden(table: "DataFrame", axes: "Axes") -> bool:
 def _marks(spec: Spec) -> str:
     """What the thin lines at `marks` are; empty without."""
     marks = getattr(spec, "marks", {})
-    named = (f"{name}, {symbol(spec.position)} = {number(at, 4)}" if name != number(at, 4) else
-             f"{symbol(spec.position)} = {name}" for name, at in marks.items())
+    named = (
+        f"{name}, {symbol(spec.position)} = {number(at, 4)}"
+        if name != number(at, 4)
+        else f"{symbol(spec.position)} = {name}"
+        for name, at in marks.items()
+    )
     return f"Thin line{'s' * (len(marks) > 1)}: {'; '.join(named)}." if marks else ""

@@ -17,14 +17,21 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame, Series
 
-PICTURES = {"phase_diagram": "Coloured tiles with a boundary", "collapse": "Two panels of curves, raw and rescaled,",
-            "curves": "Curves", "ratio": "Curves of ratios", "map": "Coloured tiles",
-            "common": "Curves of several studies"}
+PICTURES = {
+    "phase_diagram": "Coloured tiles with a boundary",
+    "collapse": "Two panels of curves, raw and rescaled,",
+    "curves": "Curves",
+    "ratio": "Curves of ratios",
+    "map": "Coloured tiles",
+    "common": "Curves of several studies",
+}
 COLUMNS = ("mean", "mcse", "low", "high")
 
 
 class Mark(NamedTuple):
-    """A place of a figure with its value in words, for those who point at it. x, y: in the units of the axes."""
+    """A place of a figure with its value in words, for those who point at it. x, y: in the units of
+    the axes.
+    """
 
     axes: "Axes"
     x: float
@@ -34,8 +41,8 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure, its heading, the table of the numbers in it, a caption, the marks with their values, and the axis
-    along which these are followed.
+    """A figure, its heading, the table of the numbers in it, a caption, the marks with their
+    values, and the axis along which these are followed.
     """
 
     kind: str
@@ -55,11 +62,18 @@ class Drawing:
     def description(self) -> str:
         """What is seen, in a sentence, for those who cannot see it."""
         values = self.values
-        ends = f", from {number(values.min(), 3)} to {number(values.max(), 3)}" if len(values) else ""
-        return f"{self.title}. {PICTURES[self.kind]} of {count(len(values), 'value')}{ends}.{self._course()}"
+        ends = (
+            f", from {number(values.min(), 3)} to {number(values.max(), 3)}" if len(values) else ""
+        )
+        return (
+            f"{self.title}. {PICTURES[self.kind]} of "
+            f"{count(len(values), 'value')}{ends}.{self._course()}"
+        )
 
     def _course(self) -> str:
-        """How values change from the first to the last position along the abscissa, in the middle over the curves."""
+        """How values change from the first to the last position along the abscissa, in the middle
+        over the curves.
+        """
         name = "ratio" if "ratio" in self.table else "mean"
         if self.along not in self.table or not is_numeric(self.table, self.along):
             return ""
@@ -72,7 +86,9 @@ class Drawing:
 
 
 def shown_part(data: xr.Dataset, spec: Spec) -> xr.Dataset:
-    """The part of a dataset that a figure shows: over its axes (and replications), each in grid order."""
+    """The part of a dataset that a figure shows: over its axes (and replications), each in grid
+    order.
+    """
     data = data.sel(spec.select)
     others = [name for name in data.dims if name not in spec.drawn and name != REPLICATION]
     return data.isel(dict.fromkeys(others, 0))
@@ -87,18 +103,26 @@ def columns_of(summary: xr.Dataset, metric: str) -> xr.Dataset:
 def ratios_of(
     results: xr.Dataset, summary: xr.Dataset, spec: Ratio | Map, power: float, confidence: float
 ) -> tuple[xr.Dataset, str, str]:
-    """The columns of `risk_ratio`, named as by `columns_of`; a description of the ratio; the yardstick's name."""
+    """The columns of `risk_ratio`, named as by `columns_of`; a description of the ratio.
+
+    The yardstick's name.
+    """
     assert spec.yardstick is not None
     ratio = risk_ratio(results, spec.metric, spec.yardstick, power, confidence)
     columns = ratio.rename(ratio="mean", pairs="replications").assign(n_run=summary["n_run"])
-    measured, predicted = (results[name].attrs.get("long_name", symbol(name)) for name in (spec.metric, spec.yardstick))
+    measured, predicted = (
+        results[name].attrs.get("long_name", symbol(name)) for name in (spec.metric, spec.yardstick)
+    )
     raised = {1.0: "", 2.0: "square of the "}.get(power, f"power {power:g} of the ") + measured
     content = f"mean of the {raised} over the mean of the {predicted}"
     return columns[[*COLUMNS, "replications", "n_run"]], content, predicted
 
 
 def tabulate(values: xr.Dataset, data: xr.Dataset, spec: Spec) -> "DataFrame":
-    """One row per cell: axes, position, values, then the reference, if any; cells that were not run are left out."""
+    """One row per cell: axes, position, values, then the reference, if any.
+
+    Cells that were not run are left out.
+    """
     axes = [*spec.drawn[1:], spec.along]
     reference = getattr(spec, "reference", None)
     beside = [reference] if reference else []
@@ -125,7 +149,9 @@ def is_numeric(table: "DataFrame", name: str) -> bool:
 def positions(table: "DataFrame", data: xr.Dataset, name: str) -> Floats:
     """(rows,) a column as numbers along an axis of a figure; names are at 0, 1, 2, …"""
     order = None if is_numeric(table, name) else ordered(table, data, name)
-    column: Floats = (table[name] if order is None else table[name].map(order.index)).to_numpy(float)
+    column: Floats = (table[name] if order is None else table[name].map(order.index)).to_numpy(
+        float
+    )
     return column
 
 

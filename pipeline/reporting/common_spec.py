@@ -18,8 +18,8 @@ Shapes = Mapping[str, tuple[Mapping[str, Sequence[Any]], Sequence[str], Sequence
 class Series(Checked):
     """The curves of one study. Loss: 0 where the metric is `best`, 1 where it is `without`.
 
-    curves: whose they are, as of a figure of kind curves. effective: axis or derived parameter -> power, whose product
-    with `times` is the effective sample size.
+    curves: whose they are, as of a figure of kind curves. effective: axis or derived parameter ->
+    power, whose product with `times` is the effective sample size.
     """
 
     experiment: str = parameter("experiment of the suite")
@@ -43,7 +43,8 @@ class Common:
 
 
 def read(common: Any, studies: Shapes) -> Common | None:
-    """The checked figure, or None without one. studies: name -> levels of its axes, derived parameters, metrics.
+    """The checked figure, or None without one. studies: name -> levels of its axes, derived
+    parameters, metrics.
 
     Raises InvalidInput with the key of the mistake, such as "common.series.0.experiment".
     """
@@ -52,25 +53,44 @@ def read(common: Any, studies: Shapes) -> Common | None:
     given = mapping(common, "common")
     for name in given:
         if name not in ("title", "caption", "series"):
-            raise InvalidInput(f"common.{name}", given[name], "no such key; allowed: title, caption, series")
+            raise InvalidInput(
+                f"common.{name}", given[name], "no such key; allowed: title, caption, series"
+            )
     series = given.get("series")
     if not isinstance(series, list) or not series:
-        raise InvalidInput("common.series", series, "must be a list of mappings; common=null draws none")
-    return Common(title=str(given.get("title", "")), caption=str(given.get("caption", "")), series=tuple(
-        _series(mapping(one, f"common.series.{k}"), f"common.series.{k}", studies) for k, one in enumerate(series)))
+        raise InvalidInput(
+            "common.series", series, "must be a list of mappings; common=null draws none"
+        )
+    return Common(
+        title=str(given.get("title", "")),
+        caption=str(given.get("caption", "")),
+        series=tuple(
+            _series(mapping(one, f"common.series.{k}"), f"common.series.{k}", studies)
+            for k, one in enumerate(series)
+        ),
+    )
 
 
 def _series(given: Mapping[str, Any], key: str, studies: Shapes) -> Series:
-    known = {name: one for name, one in fields(Series).items() if name not in ("curves", "effective")}
+    known = {
+        name: one for name, one in fields(Series).items() if name not in ("curves", "effective")
+    }
     drawn = ("metric", "along", "by", "select")
     for name in given:
         if name not in (*known, *drawn, "effective"):
-            raise InvalidInput(f"{key}.{name}", given[name],
-                               f"no such key; {nearest(name, (*known, *drawn, 'effective'))}")
+            raise InvalidInput(
+                f"{key}.{name}",
+                given[name],
+                f"no such key; {nearest(name, (*known, *drawn, 'effective'))}",
+            )
     experiment = given.get("experiment")
     if not isinstance(experiment, str) or experiment not in studies:
-        raise InvalidInput(f"{key}.experiment", experiment, f"is not in this suite; {nearest(experiment, studies)}; "
-                           "common=null draws no such figure")
+        raise InvalidInput(
+            f"{key}.experiment",
+            experiment,
+            f"is not in this suite; {nearest(experiment, studies)}; "
+            "common=null draws no such figure",
+        )
     axes, coordinates, metrics = studies[experiment]
     curves = {one: given[one] for one in drawn if one in given}
     try:
@@ -82,14 +102,25 @@ def _series(given: Mapping[str, Any], key: str, studies: Shapes) -> Series:
     effective = mapping(given.get("effective"), f"{key}.effective")
     for factor, power in effective.items():
         if factor not in axes and factor not in coordinates:
-            raise InvalidInput(f"{key}.effective", factor, "no such axis or derived parameter; "
-                               + nearest(factor, [*axes, *coordinates]))
-        if isinstance(power, bool) or not isinstance(power, (int, float)) or not math.isfinite(power):
-            raise InvalidInput(f"{key}.effective.{factor}", power, "must be a power: a finite number")
+            raise InvalidInput(
+                f"{key}.effective",
+                factor,
+                "no such axis or derived parameter; " + nearest(factor, [*axes, *coordinates]),
+            )
+        if (
+            isinstance(power, bool)
+            or not isinstance(power, (int, float))
+            or not math.isfinite(power)
+        ):
+            raise InvalidInput(
+                f"{key}.effective.{factor}", power, "must be a power: a finite number"
+            )
     values = {one: check(known[one], given[one], f"{key}.{one}") for one in known if one in given}
     for one in ("name", "loss", "size", "without"):
         if one not in values:
-            raise InvalidInput(f"{key}.{one}", None, f"is needed ({known[one].metadata['meaning']})")
+            raise InvalidInput(
+                f"{key}.{one}", None, f"is needed ({known[one].metadata['meaning']})"
+            )
     if values["without"] == values.get("best", 0.0):
         raise InvalidInput(f"{key}.without", values["without"], "must be another number than best")
     return Series(**values, curves=spec, effective=effective)

@@ -23,7 +23,14 @@ from pipeline.reporting.cells import (
     tabulate,
     varying,
 )
-from pipeline.reporting.curve_styles import CurveStyles, Levels, curves_of, distinct, error_bars, extent
+from pipeline.reporting.curve_styles import (
+    CurveStyles,
+    Levels,
+    curves_of,
+    distinct,
+    error_bars,
+    extent,
+)
 from pipeline.reporting.formatting import axis_label, fraction, levels, metric_label, number, symbol
 from pipeline.reporting.specs import Curves, Ratio, Spec
 from pipeline.study.arrays import Floats
@@ -42,12 +49,28 @@ def curves(spec: Curves, data: xr.Dataset) -> Drawing:
     figure = drawn.figure()
     content = f"Mean of the {label} against {symbol(spec.position)}."
     if spec.theory is not None and drawn.guided:
-        content += f" Line without marks: slope {fraction(spec.theory)}{f', {spec.source}' if spec.source else ''}."
+        content += (
+            " Line without marks: slope "
+            f"{fraction(spec.theory)}{f', {spec.source}' if spec.source else ''}."
+        )
     if spec.reference:
         content += f" Dashed, without marks: {metric_label(data[spec.reference], spec.reference)}."
-    return Drawing(spec.kind, figure, spec.title or _title(data, spec), table, caption(
-        spec, data, content, bars(table, data.attrs["confidence"], figure.axes[0]), _gaps(spec, table), missing(table)),
-        tuple(drawn.marks), spec.along)
+    return Drawing(
+        spec.kind,
+        figure,
+        spec.title or _title(data, spec),
+        table,
+        caption(
+            spec,
+            data,
+            content,
+            bars(table, data.attrs["confidence"], figure.axes[0]),
+            _gaps(spec, table),
+            missing(table),
+        ),
+        tuple(drawn.marks),
+        spec.along,
+    )
 
 
 def ratio(spec: Ratio, results: xr.Dataset, summary: xr.Dataset) -> Drawing:
@@ -60,11 +83,25 @@ def ratio(spec: Ratio, results: xr.Dataset, summary: xr.Dataset) -> Drawing:
     finite = table["mean"][np.isfinite(table["mean"])]
     content = f"{content[:1].upper()}{content[1:]}. Dashed: 1, where they are equal."
     ends = f"Ratios: {number(finite.min(), 3)} to {number(finite.max(), 3)}." if len(finite) else ""
-    text = caption(spec, results, content, ends, bars(table, confidence, figure.axes[0], "the ratio"),
-                   _gaps(spec, table), missing(table))
+    text = caption(
+        spec,
+        results,
+        content,
+        ends,
+        bars(table, confidence, figure.axes[0], "the ratio"),
+        _gaps(spec, table),
+        missing(table),
+    )
     title = spec.title or f"Measured error over the {predicted}"
-    return Drawing(spec.kind, figure, title, table.rename(columns={"mean": "ratio"}), text, tuple(drawn.marks),
-                   spec.along)
+    return Drawing(
+        spec.kind,
+        figure,
+        title,
+        table.rename(columns={"mean": "ratio"}),
+        text,
+        tuple(drawn.marks),
+        spec.along,
+    )
 
 
 def _gaps(spec: Curves | Ratio, table: "DataFrame") -> str:
@@ -78,7 +115,9 @@ def _title(data: xr.Dataset, spec: Spec) -> str:
 
 @dataclass
 class _Curves:
-    """Panels of curves of one table. level: where a horizontal line is drawn, as at a ratio of 1. marks: once drawn."""
+    """Panels of curves of one table. level: where a horizontal line is drawn, as at a ratio of 1.
+    marks: once drawn.
+    """
 
     spec: Curves | Ratio
     data: xr.Dataset
@@ -92,7 +131,9 @@ class _Curves:
 
     def __post_init__(self) -> None:
         at = positions(self.table, self.data, self.spec.position)
-        self.shown = self.table[np.isfinite(self.table["mean"]) & np.isfinite(at)].reset_index(drop=True)
+        self.shown = self.table[np.isfinite(self.table["mean"]) & np.isfinite(at)].reset_index(
+            drop=True
+        )
         self.x = positions(self.shown, self.data, self.spec.position)
 
     @property
@@ -151,10 +192,20 @@ class _Curves:
             self._panel(axes, panel, guide)
         style.hide_empty(grid, len(self.panels))
         self._name_axes(figure, grid[0, 0])
-        guides = {f"slope {fraction(self.spec.theory)}": style.GUIDE} \
-            if guide and isinstance(self.spec, Curves) and self.spec.theory is not None else {}
-        beside = {style.wrapped(metric_label(self.data[self.reference], self.reference), 1.8): style.REFERENCE} \
-            if self.reference else {}
+        guides = (
+            {f"slope {fraction(self.spec.theory)}": style.GUIDE}
+            if guide and isinstance(self.spec, Curves) and self.spec.theory is not None
+            else {}
+        )
+        beside = (
+            {
+                style.wrapped(
+                    metric_label(self.data[self.reference], self.reference), 1.8
+                ): style.REFERENCE
+            }
+            if self.reference
+            else {}
+        )
         self.styles.legend(figure, guides, beside)
         return figure
 
@@ -168,7 +219,9 @@ class _Curves:
         style.scale(axes.yaxis, [*extent(self.shown, self.y_log), *beside, *level], self.y_log)
 
     def _panel(self, axes: "Axes", panel: Levels, guide: "tuple[Floats, Floats] | None") -> None:
-        """The curves of one panel, with the line at `level`, the guide, the references and the marks."""
+        """The curves of one panel, with the line at `level`, the guide, the references and the
+        marks.
+        """
         spec = self.spec
         shown = self.shown[self.shown[spec.panels] == panel[0]] if spec.panels else self.shown
         if self.level is not None:
@@ -177,10 +230,13 @@ class _Curves:
             axes.plot(*guide, **style.GUIDE, scalex=False, scaley=False, zorder=3)
         for key, rows in curves_of(shown, (*spec.by, *self.styles.split)):
             order = np.argsort(self.x[rows.index], kind="stable")
-            x, options = self.x[rows.index][order], self.styles[key]
+            x = self.x[rows.index][order]
+            options = self.styles[key]
             rows = rows.iloc[order]
             error_bars(axes, x, rows, **options)
-            self.marks += map(Mark, repeat(axes), x.tolist(), rows["mean"].tolist(), said(rows, self.names))
+            self.marks += map(
+                Mark, repeat(axes), x.tolist(), rows["mean"].tolist(), said(rows, self.names)
+            )
             if self.reference:
                 colour: dict[str, Any] = {"color": options["color"]} if spec.by else {}
                 axes.plot(x, rows[self.reference], **style.REFERENCE | colour, zorder=1.5)
@@ -191,13 +247,16 @@ class _Curves:
 
     def _name_axes(self, figure: "Figure", axes: "Axes") -> None:
         """Labels of the axes, once for all panels; positions that are names stand at their ticks."""
-        at, height = axis_label(self.data[self.spec.position]), self.size[1] - self.styles.height
+        at = axis_label(self.data[self.spec.position])
+        height = self.size[1] - self.styles.height
         label = style.wrapped(self.label, height)
         if not is_numeric(self.shown, self.spec.position):
             names: Sequence[Any] = ordered(self.shown, self.data, self.spec.position)
             room = (self.size[0] - 0.8) / self.columns / max(len(names), 1)
             if names:
-                axes.set_xticks(range(len(names)), [style.wrapped(number(name), room) for name in names])
+                axes.set_xticks(
+                    range(len(names)), [style.wrapped(number(name), room) for name in names]
+                )
         if len(self.panels) > 1:
             figure.supxlabel(at, fontsize=9)
             figure.supylabel(label, fontsize=9)
@@ -206,12 +265,16 @@ class _Curves:
             axes.set_ylabel(label)
 
     def _guide(self) -> tuple[Floats, Floats] | None:
-        """Ends of a line of slope `theory` through the geometric mean of the first curve; None if none is drawn."""
+        """Ends of a line of slope `theory` through the geometric mean of the first curve.
+
+        None if none is drawn.
+        """
         theory = self.spec.theory if isinstance(self.spec, Curves) else None
         if theory is None or not (self.x_log and self.y_log):
             return None
         panels = (self.spec.panels,) if self.spec.panels else ()
         _, rows = next(iter(curves_of(self.shown, (*panels, *self.spec.by, *self.styles.split))))
-        at, height = np.log(self.x[rows.index]), np.log(rows["mean"].to_numpy(float))
+        at = np.log(self.x[rows.index])
+        height = np.log(rows["mean"].to_numpy(float))
         ends = np.log([self.x.min(), self.x.max()])
         return np.exp(ends), np.exp(height.mean() + theory * (ends - at.mean()))

@@ -27,9 +27,10 @@ LETTERS = 82  # in a line of a legend
 class CurveStyles:
     """Colour, mark and line of every curve, and the legend that explains them.
 
-    The first axis of `by` has the colours, the others together the marks (the same if there is only one), and
-    `split` the lines. So a legend has a list for each, and grows with their sum, not with their product; where
-    some combinations do not occur and the others are few, it lists these instead.
+    The first axis of `by` has the colours, the others together the marks (the same if there is only
+    one), and `split` the lines. So a legend has a list for each, and grows with their sum, not with
+    their product; where some combinations do not occur and the others are few, it lists these
+    instead.
     """
 
     def __init__(self, table: "DataFrame", by: tuple[str, ...], split: str | None = None):
@@ -43,10 +44,13 @@ class CurveStyles:
 
     def __getitem__(self, levels: Levels) -> Style:
         """Matplotlib's arguments for the curve with these levels of `by` and `split`."""
-        of_by, of_split = levels[: len(self.by)], levels[len(self.by):]
-        return {"color": self._colour(of_by[:1]),
-                "marker": self._marker(of_by[1:] if len(self.by) > 1 else of_by),
-                "linestyle": self._line(of_split)}
+        of_by = levels[: len(self.by)]
+        of_split = levels[len(self.by) :]
+        return {
+            "color": self._colour(of_by[:1]),
+            "marker": self._marker(of_by[1:] if len(self.by) > 1 else of_by),
+            "linestyle": self._line(of_split),
+        }
 
     def _colour(self, levels: Levels) -> Any:
         return self.colours[self.first.index(levels) if self.by else 0]
@@ -64,7 +68,10 @@ class CurveStyles:
         return 0 < len(self.curves) < math.prod(len(levels) or 1 for levels in lists)
 
     def legend(self, figure: "Figure", *guides: Mapping[str, Style]) -> None:
-        """Lists of colours, marks and lines, side by side above the panels; last other lines, by name."""
+        """Lists of colours, marks and lines, side by side above the panels.
+
+        Last other lines, by name.
+        """
         others = [_entry(name, **options) for guide in guides for name, options in guide.items()]
         columns = [*self._columns, *([others] if others else [])]
         if not columns:
@@ -74,13 +81,28 @@ class CurveStyles:
             wide = max(1, min(len(entries), int(LETTERS / _letters(entries))))
         elif sum(map(_letters, columns)) <= LETTERS:
             most = max(map(len, columns))
-            entries = [entry for column in columns for entry in [*column, *[_entry("")] * (most - len(column))]]
+            entries = [
+                entry
+                for column in columns
+                for entry in [*column, *[_entry("")] * (most - len(column))]
+            ]
             wide = len(columns)
         else:
-            entries = [entry for k, column in enumerate(columns) for entry in [_entry("")] * (k > 0) + column]
+            entries = [
+                entry
+                for k, column in enumerate(columns)
+                for entry in [_entry("")] * (k > 0) + column
+            ]
             wide = 1 if _letters(entries) * 2 > LETTERS else 2
         handles, labels = zip(*entries, strict=True)
-        figure.legend(handles, labels, loc="outside upper center", handlelength=2.6, labelspacing=0.32, ncols=wide)
+        figure.legend(
+            handles,
+            labels,
+            loc="outside upper center",
+            handlelength=2.6,
+            labelspacing=0.32,
+            ncols=wide,
+        )
 
     @cached_property
     def _columns(self) -> "list[list[tuple[Line2D, str]]]":
@@ -99,24 +121,52 @@ class CurveStyles:
         return 0.18 * lines
 
     def _lists(self) -> Iterator[tuple[tuple[str, ...], list[Levels], Callable[[Levels], Style]]]:
-        """The lists of the legend: the axes that each explains, their levels, and the style of a level."""
+        """The lists of the legend: the axes that each explains, their levels, and the style of a
+        level.
+        """
         if self.gaps and len(self.curves) <= MOST_ENTRIES:
             yield (*self.by, *self.split), self.curves, self.__getitem__
             return
         if len(self.by) == 1:
-            yield self.by, self.first, lambda levels: self[(*levels, *(self.lines[0] if self.split else ()))]
+            yield (
+                self.by,
+                self.first,
+                lambda levels: self[(*levels, *(self.lines[0] if self.split else ()))],
+            )
         elif self.by:
-            yield self.by[:1], self.first, lambda levels: {
-                "color": self._colour(levels), "linewidth": 3, "marker": "", "linestyle": "-"}
-            yield self.by[1:], self.rest, lambda levels: {
-                "color": "0.35", "linestyle": "none", "marker": self._marker(levels)}
+            yield (
+                self.by[:1],
+                self.first,
+                lambda levels: {
+                    "color": self._colour(levels),
+                    "linewidth": 3,
+                    "marker": "",
+                    "linestyle": "-",
+                },
+            )
+            yield (
+                self.by[1:],
+                self.rest,
+                lambda levels: {
+                    "color": "0.35",
+                    "linestyle": "none",
+                    "marker": self._marker(levels),
+                },
+            )
         if self.split:
-            yield self.split, self.lines, lambda levels: {"color": "0.35", "linestyle": self._line(levels)}
+            yield (
+                self.split,
+                self.lines,
+                lambda levels: {"color": "0.35", "linestyle": self._line(levels)},
+            )
 
 
-def _section(names: tuple[str, ...], all_levels: list[Levels], options: Callable[[Levels], Style]) -> list[Any]:
+def _section(
+    names: tuple[str, ...], all_levels: list[Levels], options: Callable[[Levels], Style]
+) -> list[Any]:
     """One list of a legend under its heading; of many levels only some, evenly spread."""
-    shown, last = all_levels, len(all_levels) - 1
+    shown = all_levels
+    last = len(all_levels) - 1
     if last >= MOST_ENTRIES:
         shown = [all_levels[round(i * last / (MOST_ENTRIES - 1))] for i in range(MOST_ENTRIES)]
     some = f" ({len(shown)} of {len(all_levels)})" if len(shown) < len(all_levels) else ""
@@ -147,7 +197,10 @@ def _name(levels: Levels) -> str:
 
 
 def distinct(table: "DataFrame", names: Sequence[str]) -> list[Levels]:
-    """Combinations of levels that occur, numbers rising, words in the order of the table; none for no names."""
+    """Combinations of levels that occur, numbers rising, words in the order of the table.
+
+    None for no names.
+    """
     if not names:
         return []
     columns = [table[name].tolist() for name in names]
@@ -155,9 +208,13 @@ def distinct(table: "DataFrame", names: Sequence[str]) -> list[Levels]:
     for column in columns:
         levels = list(dict.fromkeys(column))
         numeric = all(isinstance(level, (int, float)) for level in levels)
-        ranks.append({level: rank for rank, level in enumerate(sorted(levels) if numeric else levels)})
+        ranks.append(
+            {level: rank for rank, level in enumerate(sorted(levels) if numeric else levels)}
+        )
     combinations = dict.fromkeys(zip(*columns, strict=True))
-    return sorted(combinations, key=lambda one: [rank[level] for rank, level in zip(ranks, one, strict=True)])
+    return sorted(
+        combinations, key=lambda one: [rank[level] for rank, level in zip(ranks, one, strict=True)]
+    )
 
 
 def curves_of(table: "DataFrame", names: Sequence[str]) -> "Iterator[tuple[Levels, DataFrame]]":

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure without Matplotlib. description: for those who cannot see it. files: ending -> content, svg and csv at
-    least. points: places from the left and from the top, as shares of the figure's width and height, with their values
-    in words. aspect: width over height.
+    """A figure without Matplotlib. description: for those who cannot see it. files: ending ->
+    content, svg and csv at least. points: places from the left and from the top, as shares of the
+    figure's width and height, with their values in words. aspect: width over height.
     """
 
     kind: str
@@ -29,8 +29,13 @@ class Drawn:
     aspect: float = 1.5
 
 
-def render(spec: Spec, results: xr.Dataset, summary: xr.Dataset, formats: tuple[str, ...] = ("svg",)) -> Drawn:
-    """Draw a figure. results: the sealed dataset; summary: of it, as `summarise` gives; formats: of FORMATS."""
+def render(
+    spec: Spec, results: xr.Dataset, summary: xr.Dataset, formats: tuple[str, ...] = ("svg",)
+) -> Drawn:
+    """Draw a figure. results: the sealed dataset; summary: of it, as `summarise` gives.
+
+    formats: of FORMATS.
+    """
     from pipeline.reporting import figures
 
     return files_of(figures.draw(spec, results, summary), formats)
@@ -47,7 +52,15 @@ def files_of(drawing: "Drawing", formats: tuple[str, ...] = ("svg",)) -> Drawn:
         points = tuple(_places(drawing))
     files["csv"] = csv_of(drawing.table)
     width, height = drawing.figure.get_size_inches()
-    return Drawn(drawing.kind, drawing.title, drawing.caption, drawing.description, files, points, width / height)
+    return Drawn(
+        drawing.kind,
+        drawing.title,
+        drawing.caption,
+        drawing.description,
+        files,
+        points,
+        width / height,
+    )
 
 
 def _places(drawing: "Drawing") -> Iterator[tuple[float, float, str]]:

@@ -16,11 +16,18 @@ NO_VALUE = "No cell has a value."
 
 
 def draw(spec: Spec, results: xr.Dataset, summary: xr.Dataset | None = None) -> Drawing:
-    """Draw one figure, or say that no cell has a value; `summary` is `summarise(results)`, made here if not given."""
+    """Draw one figure, or say that no cell has a value.
+
+    `summary` is `summarise(results)`, made here if not given.
+    """
     summary = shown_part(summarise(results) if summary is None else summary, spec)
     with style.applied():
         drawing = _drawn(spec, shown_part(results, spec), summary)
-        return drawing if len(drawing.values) else replace(drawing, figure=style.only_text(NO_VALUE), marks=())
+        return (
+            drawing
+            if len(drawing.values)
+            else replace(drawing, figure=style.only_text(NO_VALUE), marks=())
+        )
 
 
 def _drawn(spec: Spec, results: xr.Dataset, summary: xr.Dataset) -> Drawing:

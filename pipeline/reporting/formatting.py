@@ -5,8 +5,25 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-GREEK = dict(alpha="α", beta="β", gamma="γ", delta="δ", epsilon="ε", eta="η", theta="θ", kappa="κ", mu="μ",
-             nu="ν", rho="ρ", sigma="σ", tau="τ", phi="φ", chi="χ", psi="ψ", omega="ω")
+GREEK = dict(
+    alpha="α",
+    beta="β",
+    gamma="γ",
+    delta="δ",
+    epsilon="ε",
+    eta="η",
+    theta="θ",
+    kappa="κ",
+    mu="μ",
+    nu="ν",
+    rho="ρ",
+    sigma="σ",
+    tau="τ",
+    phi="φ",
+    chi="χ",
+    psi="ψ",
+    omega="ω",
+)
 SUPERSCRIPT = str.maketrans("0123456789-−.", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁻·")
 
 
@@ -16,19 +33,32 @@ def symbol(name: str) -> str:
 
 
 def number(value: Any, digits: int = 6) -> str:
-    """A number without exponent where that is shorter: 1,600, 0.02, ∞; a word with blanks for underscores."""
+    """A number without exponent where that is shorter: 1,600, 0.02, ∞.
+
+    A word with blanks for underscores.
+    """
     if isinstance(value, bool) or not hasattr(value, "__float__") or isinstance(value, str):
         return str(value).replace("_", " ")
     value = float(value)
     if not math.isfinite(value):
         return "–" if math.isnan(value) else "∞" if value > 0 else "−∞"
-    form = ".3g" if value and not 1e-5 <= abs(value) < 1e9 else f",.{digits}g" if abs(value) < 10**digits else ",.0f"
+    form = (
+        ".3g"
+        if value and not 1e-5 <= abs(value) < 1e9
+        else f",.{digits}g"
+        if abs(value) < 10**digits
+        else ",.0f"
+    )
     return format(value, form).replace("-", "−").replace("e−0", "e−").replace("e+0", "e")
 
 
 def three(value: float) -> str:
     """A number in three digits, zeros and all: 0.700, 12.0, 1,234."""
-    return f"{value:#.3g}".rstrip(".").replace("-", "−") if 1e-4 <= abs(value) < 999.5 else number(value, 3)
+    return (
+        f"{value:#.3g}".rstrip(".").replace("-", "−")
+        if 1e-4 <= abs(value) < 999.5
+        else number(value, 3)
+    )
 
 
 def fraction(value: float) -> str:
@@ -43,7 +73,10 @@ def fraction(value: float) -> str:
 
 
 def interval(estimate: Any) -> str:
-    """An Estimate with its interval and a true minus sign; `not determined` where the data say nothing."""
+    """An Estimate with its interval and a true minus sign.
+
+    `not determined` where the data say nothing.
+    """
     if math.isnan(estimate.value):
         return "not determined"
     return minus(str(estimate)).replace("inf", "∞")
@@ -55,13 +88,19 @@ def minus(text: str) -> str:
 
 
 def findings(text: str) -> list[Any]:
-    """The text of a check, one line of Markup for each part, with the estimates and their intervals in bold."""
+    """The text of a check, one line of Markup for each part, with the estimates and their intervals
+    in bold.
+    """
     from markupsafe import Markup, escape
 
     from pipeline.analysis.estimate import NO_ERROR
 
     def bold(match: re.Match[str]) -> str:
-        return "not determined" if match[0].startswith("nan") else f"<b>{match[0].replace('inf', '∞')}</b>"
+        return (
+            "not determined"
+            if match[0].startswith("nan")
+            else f"<b>{match[0].replace('inf', '∞')}</b>"
+        )
 
     estimate = rf"(?:nan|−?[\d.]+(?:e[+−-]?\d+)?) (?:\[[^\[\]]*\]|{re.escape(NO_ERROR)})"
     return [Markup(re.sub(estimate, bold, str(escape(minus(part))))) for part in text.split("; ")]
@@ -77,18 +116,29 @@ def with_interval(value: float, low: float, high: float) -> str:
 
 def percent(share: float) -> str:
     """A share in two significant digits: 0.012 → 1.2 %."""
-    return "–" if math.isnan(share) else f"{100 * share:.2g} %" if share < 0.995 else f"{100 * share:,.0f} %"
+    return (
+        "–"
+        if math.isnan(share)
+        else f"{100 * share:.2g} %"
+        if share < 0.995
+        else f"{100 * share:,.0f} %"
+    )
 
 
 def about(variable: Any) -> str:
-    """`meaning (unit)` of a variable, from its attributes; empty without meaning. A semicolon ends the meaning."""
-    meaning, unit = variable.attrs.get("long_name", "").partition(";")[0], variable.attrs.get("units", "1")
+    """`meaning (unit)` of a variable, from its attributes; empty without meaning.
+
+    A semicolon ends the meaning.
+    """
+    meaning = variable.attrs.get("long_name", "").partition(";")[0]
+    unit = variable.attrs.get("units", "1")
     return f"{meaning} ({unit})" if meaning and unit not in ("1", meaning) else meaning
 
 
 def axis_label(variable: Any) -> str:
     """Symbol and meaning for an axis: `ε: privacy budget of one comparison`."""
-    name, meaning = symbol(variable.name), about(variable)
+    name = symbol(variable.name)
+    meaning = about(variable)
     return meaning if meaning.startswith(name) else name + (f": {meaning}" if meaning else "")
 
 
@@ -119,7 +169,9 @@ def levels(labels: Mapping[str, Any]) -> str:
 def glossary(variables: Iterable[Any]) -> str:
     """`m: items. L: users.` for the variables that have a meaning."""
     known = {v.name: meaning for v in variables if (meaning := about(v)) not in ("", v.name)}
-    return "; ".join(f"{symbol(name)}: {meaning}" for name, meaning in known.items()) + "." * bool(known)
+    return "; ".join(f"{symbol(name)}: {meaning}" for name, meaning in known.items()) + "." * bool(
+        known
+    )
 
 
 def listed(words: Iterable[str]) -> str:

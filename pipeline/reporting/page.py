@@ -1,4 +1,6 @@
-"""The report: one self-contained page with findings, figures, verdicts and all that is needed to check or repeat it."""
+"""The report: one self-contained page with findings, figures, verdicts and all that is needed to
+check or repeat it.
+"""
 
 import base64
 import hashlib
@@ -31,12 +33,13 @@ MOST_FAILURES = 20  # shown on the page
 class Section:
     """One study on the page.
 
-    summary: of its results, as `pipeline.analysis.summary.summarise` gives it. figures: drawn. verdicts: what
-    `pipeline.analysis.claims.judge` gives. paper: whose claims these are. facts, all optional: seed, block, cells,
-    units, replications, key, folder, config (YAML text), command, sessions, failures (unit, error, replay), source (of
-    the data, a sentence), missing (units, of an interim report), experiment (command that runs it), privacy
-    (mechanism, unit, neighbours, budget, and spent: whose budget it is -> least and greatest, nats), shortfalls (what
-    did not converge or is not finite, by part).
+    summary: of its results, as `pipeline.analysis.summary.summarise` gives it. figures: drawn.
+    verdicts: what `pipeline.analysis.claims.judge` gives. paper: whose claims these are. facts, all
+    optional: seed, block, cells, units, replications, key, folder, config (YAML text), command,
+    sessions, failures (unit, error, replay), source (of the data, a sentence), missing (units, of
+    an interim report), experiment (command that runs it), privacy (mechanism, unit, neighbours,
+    budget, and spent: whose budget it is -> least and greatest, nats), shortfalls (what did not
+    converge or is not finite, by part).
     """
 
     name: str
@@ -50,21 +53,31 @@ class Section:
 
 
 def write(
-    folder: Path, title: str, sections: Sequence[Section], facts: Mapping[str, Any], common: Drawn | None = None,
+    folder: Path,
+    title: str,
+    sections: Sequence[Section],
+    facts: Mapping[str, Any],
+    common: Drawn | None = None,
     turn: AbstractContextManager[object] | None = None,
 ) -> Path:
-    """Write `report.html`, `summary.csv`, `verdicts.csv` and `figures/` into the folder; returns the page.
+    """Write `report.html`, `summary.csv`, `verdicts.csv` and `figures/` into the folder.
 
-    facts, all optional: command, the one that repeats all; version and commit of the program; bibtex; mistakes of
-    papers, name of the row -> its cells; files, by name, that go into the page besides the tables. common: figure of
-    all studies, which stands first. turn: entered while files take their place, when all of them are made; what it
-    raises leaves the older ones there. Each file appears whole or not at all, the page last.
+    Returns the page.
+
+    facts, all optional: command, the one that repeats all; version and commit of the program;
+    bibtex; mistakes of papers, name of the row -> its cells; files, by name, that go into the page
+    besides the tables. common: figure of all studies, which stands first. turn: entered while files
+    take their place, when all of them are made; what it raises leaves the older ones there. Each
+    file appears whole or not at all, the page last.
     """
     from markupsafe import Markup
 
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    shown, summaries, judged, numbers = [], [], [], itertools.count(1)
+    shown = []
+    summaries = []
+    judged = []
+    numbers = itertools.count(1)
     glyphs: dict[str, str] = {}
     inside = dict(facts.get("files", {}))
     with _staged(folder / "figures") as figures:
@@ -78,21 +91,33 @@ def write(
             summaries.append(table)
             judged += rows
             shown.append({**content.study(section, folder, table, rows), "figures": drawn})
-            inside |= {f"figures/{one['stem']}.csv": figure.files["csv"]
-                       for one, figure in zip(drawn, section.figures, strict=True)}
+            inside |= {
+                f"figures/{one['stem']}.csv": figure.files["csv"]
+                for one, figure in zip(drawn, section.figures, strict=True)
+            }
         summary_content = tables.csv_of(tables.union(summaries)) if summaries else b"section\n"
-        beside = {"summary.csv": summary_content,
-                  "verdicts.csv": tables.csv_of(tables.verdict_table(judged))}
+        beside = {
+            "summary.csv": summary_content,
+            "verdicts.csv": tables.csv_of(tables.verdict_table(judged)),
+        }
         inside |= beside
         href, size, left = archive.link(inside)
         page = rendered(
             "page.html.j2",
-            title=title, sections=shown, symbols=SYMBOLS,
+            title=title,
+            sections=shown,
+            symbols=SYMBOLS,
             answer=headline(shown, judged) | ({"picture": first} if first else {}),
-            claimed_at=percent(CONFIDENCE), mechanisms=content.mechanisms(sections), versions=content.versions(shown),
-            most_rows=content.MOST_ROWS, most_failures=MOST_FAILURES,
+            claimed_at=percent(CONFIDENCE),
+            mechanisms=content.mechanisms(sections),
+            versions=content.versions(shown),
+            most_rows=content.MOST_ROWS,
+            most_failures=MOST_FAILURES,
             data={"href": href, "size": size, "left": left, "files": sorted({*inside} - {*left})},
-            script=script("page.js"), glyphs=Markup(definitions(glyphs)), **{name: facts.get(name) for name in ABOUT})
+            script=script("page.js"),
+            glyphs=Markup(definitions(glyphs)),
+            **{name: facts.get(name) for name in ABOUT},
+        )
         with turn or nullcontext():
             shutil.rmtree(folder / "figures", ignore_errors=True)
             figures.rename(folder / "figures")
@@ -102,7 +127,9 @@ def write(
 
 
 def script(name: str) -> dict[str, Any]:
-    """A page's script, and its hash, which alone the page allows to run: nothing can be loaded or sent."""
+    """A page's script, and its hash, which alone the page allows to run: nothing can be loaded or
+    sent.
+    """
     from markupsafe import Markup
 
     text = (Path(__file__).parent / name).read_text("utf-8")
@@ -111,7 +138,9 @@ def script(name: str) -> dict[str, Any]:
 
 
 def rendered(template: str, **values: Any) -> str:
-    """A page, in which signs that control what shows it are visible: they may come from a person's data."""
+    """A page, in which signs that control what shows it are visible: they may come from a person's
+    data.
+    """
     return visible(str(environment().get_template(template).render(**values)))
 
 
@@ -120,16 +149,35 @@ def environment() -> Any:
     import jinja2
 
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("pipeline.reporting", "."), autoescape=True,
-        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {f.__name__: f for f in (
-        count, findings, format_bytes, format_time, minus, number, percent, predicate, symbol)}
+        loader=jinja2.PackageLoader("pipeline.reporting", "."),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        f.__name__: f
+        for f in (
+            count,
+            findings,
+            format_bytes,
+            format_time,
+            minus,
+            number,
+            percent,
+            predicate,
+            symbol,
+        )
+    }
     return environment
 
 
 @contextmanager
 def _staged(folder: Path) -> Iterator[Path]:
-    """A new folder, to be renamed to another when all is in it; removed if it is still there at the end."""
+    """A new folder, to be renamed to another when all is in it.
+
+    Removed if it is still there at the end.
+    """
     partial = folder.with_name(f"{folder.name}.{os.getpid()}{PARTIAL}")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()

@@ -17,13 +17,33 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 RC = {
-    "backend": "Agg", "svg.hashsalt": "report", "svg.fonttype": "path", "pdf.fonttype": 42,
-    "font.family": "DejaVu Sans", "font.size": 9, "axes.titlesize": 9.5, "axes.labelsize": 9,
-    "xtick.labelsize": 8.5, "ytick.labelsize": 8.5, "legend.fontsize": 8.5, "legend.frameon": False,
-    "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.color": "#e3e3e3",
-    "grid.linewidth": 0.6, "axes.axisbelow": True, "axes.linewidth": 0.8, "lines.linewidth": 1.3,
-    "lines.markersize": 5, "errorbar.capsize": 2, "figure.facecolor": "white", "savefig.facecolor": "white",
-    "axes.formatter.use_locale": False, "path.simplify": False, "mathtext.fontset": "dejavusans",
+    "backend": "Agg",
+    "svg.hashsalt": "report",
+    "svg.fonttype": "path",
+    "pdf.fonttype": 42,
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "axes.titlesize": 9.5,
+    "axes.labelsize": 9,
+    "xtick.labelsize": 8.5,
+    "ytick.labelsize": 8.5,
+    "legend.fontsize": 8.5,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e3e3e3",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "axes.linewidth": 0.8,
+    "lines.linewidth": 1.3,
+    "lines.markersize": 5,
+    "errorbar.capsize": 2,
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
+    "axes.formatter.use_locale": False,
+    "path.simplify": False,
+    "mathtext.fontset": "dejavusans",
 }
 # dark to light in steps that survive a grey printer; safe for the common colour blindnesses
 NAMED = ("#16163a", "#0072b2", "#d55e00", "#2ca58d", "#e6a100", "#8a4f9e", "#9ccbe8", "#a8a8a8")
@@ -32,7 +52,8 @@ LINES: tuple[Any, ...] = ("-", (0, (4, 1.6)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5
 GUIDE: dict[str, Any] = {"color": "k", "linewidth": 0.9, "linestyle": (0, (6, 3))}
 REFERENCE: dict[str, Any] = {"color": "k", "linewidth": 1.1, "linestyle": (0, (8, 2, 2.5, 2))}
 MARK: dict[str, Any] = {"color": "0.3", "linewidth": 0.9, "linestyle": (0, (1, 1.5))}
-WIDTH, HEIGHT = 5.6, 3.6  # inches, without the legend: letters of 9 points are then read on a telephone, too
+WIDTH = 5.6
+HEIGHT = 3.6  # inches, without the legend: letters of 9 points are then read on a telephone, too
 
 
 @contextmanager
@@ -47,10 +68,17 @@ def applied() -> Iterator[None]:
 
 
 def new_figure(
-    columns: int = 1, rows: int = 1, width: float = WIDTH, height: float = HEIGHT, sharex: bool = False,
+    columns: int = 1,
+    rows: int = 1,
+    width: float = WIDTH,
+    height: float = HEIGHT,
+    sharex: bool = False,
     sharey: bool = False,
 ) -> "tuple[Figure, Any]":
-    """A figure and the (rows, columns) array of its axes, laid out so that nothing overlaps. Inches."""
+    """A figure and the (rows, columns) array of its axes, laid out so that nothing overlaps.
+
+    Inches.
+    """
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
@@ -68,7 +96,10 @@ def only_text(text: str) -> "Figure":
 
 
 def hide_empty(grid: Any, panels: int) -> None:
-    """Hide the axes of a grid beyond its panels; those above an empty place get the labels of their ticks."""
+    """Hide the axes of a grid beyond its panels.
+
+    Those above an empty place get the labels of their ticks.
+    """
     for k, axes in enumerate(grid.flat):
         if k >= panels:
             axes.set_visible(False)
@@ -78,7 +109,10 @@ def hide_empty(grid: Any, panels: int) -> None:
 
 def wrapped(label: str, inches: float) -> str:
     """A label in as many lines as it needs along that length."""
-    return "\n".join(textwrap.wrap(label, max(12, int(12.5 * inches)), break_long_words=False)) or label
+    return (
+        "\n".join(textwrap.wrap(label, max(12, int(12.5 * inches)), break_long_words=False))
+        or label
+    )
 
 
 def colours(levels: Sequence[Any]) -> list[Any]:
@@ -97,19 +131,28 @@ def limits(values: Iterable[float], log: bool, margin: float = 0.05) -> tuple[fl
     values = [v for v in values if math.isfinite(v) and (v > 0 or not log)] or [1.0]
     low, high = (f(math.log(v) if log else v for v in values) for f in (min, max))
     pad = margin * (high - low) or (0.4 if log else 0.1 * abs(low) or 1.0)
-    low, high = low - pad, high + pad
+    low = low - pad
+    high = high + pad
     return (math.exp(min(low, 700)), math.exp(min(high, 700))) if log else (low, high)
 
 
 def ticks(values: Iterable[float], low: float, high: float, room: int) -> list[float]:
-    """Positions of at most about `room` labels on a log axis: the values if they fit, else round numbers."""
+    """Positions of at most about `room` labels on a log axis: the values if they fit, else round
+    numbers.
+    """
     own = sorted({float(f"{v:.10g}") for v in values if low <= v <= high})
     span = math.log(high / low)
-    if own and len(own) <= room and all(math.log(b / a) >= span / (1.25 * room) for a, b in pairwise(own)):
+    if (
+        own
+        and len(own) <= room
+        and all(math.log(b / a) >= span / (1.25 * room) for a, b in pairwise(own))
+    ):
         return own
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for steps in ((1, 1.5, 2, 3, 4, 5, 6, 8), (1, 2, 5), (1, 3), (1,)):
-        rounds = [float(f"{s}e{d}") for d in decades for s in steps if low <= float(f"{s}e{d}") <= high]
+        rounds = [
+            float(f"{s}e{d}") for d in decades for s in steps if low <= float(f"{s}e{d}") <= high
+        ]
         if 2 <= len(rounds) <= room and (len(steps) < 8 or span < 2):
             return rounds
     if len(rounds) < 2:  # less than a decade without two round numbers
@@ -122,10 +165,13 @@ def ticks(values: Iterable[float], low: float, high: float, room: int) -> list[f
 def scale(
     axis: "Axis", values: Iterable[float], log: bool, room: int = 8, at: Iterable[float] = ()
 ) -> None:
-    """Scale, limits and plain-number ticks, `at` these values if they fit, of an axis for what is drawn on it."""
+    """Scale, limits and plain-number ticks, `at` these values if they fit, of an axis for what is
+    drawn on it.
+    """
     values = list(values)
     low, high = limits(values, log)
-    axes, horizontal = axis.axes, axis is axis.axes.xaxis
+    axes = axis.axes
+    horizontal = axis is axis.axes.xaxis
     (axes.set_xlim if horizontal else axes.set_ylim)(low, high)
     if not log:
         axis.set_major_formatter(lambda v, _: number(v))
@@ -151,7 +197,9 @@ def outline(colour: str, width: float) -> list[Any]:
 
 
 def mark(axes: "Axes", marks: Mapping[str, float], upright: bool = True) -> None:
-    """Thin lines at positions of the abscissa (not `upright`: the ordinate) that are in view, named at their ends."""
+    """Thin lines at positions of the abscissa (not `upright`: the ordinate) that are in view, named
+    at their ends.
+    """
     options: dict[str, Any] = MARK | {"zorder": 2.5, "path_effects": outline("w", 2.2)}
     label: dict[str, Any] = dict(fontsize=7.5, color="0.2", clip_on=False)
     for name, at in marks.items():
@@ -160,22 +208,45 @@ def mark(axes: "Axes", marks: Mapping[str, float], upright: bool = True) -> None
             continue
         if upright:
             axes.axvline(at, **options)
-            axes.text(at, 1.01, name, transform=axes.get_xaxis_transform(), ha="center", va="bottom", **label)
+            axes.text(
+                at,
+                1.01,
+                name,
+                transform=axes.get_xaxis_transform(),
+                ha="center",
+                va="bottom",
+                **label,
+            )
         else:
             axes.axhline(at, **options)
-            axes.text(1.01, at, name, transform=axes.get_yaxis_transform(), ha="left", va="center", **label)
+            axes.text(
+                1.01,
+                at,
+                name,
+                transform=axes.get_yaxis_transform(),
+                ha="left",
+                va="center",
+                **label,
+            )
 
 
 def images(figure: "Figure", formats: Iterable[str] = ("svg", "png", "pdf")) -> dict[str, bytes]:
     """The figure in some formats, of svg, png and pdf, without dates or versions."""
-    nothing = {"svg": dict.fromkeys(("Date", "Creator", "Format", "Type")),
-               "pdf": dict.fromkeys(("CreationDate", "Creator", "Producer")), "png": {"Software": None}}
-    if engine := figure.get_layout_engine():  # once for all formats: each would first draw everything to lay it out
+    nothing = {
+        "svg": dict.fromkeys(("Date", "Creator", "Format", "Type")),
+        "pdf": dict.fromkeys(("CreationDate", "Creator", "Producer")),
+        "png": {"Software": None},
+    }
+    if (
+        engine := figure.get_layout_engine()
+    ):  # once for all formats: each would first draw everything to lay it out
         engine.execute(figure)
         figure.set_layout_engine(None)
     files = {}
     for kind in formats:
         file = io.BytesIO()
         figure.savefig(file, format=kind, metadata=nothing[kind], dpi=180)
-        files[kind] = visible(file.getvalue().decode()).encode() if kind == "svg" else file.getvalue()
+        files[kind] = (
+            visible(file.getvalue().decode()).encode() if kind == "svg" else file.getvalue()
+        )
     return files

@@ -33,8 +33,11 @@ def edges(at: Floats) -> Floats:
     """(tiles + 1,) borders halfway, in logarithms, between the (tiles,) ascending positions."""
     logs: Floats = np.log(at)
     middle = (logs[1:] + logs[:-1]) / 2
-    borders = logs[0] + np.array([-0.2, 0.2]) if logs.size == 1 else \
-        np.concatenate([[2 * logs[0] - middle[0]], middle, [2 * logs[-1] - middle[-1]]])
+    borders = (
+        logs[0] + np.array([-0.2, 0.2])
+        if logs.size == 1
+        else np.concatenate([[2 * logs[0] - middle[0]], middle, [2 * logs[-1] - middle[-1]]])
+    )
     return np.asarray(np.exp(borders))
 
 
@@ -47,13 +50,24 @@ def ink(value: float, scale: "Normalize") -> str:
     """Black or white, whichever is read better on the colour of a value."""
     import matplotlib
 
-    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
-                        for c in matplotlib.colormaps[COLOURS](float(scale(value)))[:3])
-    return "w" if 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.179 else "k"  # equal contrast: WCAG 2
+    red, green, blue = (
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
+        for c in matplotlib.colormaps[COLOURS](float(scale(value)))[:3]
+    )
+    return (
+        "w" if 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.179 else "k"
+    )  # equal contrast: WCAG 2
 
 
-def colour_bar(figure: "Figure", axes: Any, mesh: "QuadMesh", label: str, inches: float,
-               level: float | None = None, pad: float = 0.06) -> None:
+def colour_bar(
+    figure: "Figure",
+    axes: Any,
+    mesh: "QuadMesh",
+    label: str,
+    inches: float,
+    level: float | None = None,
+    pad: float = 0.06,
+) -> None:
     """The bar, as high as `axes`, in plain numbers, with a line at `level` where that is on it."""
     bar = figure.colorbar(mesh, ax=axes, pad=pad, aspect=26)
     bar.set_label(style.wrapped(label, inches))
@@ -66,5 +80,13 @@ def colour_bar(figure: "Figure", axes: Any, mesh: "QuadMesh", label: str, inches
     if level is not None and low <= level <= high:
         bar.ax.axhline(level, color="w", linewidth=3)
         bar.ax.axhline(level, color="k", linewidth=1.4)
-        bar.ax.annotate(f"{number(level)} ▸", (0, level), (-2, 0), xycoords=("axes fraction", "data"),
-                        textcoords="offset points", ha="right", va="center", fontsize=8.5)
+        bar.ax.annotate(
+            f"{number(level)} ▸",
+            (0, level),
+            (-2, 0),
+            xycoords=("axes fraction", "data"),
+            textcoords="offset points",
+            ha="right",
+            va="center",
+            fontsize=8.5,
+        )

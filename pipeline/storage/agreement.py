@@ -1,8 +1,8 @@
 """Which code and arithmetic computed stored numbers, and which of these agree bit for bit.
 
-A writer is what computes: fingerprints of the parts of the study, and the environment. The first writer of a study is
-recorded; a later one is recorded once it has reproduced stored units of every combination of model, mechanism and
-estimator exactly, or because the user accepted it.
+A writer is what computes: fingerprints of the parts of the study, and the environment. The first
+writer of a study is recorded; a later one is recorded once it has reproduced stored units of every
+combination of model, mechanism and estimator exactly, or because the user accepted it.
 """
 
 import json
@@ -15,14 +15,17 @@ from pipeline.storage.replications import RAW, Store
 from pipeline.study.files import PARTIAL
 from pipeline.study.streams import canonical, digest
 
-FOLDER, TRYING = f"{RAW}/agreed", f"{RAW}/trying"
+FOLDER = f"{RAW}/agreed"
+TRYING = f"{RAW}/trying"
 SHOWN = 4  # names in one message
 UNKNOWN = "no record is left of the code and arithmetic that computed them"
 
 
 @dataclass(frozen=True)
 class Writer:
-    """code: part -> fingerprint. environment: name -> version or kind. modules: name -> digest, to say what changed."""
+    """code: part -> fingerprint. environment: name -> version or kind. modules: name -> digest, to
+    say what changed.
+    """
 
     code: Mapping[str, str]
     environment: Mapping[str, str]
@@ -31,15 +34,23 @@ class Writer:
     @property
     def id(self) -> str:
         """16 hexadecimal digits that name it."""
-        return digest(canonical({"code": dict(self.code), "environment": dict(self.environment)}), 8).hex()
+        return digest(
+            canonical({"code": dict(self.code), "environment": dict(self.environment)}), 8
+        ).hex()
 
     def differences(self, other: "Writer") -> list[str]:
         """What differs between this writer and the other, in short texts; code before versions."""
-        parts, edited = unlike(self.code, other.code), unlike(self.modules, other.modules)
-        texts = [f"code of {some(parts)}" + (f" in {some(edited)}" if edited else "")] if parts else []
-        before, after = other.environment, self.environment
-        return texts + [change(name, before.get(name, "none"), after.get(name, "none"))
-                        for name in unlike(before, after)]
+        parts = unlike(self.code, other.code)
+        edited = unlike(self.modules, other.modules)
+        texts = (
+            [f"code of {some(parts)}" + (f" in {some(edited)}" if edited else "")] if parts else []
+        )
+        before = other.environment
+        after = self.environment
+        return texts + [
+            change(name, before.get(name, "none"), after.get(name, "none"))
+            for name in unlike(before, after)
+        ]
 
     def distance(self, other: "Writer") -> int:
         """How many parts, versions and kinds differ."""
@@ -61,15 +72,21 @@ def change(name: str, before: str, after: str) -> str:
     """What changed of a version or kind, such as `numpy 2.3.1 → 2.4.6`."""
     if name != "CPU features":
         return f"{name} {before} → {after}"
-    lost, gained = {*before.split()} - {*after.split()}, {*after.split()} - {*before.split()}
-    return "CPU features " + " ".join([*(f"−{one}" for one in sorted(lost)), *(f"+{one}" for one in sorted(gained))])
+    lost = {*before.split()} - {*after.split()}
+    gained = {*after.split()} - {*before.split()}
+    return "CPU features " + " ".join(
+        [*(f"−{one}" for one in sorted(lost)), *(f"+{one}" for one in sorted(gained))]
+    )
 
 
 @dataclass(frozen=True)
 class Agreed:
-    """A recorded writer. accepted: why a person accepted it although its numbers differ; empty if they agree.
+    """A recorded writer. accepted: why a person accepted it although its numbers differ.
 
-    tried: combinations of model, mechanism and estimator whose parts it has shown to be deterministic.
+    Empty if they agree.
+
+    tried: combinations of model, mechanism and estimator whose parts it has shown to be
+    deterministic.
     """
 
     writer: Writer
@@ -94,7 +111,10 @@ def record(store: Store, writer: Writer, accepted: str = "", tried: Collection[s
 
 
 def recorded(store: Store) -> list[Agreed]:
-    """All recorded writers, by name; damaged records are left out: their writers are compared again."""
+    """All recorded writers, by name.
+
+    Damaged records are left out: their writers are compared again.
+    """
     records = (_read(store, key) for key in sorted(store.backend.keys(FOLDER)))
     return [one for one in records if one]
 
@@ -103,13 +123,18 @@ def damaged(store: Store) -> Iterator[Damage]:
     """Records that are not what this program wrote; without them their writers are compared again."""
     for key in sorted(store.backend.keys(FOLDER)):
         if not key.endswith(PARTIAL) and _read(store, key) is None:
-            yield Damage(f"{FOLDER.removeprefix(f'{RAW}/')}/{key}", "is not what this program wrote")
+            yield Damage(
+                f"{FOLDER.removeprefix(f'{RAW}/')}/{key}", "is not what this program wrote"
+            )
 
 
 def begin(store: Store, writer_id: str, unit: str, before: int | None = None) -> int:
-    """Note that a process begins to make a unit; how many before it have and did not end, unless given in `before`.
+    """Note that a process begins to make a unit.
 
-    The caller holds the lock: no process of that writer is still at it, so that those before it were ended.
+    How many before it have and did not end, unless given in `before`.
+
+    The caller holds the lock: no process of that writer is still at it, so that those before it
+    were ended.
     """
     if before is None:
         last, before = trying(store, writer_id) or ("", 0)
@@ -119,8 +144,15 @@ def begin(store: Store, writer_id: str, unit: str, before: int | None = None) ->
 
 
 def trying(store: Store, writer_id: str) -> tuple[str, int] | None:
-    """What a process of a writer began and has not ended, and how many did; None if there is nothing."""
-    unit, _, count = (store.backend.read(f"{TRYING}/{writer_id}") or b"").decode(errors="replace").rpartition(" ")
+    """What a process of a writer began and has not ended, and how many did.
+
+    None if there is nothing.
+    """
+    unit, _, count = (
+        (store.backend.read(f"{TRYING}/{writer_id}") or b"")
+        .decode(errors="replace")
+        .rpartition(" ")
+    )
     return (unit, int(count)) if count.strip().isdecimal() else None
 
 
@@ -136,8 +168,12 @@ def forget_tries(store: Store, *writer_ids: str) -> None:
 
 
 def _content(one: Agreed) -> bytes:
-    text: dict[str, Any] = {"code": dict(one.writer.code), "environment": dict(one.writer.environment),
-            "modules": dict(one.writer.modules), "accepted": one.accepted}
+    text: dict[str, Any] = {
+        "code": dict(one.writer.code),
+        "environment": dict(one.writer.environment),
+        "modules": dict(one.writer.modules),
+        "accepted": one.accepted,
+    }
     if one.tried:
         text["tried"] = [*one.tried]
     whole = text | {"digest": digest(canonical(text), 8).hex()}
@@ -157,14 +193,23 @@ def _read(store: Store, key: str) -> Agreed | None:
 
 
 def provenance(store: Store, writers: Collection[str]) -> list[dict[str, Any]]:
-    """Records of the writers, named by their ids, of some units: code, environment, and why they were accepted.
+    """Records of the writers, named by their ids, of some units: code, environment, and why they
+    were accepted.
 
     A writer without a record counts as one that differs: nothing shows that its numbers agree.
     """
     known = {one.writer.id: one for one in recorded(store)}
-    return [{"writer": name, "code": dict(known[name].writer.code), "environment": dict(known[name].writer.environment),
-             "accepted": known[name].accepted} if name in known else {"writer": name, "accepted": UNKNOWN}
-            for name in sorted(writers)]
+    return [
+        {
+            "writer": name,
+            "code": dict(known[name].writer.code),
+            "environment": dict(known[name].writer.environment),
+            "accepted": known[name].accepted,
+        }
+        if name in known
+        else {"writer": name, "accepted": UNKNOWN}
+        for name in sorted(writers)
+    ]
 
 
 def nearest(store: Store, writer: Writer) -> Writer | None:

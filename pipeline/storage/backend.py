@@ -16,7 +16,10 @@ Result = TypeVar("Result")
 
 
 class Unreachable(ConnectionError):
-    """A bucket that refuses or cannot be reached, after trying again for as long as that may help; one line."""
+    """A bucket that refuses or cannot be reached, after trying again for as long as that may help.
+
+    One line.
+    """
 
 
 class Backend(Protocol):
@@ -31,7 +34,10 @@ class Backend(Protocol):
         """Raise InvalidInput unless the backend can be read, and written if asked to."""
 
     def read(self, key: str, start: int = 0, stop: int | None = None) -> bytes | None:
-        """Content of a file, or a part of it as of a slice, `start` perhaps from its end; None if there is none."""
+        """Content of a file, or a part of it as of a slice, `start` perhaps from its end.
+
+        None if there is none.
+        """
 
     def put(self, key: str, content: bytes) -> None:
         """Write a file; replaces one of the same key."""
@@ -46,13 +52,20 @@ class Backend(Protocol):
         """Delete files; one that is missing is no error."""
 
     def remove(self, prefix: str) -> None:
-        """Delete a Zarr hierarchy, its root document first, so that half of it never passes for the whole."""
+        """Delete a Zarr hierarchy, its root document first, so that half of it never passes for the
+        whole.
+        """
 
     def stage(self, name: str) -> str:
-        """Key under which a new Zarr hierarchy is built before it is published as `name`; nothing is there yet."""
+        """Key under which a new Zarr hierarchy is built before it is published as `name`.
+
+        Nothing is there yet.
+        """
 
     def publish(self, staged: str, name: str, root: bytes) -> None:
-        """Publish what was built under `staged` as `name`, replacing another, by writing its root document last."""
+        """Publish what was built under `staged` as `name`, replacing another, by writing its root
+        document last.
+        """
 
     def stamp(self, key: str) -> str | None:
         """A text that changes whenever the file is written again; None if there is none."""
@@ -71,9 +84,16 @@ class Backend(Protocol):
 
 
 def check_url(url: str) -> str:
-    """The URL without "/" at its end. Raises InvalidInput if it is none, without repeating it: it may hold a secret."""
+    """The URL without "/" at its end.
+
+    Raises InvalidInput if it is none, without repeating it: it may hold a secret.
+    """
     if "@" in url or "?" in url or "#" in url:
-        raise InvalidInput("url", "…", f"must not hold credentials: export {' and '.join(KEYS)} instead")
+        raise InvalidInput(
+            "url", "…", f"must not hold credentials: export {' and '.join(KEYS)} instead"
+        )
     if not FORM.fullmatch(url) or len(url) > LONGEST or {".", ".."} & {*url.split("/")}:
-        raise InvalidInput("url", url, "must be s3://BUCKET or s3://BUCKET/PREFIX, of letters, digits and . _ = -")
+        raise InvalidInput(
+            "url", url, "must be s3://BUCKET or s3://BUCKET/PREFIX, of letters, digits and . _ = -"
+        )
     return url.rstrip("/")

@@ -1,10 +1,13 @@
-"""What every unit took, beside the units: no part of their numbers, of their files, or of what is compared.
+"""What every unit took, beside the units: no part of their numbers, of their files, or of what is
+compared.
 
     efforts/SESSION-K         seconds and peak memory of up to 4,096 units that one session did
-    efforts/reference-UNIT-0  the same of a unit that a process made before its session, to be compared
+    efforts/reference-UNIT-0  the same of a unit that a process made before its session, to be
+    compared
 
-A file is entries, see ENTRY, and the CRC-32C of these. A session writes its last file again as it goes on. Whatever
-becomes of the files of units, as when they are packed, these stay. A unit that was done twice has two entries.
+A file is entries, see ENTRY, and the CRC-32C of these. A session writes its last file again as it
+goes on. Whatever becomes of the files of units, as when they are packed, these stay. A unit that
+was done twice has two entries.
 """
 
 import threading
@@ -34,17 +37,25 @@ class Effort(NamedTuple):
 
 
 class Efforts:
-    """The entries of one session, written now and then by whatever thread comes; `flush` writes all."""
+    """The entries of one session, written now and then by whatever thread comes.
+
+    `flush` writes all.
+    """
 
     def __init__(self, store: Store, session: str):
-        self.store, self.session = store, session
+        self.store = store
+        self.session = session
         self._names: Array = store.study.grid.digests()
         self._entries: list[tuple[int, int, float, int]] = []  # of the last file
-        self._file, self._new, self._written = 0, False, time.monotonic()
+        self._file = 0
+        self._new = False
+        self._written = time.monotonic()
         self._lock = threading.Lock()
 
     def add(self, units: Iterable[tuple[int, int]], efforts: Iterable[Effort | None]) -> None:
-        """Note what some units took. units: (cell, block). efforts: None of a unit that another driver made."""
+        """Note what some units took. units: (cell, block). efforts: None of a unit that another
+        driver made.
+        """
         with self._lock:
             for (cell, block), effort in zip(units, efforts, strict=True):
                 if effort is None:
@@ -53,7 +64,8 @@ class Efforts:
                 self._new = True
                 if len(self._entries) >= MOST:
                     self._write()
-                    self._file, self._entries = self._file + 1, []
+                    self._file = self._file + 1
+                    self._entries = []
             if time.monotonic() - self._written > EVERY:
                 self._write()
 
@@ -65,12 +77,18 @@ class Efforts:
     def _write(self) -> None:
         if self._new:
             content = np.array(self._entries, ENTRY).tobytes()
-            self.store.backend.put(f"{FOLDER}/{self.session}-{self._file}", content + checksum(content))
-            self._new, self._written = False, time.monotonic()
+            self.store.backend.put(
+                f"{FOLDER}/{self.session}-{self._file}", content + checksum(content)
+            )
+            self._new = False
+            self._written = time.monotonic()
 
 
 def record(store: Store, name: str, unit: tuple[int, int], effort: Effort) -> None:
-    """Write the entry of one unit, (cell, block), that no session counts. name: of the unit. Raises OSError."""
+    """Write the entry of one unit, (cell, block), that no session counts. name: of the unit.
+
+    Raises OSError.
+    """
     entry = Efforts(store, f"reference-{name}")
     entry.add([unit], [effort])
     entry.flush()
@@ -99,7 +117,9 @@ def _is_whole(store: Store, key: str) -> bool:
 
 
 def _keys(store: Store) -> Iterator[str]:
-    return (f"{FOLDER}/{key}" for key in sorted(store.backend.keys(FOLDER)) if not key.endswith(PARTIAL))
+    return (
+        f"{FOLDER}/{key}" for key in sorted(store.backend.keys(FOLDER)) if not key.endswith(PARTIAL)
+    )
 
 
 def _entries(store: Store, key: str) -> Array:

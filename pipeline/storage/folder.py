@@ -32,21 +32,32 @@ class Folder:
         """Do nothing: errors of a disk are raised when it is used."""
 
     def read(self, key: str, start: int = 0, stop: int | None = None) -> bytes | None:
-        """Content of a file, or a part of it as of a slice, `start` perhaps from its end; None if there is none."""
+        """Content of a file, or a part of it as of a slice, `start` perhaps from its end.
+
+        None if there is none.
+        """
         try:
             with open_regular(f"{self.path}/{key}") as file:
                 if start:
-                    file.seek(max(start, -os.fstat(file.fileno()).st_size), os.SEEK_SET if start > 0 else os.SEEK_END)
+                    file.seek(
+                        max(start, -os.fstat(file.fileno()).st_size),
+                        os.SEEK_SET if start > 0 else os.SEEK_END,
+                    )
                 return file.readall() if stop is None else file.read(stop - start)
         except (FileNotFoundError, NotADirectoryError):
             return None
 
     def put(self, key: str, content: bytes) -> None:
-        """Write a file: under another name first, which is then renamed, so that it is never seen in part."""
+        """Write a file: under another name first, which is then renamed, so that it is never seen
+        in part.
+        """
         write_whole(f"{self.path}/{key}", content)
 
     def keys(self, prefix: str) -> Iterator[str]:
-        """Keys of the files below a prefix, relative to it, in no particular order; an empty folder's ends in "/"."""
+        """Keys of the files below a prefix, relative to it, in no particular order.
+
+        An empty folder's ends in "/".
+        """
         yield from (key for key, _ in _below(f"{self.path}/{prefix}", ""))
 
     def sizes(self, prefix: str) -> dict[str, int]:
@@ -58,7 +69,10 @@ class Folder:
         return sizes
 
     def delete(self, *keys: str) -> None:
-        """Delete files, in this order, and folders that are empty then; a file that is missing is no error."""
+        """Delete files, in this order, and folders that are empty then.
+
+        A file that is missing is no error.
+        """
         for key in keys:
             path = f"{self.path}/{key}"
             try:
@@ -72,17 +86,25 @@ class Folder:
                 os.rmdir(f"{self.path}/{folder}")
 
     def remove(self, prefix: str) -> None:
-        """Delete a Zarr hierarchy, its root document first, so that half of it never passes for the whole."""
+        """Delete a Zarr hierarchy, its root document first, so that half of it never passes for the
+        whole.
+        """
         self.delete(f"{prefix}/zarr.json")
         shutil.rmtree(self.path / prefix, ignore_errors=True)
 
     def stage(self, name: str) -> str:
-        """Key under which a new Zarr hierarchy is built before it is published as `name`; nothing is there yet."""
+        """Key under which a new Zarr hierarchy is built before it is published as `name`.
+
+        Nothing is there yet.
+        """
         shutil.rmtree(self.path / f"{name}{PARTIAL}", ignore_errors=True)
         return f"{name}{PARTIAL}"
 
     def publish(self, staged: str, name: str, root: bytes) -> None:
-        """Publish what was built under `staged` as `name`, replacing another; its root document comes last."""
+        """Publish what was built under `staged` as `name`, replacing another.
+
+        Its root document comes last.
+        """
         self.put(f"{staged}/zarr.json", root)
         self.remove(name)
         (self.path / staged).rename(self.path / name)
@@ -95,7 +117,9 @@ class Folder:
             return None
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """Results of a function that reads or writes one file, in order, computed as they are asked for."""
+        """Results of a function that reads or writes one file, in order, computed as they are asked
+        for.
+        """
         return map(function, items)
 
     @contextmanager
@@ -114,7 +138,9 @@ class Folder:
         """Keys of files whose writing was interrupted; empty while a process may be `sweeping`."""
         with ExitStack() as stack:
             try:
-                fcntl.flock(stack.enter_context(_open(self.path / SWEEPS)), fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(
+                    stack.enter_context(_open(self.path / SWEEPS)), fcntl.LOCK_EX | fcntl.LOCK_NB
+                )
             except FileNotFoundError:  # no sweep has begun
                 pass
             except OSError:  # a sweep is under way, or this cannot be known
@@ -124,10 +150,12 @@ class Folder:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[str]:
-    """One process at a time, on this folder; the lock ends with its process. Yields a name of the lock file.
+    """One process at a time, on this folder; the lock ends with its process.
 
-    No other machine or folder has a lock file of that name: machines made from one image may share their host name, but
-    not the time when they were started.
+    Yields a name of the lock file.
+
+    No other machine or folder has a lock file of that name: machines made from one image may share
+    their host name, but not the time when they were started.
     """
     with open_to_lock(folder / ".lock") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)

@@ -2,10 +2,10 @@
 
     replications/in_work/DRIVER.PROCESS-THREAD    what a worker of a driver has begun
 
-A worker notes the units of a bundle before it begins, over its last note, so that a bundle takes one more small file
-and no unit does. A driver removes the notes of its workers when it ends, and when it is told to stop, as what happens
-then is no unit's fault. So notes are left by drivers that were killed with all of their workers, as by a batch system
-whose job takes too much memory.
+A worker notes the units of a bundle before it begins, over its last note, so that a bundle takes
+one more small file and no unit does. A driver removes the notes of its workers when it ends, and
+when it is told to stop, as what happens then is no unit's fault. So notes are left by drivers that
+were killed with all of their workers, as by a batch system whose job takes too much memory.
 """
 
 import json
@@ -28,7 +28,8 @@ _ME = uuid.uuid4().hex[:12]  # names this process, as numbers of processes come 
 class Driver:
     """The process that hands out units.
 
-    job: what its batch system calls its job, if it runs in one. token: tells it from others of that number.
+    job: what its batch system calls its job, if it runs in one. token: tells it from others of that
+    number.
     """
 
     host: str
@@ -50,7 +51,9 @@ class Driver:
 
 @dataclass(frozen=True)
 class Note:
-    """What a worker had begun. ends: how many jobs before had ended with these units. units: (block, cell's digest)."""
+    """What a worker had begun. ends: how many jobs before had ended with these units. units:
+    (block, cell's digest).
+    """
 
     driver: Driver
     ends: int
@@ -69,16 +72,24 @@ def read(store: Store) -> dict[str, Note]:
     """All notes, by their keys; those that are not what this program wrote are left out."""
     notes = {}
     for key in store.backend.keys(FOLDER):
-        note = None if key.endswith(("/", PARTIAL)) else _read(store.backend.read(f"{FOLDER}/{key}"))
+        note = (
+            None if key.endswith(("/", PARTIAL)) else _read(store.backend.read(f"{FOLDER}/{key}"))
+        )
         if note is not None:
             notes[key] = note
     return notes
 
 
 def begun_elsewhere(store: Store, driver: Driver) -> list[tuple[int, int]]:
-    """(block, cell's digest) of units that workers of other drivers have begun, and may have ended since."""
+    """(block, cell's digest) of units that workers of other drivers have begun, and may have ended
+    since.
+    """
     others = [key for key in store.backend.keys(FOLDER) if not key.startswith(f"{driver.name}.")]
-    notes = (_read(store.backend.read(f"{FOLDER}/{key}")) for key in others if not key.endswith(("/", PARTIAL)))
+    notes = (
+        _read(store.backend.read(f"{FOLDER}/{key}"))
+        for key in others
+        if not key.endswith(("/", PARTIAL))
+    )
     return [unit for note in notes if note is not None for unit in note.units]
 
 

@@ -1,4 +1,7 @@
-"""Whether what is stored of a study's replications is what this program wrote, file by file; and repair."""
+"""Whether what is stored of a study's replications is what this program wrote, file by file.
+
+And repair.
+"""
 
 import json
 import shutil
@@ -15,34 +18,43 @@ from pipeline.storage.units import Damaged
 from pipeline.study.files import PARTIAL
 from pipeline.study.grid import cell_key
 
-ABANDONED = 3600.0  # seconds after which a file or folder that was half made belongs to a process that was killed
+# Seconds after which a file or folder that was half made belongs to a process that was killed.
+ABANDONED = 3600.0
 LEFT_OVER = "left over from an interrupted write"
 PACKS = packs.FOLDER.removeprefix(f"{RAW}/")
 
 
 class Damage(NamedTuple):
-    """A file that is not what it must be: its key within the replications, and what is wrong with it."""
+    """A file that is not what it must be: its key within the replications, and what is wrong with
+    it.
+    """
 
     key: str
     what: str
 
 
 class Integrity:
-    """Checks and repairs the files of a study's replications, also of units outside of the grid that is asked for."""
+    """Checks and repairs the files of a study's replications, also of units outside of the grid
+    that is asked for.
+    """
 
     def __init__(self, store: Store):
         self.store = store
         self._names: dict[bytes, str] = {}
 
     def strays(self) -> Iterator[Damage]:
-        """Files that are no unit's of any grid: left over, misnamed, or a description that is not the study's."""
+        """Files that are no unit's of any grid: left over, misnamed, or a description that is not
+        the study's.
+        """
         backend = self.store.backend
         for partial in backend.left_over(RAW):
             yield Damage(partial, LEFT_OVER)
         if wrong := self.store.wrong_description():
             yield Damage(DESCRIPTION.removeprefix(f"{RAW}/"), wrong)
         for key in backend.keys(f"{RAW}/units"):
-            emptied = key.endswith("/") and key[:-1].isdecimal()  # a process was killed after its last unit was packed
+            emptied = (
+                key.endswith("/") and key[:-1].isdecimal()
+            )  # a process was killed after its last unit was packed
             if not is_unit(key) and not key.endswith(PARTIAL) and not emptied:
                 yield Damage(f"units/{key}", "is not the file of a unit")
         for key in self.store.packs.strays():
@@ -72,35 +84,50 @@ class Integrity:
         return Damage(key, wrong) if wrong else None
 
     def repair(self, damage: Damage) -> None:
-        """Delete a damaged file, or write the study's description again; of a pack the sound units are kept."""
+        """Delete a damaged file, or write the study's description again.
+
+        Of a pack the sound units are kept.
+        """
         folder, _, name = damage.key.partition("/")
         if f"{RAW}/{damage.key}" == DESCRIPTION:
             self.store.begin(anew=True)
         elif folder == PACKS:
             with suppress(Damaged):
-                sound = [unit for unit in self.store.packs.units(name) if not self._wrong_unit(unit)]
+                sound = [
+                    unit for unit in self.store.packs.units(name) if not self._wrong_unit(unit)
+                ]
                 self.store.unpack(sound)
             self.store.packs.delete(name)
         else:
             self.store.backend.delete(f"{RAW}/{damage.key}")
 
     def sweep_partials(self) -> int:
-        """Delete what interrupted writes left behind, if no sweep is under way; returns how many files and folders.
+        """Delete what interrupted writes left behind, if no sweep is under way.
+
+        Returns how many files and folders.
 
         Half-made reports only after a while, as another process may be writing one.
         """
         store = self.store
         partials = store.backend.left_over(RAW)
         store.backend.delete(*(f"{RAW}/{key}" for key in partials))
-        with store.locked() if any(abandoned(store.folder)) else nullcontext():  # so that no process is sealing
+        with (
+            store.locked() if any(abandoned(store.folder)) else nullcontext()
+        ):  # so that no process is sealing
             return len(partials) + remove_abandoned(store.folder)
 
     def _check_pack(self, key: str, name: str) -> Damage | None:
         try:
-            wrong = [text for unit in self.store.packs.units(name) if (text := self._wrong_unit(unit))]
+            wrong = [
+                text for unit in self.store.packs.units(name) if (text := self._wrong_unit(unit))
+            ]
         except Damaged as error:
             return Damage(key, str(error))
-        return Damage(key, f"holds {len(wrong)} damaged units, the first {wrong[0]}") if wrong else None
+        return (
+            Damage(key, f"holds {len(wrong)} damaged units, the first {wrong[0]}")
+            if wrong
+            else None
+        )
 
     def _wrong_unit(self, unit: PackedUnit) -> str:
         return self._wrong(unit.content, unit.block, f"{unit.cell:016x}")
@@ -110,7 +137,9 @@ class Integrity:
         study = self.store.study
         try:
             common = content[content.index(b",") + 1 : content.index(b"\n") + 1]
-            record = units.decode(content, units.describe(common, block), len(study.metrics), study.block)
+            record = units.decode(
+                content, units.describe(common, block), len(study.metrics), study.block
+            )
             mine = self._name_of(common) + FAILED_END * record.failed == name
         except Damaged as error:
             return str(error)
@@ -119,7 +148,10 @@ class Integrity:
         return "" if mine else "is the file of another unit"
 
     def _name_of(self, common: bytes) -> str:
-        """Name of the files whose first lines have this in common; empty where this program wrote no such line."""
+        """Name of the files whose first lines have this in common.
+
+        Empty where this program wrote no such line.
+        """
         if common not in self._names:
             if len(self._names) >= REMEMBERED:
                 self._names.clear()

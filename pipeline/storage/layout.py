@@ -1,4 +1,6 @@
-"""How the datasets of a study are cut into regions of cells, shards and chunks: the same on every machine."""
+"""How the datasets of a study are cut into regions of cells, shards and chunks: the same on every
+machine.
+"""
 
 import itertools
 import math
@@ -12,7 +14,9 @@ from pipeline.study.arrays import Array, Booleans, Integers
 from pipeline.study.study import Study
 
 SHARD_BYTES = 2**26  # of all variables of one region: a reduction holds this in memory a few times
-SHARD_UNITS = 2**14  # of one region, unless there are more in a cell: several workers then share many small units
+SHARD_UNITS = (
+    2**14
+)  # of one region, unless there are more in a cell: several workers then share many small units
 CHUNK_VALUES = 2**17  # in one checksummed chunk of a shard
 
 
@@ -30,12 +34,13 @@ class Region(NamedTuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """How a dataset is cut: shape of the grid, levels per shard along each axis, replications, and these per shard.
+    """How a dataset is cut: shape of the grid, levels per shard along each axis, replications, and
+    these per shard.
 
-    Every shard is written by one task, which holds `SHARD_BYTES` of values and reads `SHARD_UNITS` units. A shard
-    covers the axes whose levels share their data wholly, the others from the last one up, and all replications of a
-    cell if they fit.
-    paired: axes whose levels share their data, for the moments of pairs; by their numbers.
+    Every shard is written by one task, which holds `SHARD_BYTES` of values and reads `SHARD_UNITS`
+    units. A shard covers the axes whose levels share their data wholly, the others from the last
+    one up, and all replications of a cell if they fit. paired: axes whose levels share their data,
+    for the moments of pairs; by their numbers.
     """
 
     shape: tuple[int, ...]
@@ -52,7 +57,8 @@ class Layout:
         together = math.prod(shape[k] for k in paired)
         most = SHARD_BYTES // (8 * (len(study.metrics) + 1)) // together
         length = min(study.replications, max(most // study.block, 1) * study.block)
-        cells, left = [*shape], max(min(most // length, SHARD_UNITS * study.block // length // together), 1)
+        cells = [*shape]
+        left = max(min(most // length, SHARD_UNITS * study.block // length // together), 1)
         for axis in reversed(range(len(shape))):
             if axis not in paired:
                 cells[axis] = min(shape[axis], left)
@@ -61,19 +67,29 @@ class Layout:
 
     def regions(self) -> Iterator[Region]:
         """All regions, in row-major order."""
-        for starts in itertools.product(*map(range, (0,) * len(self.shape), self.shape, self.cells)):
-            yield Region(starts, tuple(map(min, map(sum, zip(starts, self.cells, strict=True)), self.shape)))
+        for starts in itertools.product(
+            *map(range, (0,) * len(self.shape), self.shape, self.cells)
+        ):
+            yield Region(
+                starts, tuple(map(min, map(sum, zip(starts, self.cells, strict=True)), self.shape))
+            )
 
     def spans(self) -> Iterator[slice]:
         """The replications of one shard after another."""
-        return (slice(k, min(k + self.length, self.replications)) for k in range(0, self.replications, self.length))
+        return (
+            slice(k, min(k + self.length, self.replications))
+            for k in range(0, self.replications, self.length)
+        )
 
     @property
     def chunk(self) -> tuple[int, ...]:
         """Shape of a chunk: it divides that of a shard."""
-        chunk, left = [], CHUNK_VALUES
+        chunk = []
+        left = CHUNK_VALUES
         for size in (self.length, *reversed(self.cells)):
-            part = next(size // k for k in range(1, size + 1) if size % k == 0 and size // k <= max(left, 1))
+            part = next(
+                size // k for k in range(1, size + 1) if size % k == 0 and size // k <= max(left, 1)
+            )
             chunk.append(part)
             left = left // part if part == size else 1
         return tuple(reversed(chunk))
@@ -86,7 +102,9 @@ def positions(study: Study, layout: Layout) -> Integers:
 
 
 def counted(study: Study) -> Booleans:
-    """(cells, blocks) units that count: all or, of a study that stops by its claims, those before each cell's end."""
+    """(cells, blocks) units that count: all or, of a study that stops by its claims, those before
+    each cell's end.
+    """
     blocks = np.full(len(study.grid), study.blocks)
     if study.until and study.until.stops:
         ends = np.array([end for end, _ in study.until.stops])

@@ -1,7 +1,7 @@
 """A lock among the processes of one user on one machine, which needs no folder that anybody named.
 
-A lock in a bucket cannot see that a process died, and waits. The operating system can: whoever gets the lock of a file
-knows that its last holder gave it back or is gone.
+A lock in a bucket cannot see that a process died, and waits. The operating system can: whoever gets
+the lock of a file knows that its last holder gave it back or is gone.
 """
 
 import fcntl
@@ -18,10 +18,13 @@ TOKEN_BYTES = 32
 
 @contextmanager
 def locked_here(name: str) -> Iterator[str]:
-    """One process of this user on this machine at a time. Yields a text of this machine's lock alone.
+    """One process of this user on this machine at a time.
 
-    Processes that get the same text are never inside at once. Where no temporary folder can be written, or somebody
-    else has the place, nobody is kept out, and the text is a new one each time.
+    Yields a text of this machine's lock alone.
+
+    Processes that get the same text are never inside at once. Where no temporary folder can be
+    written, or somebody else has the place, nobody is kept out, and the text is a new one each
+    time.
 
     name: of what is locked.
 
@@ -42,7 +45,9 @@ def locked_here(name: str) -> Iterator[str]:
 
 
 def _token(handle: FileIO) -> str:
-    """What a locked file says, which whoever made it drew: machines that are copies of one have other files."""
+    """What a locked file says, which whoever made it drew: machines that are copies of one have
+    other files.
+    """
     token = handle.read(TOKEN_BYTES)
     if len(token) < TOKEN_BYTES:
         token = uuid.uuid4().hex.encode()

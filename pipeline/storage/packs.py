@@ -1,11 +1,13 @@
-"""Packs: many finished units in one file, so that a sealed study of a million units is not a million files.
+"""Packs: many finished units in one file, so that a sealed study of a million units is not a
+million files.
 
     replications/packs/FIRST-LAST-COUNT-DIGEST
 
-A pack holds the files of `COUNT` units one after the other, each as it was, then an index, the CRC-32C of the index,
-and `END`. Units are in the order of their blocks and, within a block, of the digests of their cells; FIRST and LAST are
-`BLOCK.CELL` of the first and of the last unit. Units are packed once results are sealed. A pack is written whole before
-the files that it holds are deleted, so at any time each unit is in a file of its own, in a pack, or in both.
+A pack holds the files of `COUNT` units one after the other, each as it was, then an index, the
+CRC-32C of the index, and `END`. Units are in the order of their blocks and, within a block, of the
+digests of their cells; FIRST and LAST are `BLOCK.CELL` of the first and of the last unit. Units are
+packed once results are sealed. A pack is written whole before the files that it holds are deleted,
+so at any time each unit is in a file of its own, in a pack, or in both.
 """
 
 import hashlib
@@ -25,7 +27,9 @@ from pipeline.study.files import PARTIAL
 FOLDER = "replications/packs"
 ENTRY = np.dtype([("block", "<u8"), ("cell", "<u8"), ("start", "<u8"), ("length", "<u8")])
 END = b"UNITPACK"
-NAME = re.compile(r"(\d{1,15})\.([0-9a-f]{16})-(\d{1,15})\.([0-9a-f]{16})-(\d{1,9})-[0-9a-f]{16}", re.ASCII)
+NAME = re.compile(
+    r"(\d{1,15})\.([0-9a-f]{16})-(\d{1,15})\.([0-9a-f]{16})-(\d{1,9})-[0-9a-f]{16}", re.ASCII
+)
 TAIL = CHECKSUM_BYTES + len(END)  # bytes after the index
 REMEMBERED = 1000  # indexes that a process caches, of some 32 kB each
 
@@ -39,7 +43,9 @@ class PackedUnit(NamedTuple):
 
 
 class Pack(NamedTuple):
-    """A pack, by its key below `FOLDER`: it holds `size` units from `first` to `last`, (block, cell) both."""
+    """A pack, by its key below `FOLDER`: it holds `size` units from `first` to `last`, (block,
+    cell) both.
+    """
 
     key: str
     first: tuple[int, int]
@@ -68,10 +74,17 @@ class Packs:
 
     def strays(self) -> Iterator[str]:
         """Keys, below `FOLDER`, of files that are no packs."""
-        return (key for key in sorted(self.backend.keys(FOLDER)) if not key.endswith(PARTIAL) and not _named(key))
+        return (
+            key
+            for key in sorted(self.backend.keys(FOLDER))
+            if not key.endswith(PARTIAL) and not _named(key)
+        )
 
     def indexes(self) -> Iterator[Array]:
-        """The index of every pack, see ENTRY; a damaged one is left out: its units count as not run."""
+        """The index of every pack, see ENTRY.
+
+        A damaged one is left out: its units count as not run.
+        """
         for pack in self.listing():
             with suppress(Damaged):
                 yield self._read_index(pack)
@@ -93,20 +106,27 @@ class Packs:
 
     def _entries(self, block: int, cell: int) -> Iterator[tuple[Pack, Array]]:
         packs = self.listing()
-        for position in reversed(range(bisect_right(packs, (block, cell), key=_first))):  # usually the nearest has it
+        for position in reversed(
+            range(bisect_right(packs, (block, cell), key=_first))
+        ):  # usually the nearest has it
             pack = packs[position]
             if (block, cell) <= pack.last:
                 with suppress(Damaged):
                     index = self._index(pack)
-                    yield from ((pack, entry) for entry in index[(index["block"] == block) & (index["cell"] == cell)])
+                    yield from (
+                        (pack, entry)
+                        for entry in index[(index["block"] == block) & (index["cell"] == cell)]
+                    )
 
     def write(self, units: Iterable[PackedUnit]) -> None:
         """Write one pack."""
         units = sorted(units)
         lengths = np.array([len(unit.content) for unit in units], np.uint64)
         index = np.zeros(len(units), ENTRY)
-        index["block"], index["cell"] = [unit.block for unit in units], [unit.cell for unit in units]
-        index["start"], index["length"] = np.cumsum(lengths) - lengths, lengths
+        index["block"] = [unit.block for unit in units]
+        index["cell"] = [unit.cell for unit in units]
+        index["start"] = np.cumsum(lengths) - lengths
+        index["length"] = lengths
         tail = index.tobytes()
         content = b"".join([*(unit.content for unit in units), tail, checksum(tail), END])
         name = hashlib.blake2b(content, digest_size=8).hexdigest()

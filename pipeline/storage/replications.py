@@ -1,15 +1,18 @@
-"""The replications of a study, one file per unit, by name: a unit is done exactly when its file is there.
+"""The replications of a study, one file per unit, by name: a unit is done exactly when its file is
+there.
 
-    replications/study.json           what the study is: all but the levels of its grid and the number of replications
-    replications/units/BLOCK/CELL     a finished unit (see `units`); CELL is the digest of its labels
-    replications/units/BLOCK/CELL.failed    a unit that raised
-    replications/packs/…              many finished units in one file, once results are sealed (see `packs`)
-    replications/trying/WRITER        a unit that a process of a new kind makes to compare, and how many ended in it
-    replications/in_work/…            what workers have begun, until their driver ends (see `in_work`)
-    replications/agreed/WRITER.json   code and arithmetic that compute the same numbers (see `agreement`)
+    replications/study.json           what the study is: all but the levels of its grid and the
+    number of replications replications/units/BLOCK/CELL     a finished unit (see `units`); CELL is
+    the digest of its labels replications/units/BLOCK/CELL.failed    a unit that raised
+    replications/packs/…              many finished units in one file, once results are sealed (see
+    `packs`) replications/trying/WRITER        a unit that a process of a new kind makes to compare,
+    and how many ended in it replications/in_work/…            what workers have begun, until their
+    driver ends (see `in_work`) replications/agreed/WRITER.json   code and arithmetic that compute
+    the same numbers (see `agreement`)
 
-Nothing is ever appended or numbered: grids may grow and replications be added, and any number of processes may write at
-once. Workers write each file whole or not at all. In a folder or in a bucket: see `backend`.
+Nothing is ever appended or numbered: grids may grow and replications be added, and any number of
+processes may write at once. Workers write each file whole or not at all. In a folder or in a
+bucket: see `backend`.
 """
 
 import itertools
@@ -40,11 +43,14 @@ RAW = "replications"
 FORMER = "replications.zarr"  # of earlier versions
 DESCRIPTION = f"{RAW}/study.json"
 FAILED_END = ".failed"
-NAME = re.compile(rf"([0-9a-f]{{16}})({re.escape(FAILED_END)})?")  # of a unit's file in the folder of its block
+NAME = re.compile(
+    rf"([0-9a-f]{{16}})({re.escape(FAILED_END)})?"
+)  # of a unit's file in the folder of its block
 LISTED = 2**14  # files whose names are in memory at once
 REMEMBERED = 20_000  # cells whose names a process caches
 PACKED_FROM = 1000  # files of units: fewer stay as they are
-PACK_UNITS, PACK_BYTES = 1000, 2**25  # most units in a pack, and most bytes of their values
+PACK_UNITS = 1000
+PACK_BYTES = 2**25  # most units in a pack, and most bytes of their values
 
 
 class Listing(NamedTuple):
@@ -57,12 +63,17 @@ class Listing(NamedTuple):
 class Store:
     """The replications of a study under `folder` or, if given, under `url`.
 
-    With a url the folder holds what is for people only, and a store that is sent to another process has none;
-    `timeout` is for how many seconds a failing request is tried again. Creating the object touches nothing.
+    With a url the folder holds what is for people only, and a store that is sent to another process
+    has none; `timeout` is for how many seconds a failing request is tried again. Creating the
+    object touches nothing.
     """
 
-    def __init__(self, study: Study, folder: Path | str | None, url: str | None = None, timeout: float = 60.0):
-        self.study, self.url, self.timeout = study, url, timeout
+    def __init__(
+        self, study: Study, folder: Path | str | None, url: str | None = None, timeout: float = 60.0
+    ):
+        self.study = study
+        self.url = url
+        self.timeout = timeout
         self._folder = None if folder is None else Path(folder)
         self.backend: Backend = _bucket(url, timeout) if url else Folder(self.folder)
         self._cells: dict[int, tuple[str, bytes]] = {}
@@ -75,29 +86,41 @@ class Store:
 
     @property
     def folder(self) -> Path:
-        """The study's folder on this machine. Raises AttributeError in a process that was sent a store with a url."""
+        """The study's folder on this machine.
+
+        Raises AttributeError in a process that was sent a store with a url.
+        """
         if self._folder is None:
             raise AttributeError(f"the study in {self.url} has no folder in this process")
         return self._folder
 
     def exists(self) -> bool:
-        """Whether the study was ever begun here. Raises InvalidInput if another one was, or an older version's."""
+        """Whether the study was ever begun here.
+
+        Raises InvalidInput if another one was, or an older version's.
+        """
         if not self.url and (self.folder / FORMER).exists():
-            raise self.invalid("was made by an earlier version of this program, whose files are not read; choose "
-                               "another folder with outputs=…")
+            raise self.invalid(
+                "was made by an earlier version of this program, whose files are not read; choose "
+                "another folder with outputs=…"
+            )
         description = self.backend.read(DESCRIPTION)
         if description is None:
             there = self.packs.listing() or any(map(is_unit, self.backend.keys(f"{RAW}/units")))
             if there and self.backend.read(DESCRIPTION) is None:
-                raise self.invalid("is lost, while units are there; task=verify repair=true writes it again",
-                                   DESCRIPTION)
+                raise self.invalid(
+                    "is lost, while units are there; task=verify repair=true writes it again",
+                    DESCRIPTION,
+                )
             return False
         if description != self._description():
             raise self._another(description)
         return True
 
     def begin(self, anew: bool = False) -> None:
-        """Create what is missing. Safe to repeat and to interrupt anywhere. anew: write the description again.
+        """Create what is missing.
+
+        Safe to repeat and to interrupt anywhere. anew: write the description again.
 
         Raises InvalidInput when the folder belongs to another study, or cannot be written.
         """
@@ -109,11 +132,17 @@ class Store:
         except Unreachable:
             raise
         except OSError as error:
-            raise InvalidInput("outputs", self.folder, f"cannot write there: {error.strerror or error}") from None
+            raise InvalidInput(
+                "outputs", self.folder, f"cannot write there: {error.strerror or error}"
+            ) from None
 
     def invalid(self, advice: str, key: str = "") -> InvalidInput:
-        """The error to raise when the folder or bucket itself, or what lies there under a key, is not as it must be."""
-        return InvalidInput(self.backend.setting, self.backend, f"{key} {advice}" if key else advice)
+        """The error to raise when the folder or bucket itself, or what lies there under a key, is
+        not as it must be.
+        """
+        return InvalidInput(
+            self.backend.setting, self.backend, f"{key} {advice}" if key else advice
+        )
 
     def listing(self) -> Listing:
         """Which units of the study are there, by one listing; O(units) bits of memory."""
@@ -130,8 +159,12 @@ class Store:
 
         files = self._files()
         while some := [*itertools.islice(files, LISTED)]:
-            blocks, cells, bad = (np.array(column, kind) for column, kind in zip(
-                zip(*some, strict=True), (np.int64, np.uint64, bool), strict=True))
+            blocks, cells, bad = (
+                np.array(column, kind)
+                for column, kind in zip(
+                    zip(*some, strict=True), (np.int64, np.uint64, bool), strict=True
+                )
+            )
             mark(failed, blocks[bad], cells[bad])
             mark(done, blocks[~bad], cells[~bad])
         self.packs.refresh()  # after the files: a unit is in a pack before its file is deleted
@@ -139,25 +172,45 @@ class Store:
             mark(done, index["block"], index["cell"])
         return Listing(done | failed, failed & ~done)
 
-    def write(self, cell: int, block: int, values: Mapping[str, Array], writer: str, error: str = "") -> None:
-        """Store one unit: (block,) per metric and status, who computed it and, if it failed, the error's text.
+    def write(
+        self, cell: int, block: int, values: Mapping[str, Array], writer: str, error: str = ""
+    ) -> None:
+        """Store one unit: (block,) per metric and status, who computed it and, if it failed, the
+        error's text.
 
         Raises ValueError unless the values are those of one whole unit of the study.
         """
         study = self.study
-        if [*values] != [*study.metrics, "status"] or any(v.shape != (study.block,) for v in values.values()):
-            raise ValueError(f"these are not the values of one unit: {({n: v.shape for n, v in values.items()})}")
+        if [*values] != [*study.metrics, "status"] or any(
+            v.shape != (study.block,) for v in values.values()
+        ):
+            raise ValueError(
+                "these are not the values of one unit: "
+                f"{ ({n: v.shape for n, v in values.items()}) }"
+            )
         name, common = self._cell(cell)
         failed = bool((np.asarray(values["status"]) == FAILED).any())
-        self.backend.put(_key(name, block, failed), units.encode(units.describe(common, block), values, writer, error))
+        self.backend.put(
+            _key(name, block, failed),
+            units.encode(units.describe(common, block), values, writer, error),
+        )
 
     def fail(self, cell: int, block: int, error: str, writer: str) -> None:
         """Store a unit that raised: no values, status failed, the error's text."""
         values = {name: np.full(self.study.block, np.nan) for name in self.study.metrics}
-        self.write(cell, block, values | {"status": np.full(self.study.block, FAILED, np.int8)}, writer, error)
+        self.write(
+            cell,
+            block,
+            values | {"status": np.full(self.study.block, FAILED, np.int8)},
+            writer,
+            error,
+        )
 
     def read(self, cell: int, block: int, failed: bool | None = None) -> Record:
-        """What is stored of a unit; None for failed looks for either. Raises Damaged if it is missing or damaged."""
+        """What is stored of a unit; None for failed looks for either.
+
+        Raises Damaged if it is missing or damaged.
+        """
         name, common = self._cell(cell)
         for ending in (False, True) if failed is None else (failed,):
             content = self.backend.read(_key(name, block, ending))
@@ -165,7 +218,9 @@ class Store:
                 content = self.packs.read(block, self._number(cell))
             if content is not None:
                 description = units.describe(common, block)
-                record = units.decode(content, description, len(self.study.metrics), self.study.block)
+                record = units.decode(
+                    content, description, len(self.study.metrics), self.study.block
+                )
                 if record.failed != ending:
                     raise Damaged("its name does not say whether it failed")
                 return record
@@ -173,7 +228,11 @@ class Store:
 
     def holds(self, cell: int, block: int) -> bool:
         """Whether a unit is done."""
-        return self._is_file(cell, block) or self._is_file(cell, block, failed=True) or self._is_packed(cell, block)
+        return (
+            self._is_file(cell, block)
+            or self._is_file(cell, block, failed=True)
+            or self._is_packed(cell, block)
+        )
 
     def has_numbers(self, cell: int, block: int) -> bool:
         """Whether a unit that did not fail is in a file of its own; one look, unlike `holds`."""
@@ -194,29 +253,48 @@ class Store:
         """Mark a unit as not run; the caller holds the lock."""
         name = self._number(cell)
         if pack := self.packs.find(block, name):
-            self.unpack(unit for unit in self.packs.units(pack.key) if (unit.block, unit.cell) != (block, name))
+            self.unpack(
+                unit
+                for unit in self.packs.units(pack.key)
+                if (unit.block, unit.cell) != (block, name)
+            )
             self.packs.delete(pack.key)
         self.backend.delete(self.key(cell, block), self.key(cell, block, True))
 
     def unpacked(self) -> Iterator[list[str]]:
-        """Keys of files of units that may be packed together, pack by pack; nothing where there are only a few.
+        """Keys of files of units that may be packed together, pack by pack.
 
-        Units that failed stay in files of their own: they may be done again. 16 bytes of memory a unit.
+        Nothing where there are only a few.
+
+        Units that failed stay in files of their own: they may be done again. 16 bytes of memory a
+        unit.
         """
         size = self.study.block * (8 * len(self.study.metrics) + 1)
-        finished = (_position(key) for key in self.backend.keys(f"{RAW}/units")
-                    if is_unit(key) and not key.endswith(FAILED_END))
+        finished = (
+            _position(key)
+            for key in self.backend.keys(f"{RAW}/units")
+            if is_unit(key) and not key.endswith(FAILED_END)
+        )
         units = np.fromiter(finished, [("block", np.uint64), ("cell", np.uint64)])
         units = units[np.lexsort((units["cell"], units["block"]))]
         if len(units) >= PACKED_FROM:
             step = max(min(PACK_UNITS, PACK_BYTES // size), 1)
             for start in range(0, len(units), step):
-                yield [f"{block}/{cell:016x}" for block, cell in units[start : start + step].tolist()]
+                yield [
+                    f"{block}/{cell:016x}" for block, cell in units[start : start + step].tolist()
+                ]
 
     def pack(self, keys: list[str]) -> int:
-        """Write a pack of the files of some units, then delete these; returns how many. Whoever asks holds the lock."""
+        """Write a pack of the files of some units, then delete these; returns how many.
+
+        Whoever asks holds the lock.
+        """
         contents = self.backend.map(lambda key: self.backend.read(f"{RAW}/units/{key}"), keys)
-        units = [PackedUnit(*_position(key), content) for key, content in zip(keys, contents, strict=True) if content]
+        units = [
+            PackedUnit(*_position(key), content)
+            for key, content in zip(keys, contents, strict=True)
+            if content
+        ]
         if units:
             self.packs.write(units)
             self.backend.delete(*(f"{RAW}/units/{unit.block}/{unit.cell:016x}" for unit in units))
@@ -235,7 +313,9 @@ class Store:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """One process at a time may seal, take back, or agree on numbers; the lock ends with its process.
+        """One process at a time may seal, take back, or agree on numbers.
+
+        The lock ends with its process.
 
         Others remove nothing that it is writing.
         """
@@ -267,7 +347,10 @@ class Store:
         return _describe(self.study.identity)
 
     def wrong_description(self) -> str:
-        """What is wrong with the study's description; empty if nothing is. InvalidInput if it is another study's."""
+        """What is wrong with the study's description; empty if nothing is.
+
+        InvalidInput if it is another study's.
+        """
         description = self.backend.read(DESCRIPTION)
         if description is None:
             return "is missing"
@@ -287,7 +370,8 @@ class Store:
     def _another(self, description: bytes) -> InvalidInput:
         if not self._of_another(description):
             return self.invalid("is damaged; task=verify repair=true writes it again", DESCRIPTION)
-        other, own = json.loads(description), json.loads(self._description())
+        other = json.loads(description)
+        own = json.loads(self._description())
         different = ", ".join(name for name in self.study.identity if other[name] != own[name])
         return self.invalid(f"holds another study ({different} differ); choose another folder")
 

@@ -1,8 +1,10 @@
-"""The sealed results of a study: one N-d labelled dataset, `results.zarr`, that `xarray.open_zarr` opens.
+"""The sealed results of a study: one N-d labelled dataset, `results.zarr`, that `xarray.open_zarr`
+opens.
 
-Dimensions: the axes of the grid, then replication. Cells outside of a non-rectangular grid hold NaN and status 0.
-Written region by region, in shards of checksummed chunks, one writer a shard; the root document comes last. It holds a
-digest of every file and of itself, so that a copy can be checked without the study.
+Dimensions: the axes of the grid, then replication. Cells outside of a non-rectangular grid hold NaN
+and status 0. Written region by region, in shards of checksummed chunks, one writer a shard; the
+root document comes last. It holds a digest of every file and of itself, so that a copy can be
+checked without the study.
 """
 
 import hashlib
@@ -33,7 +35,9 @@ INTERIM = "interim.zarr", "interim-summary.zarr"
 PAIRS = (SEALED, SUMMARY), INTERIM  # of replications and their moments
 REPAIR = "task=verify repair=true removes it, and the same command makes it again"
 REPORT_AGAIN = "task=report makes it again"
-REQUESTS = "requests"  # has a folder for every request whose results lie beside those of a larger one
+REQUESTS = (
+    "requests"  # has a folder for every request whose results lie beside those of a larger one
+)
 
 
 @lru_cache(maxsize=1)  # each is a file that is read and parsed
@@ -41,33 +45,59 @@ def versions() -> Mapping[str, str]:
     """Versions that numbers may depend on."""
     import platform
 
-    return {"python": platform.python_version(), "pipeline": version("private-learning-pipeline"),
-            **{name: version(name) for name in PACKAGES}}
+    return {
+        "python": platform.python_version(),
+        "pipeline": version("private-learning-pipeline"),
+        **{name: version(name) for name in PACKAGES},
+    }
 
 
 def request(study: Study) -> str:
-    """Digest of all that a sealed dataset shows: identity, levels, replications, and what ends a run or adds levels.
+    """Digest of all that a sealed dataset shows: identity, levels, replications, and what ends a
+    run or adds levels.
 
-    The code of coordinates, too: no unit is made with it, so no reference unit shows that it changed.
+    The code of coordinates, too: no unit is made with it, so no reference unit shows that it
+    changed.
     """
-    products = [[[axis, list(levels)] for axis, levels in product] for product in study.grid.products]
-    precision = {"precision": [repr(target) for target in study.precision]} if study.precision else {}
+    products = [
+        [[axis, list(levels)] for axis, levels in product] for product in study.grid.products
+    ]
+    precision = (
+        {"precision": [repr(target) for target in study.precision]} if study.precision else {}
+    )
     refine = {"refine": repr(study.refine)} if study.refine else {}
     until = {"until": repr(study.until)} if study.until else {}
     coordinates = [[name, fingerprint(study.derivations[name][0])] for name in study.coordinates]
-    return digest(canonical({**study.identity, "grid": products, "replications": study.replications,
-                             "coordinates": coordinates, **precision, **refine, **until}), 8).hex()
+    return digest(
+        canonical(
+            {
+                **study.identity,
+                "grid": products,
+                "replications": study.replications,
+                "coordinates": coordinates,
+                **precision,
+                **refine,
+                **until,
+            }
+        ),
+        8,
+    ).hex()
 
 
 def size(study: Study) -> int:
-    """Replications that a study asks for, in all cells together; the most that there may be, with targets."""
+    """Replications that a study asks for, in all cells together.
+
+    The most that there may be, with targets.
+    """
     return len(study.grid) * study.replications
 
 
 def place(store: Store) -> str:
-    """What the keys of a study's sealed datasets start with: nothing, or a folder of its request, with a "/".
+    """What the keys of a study's sealed datasets start with: nothing, or a folder of its request,
+    with a "/".
 
-    The folder, where a larger request is sealed already, whose results and report a smaller one must not replace.
+    The folder, where a larger request is sealed already, whose results and report a smaller one
+    must not replace.
     """
     return _place(store, root_attributes(store.backend))
 
@@ -97,9 +127,14 @@ def attributes(store: Store) -> dict[str, Any]:
 
 
 def root_attributes(backend: Backend, where: str = "") -> dict[str, Any]:
-    """Attributes of results.zarr; none where there is no root document, or a damaged one. where: see `place`."""
+    """Attributes of results.zarr.
+
+    None where there is no root document, or a damaged one. where: see `place`.
+    """
     try:
-        attributes: dict[str, Any] = _document(backend.read(f"{where}{SEALED}/zarr.json") or b"")["attributes"]
+        attributes: dict[str, Any] = _document(backend.read(f"{where}{SEALED}/zarr.json") or b"")[
+            "attributes"
+        ]
         return attributes
     except Unreachable:
         raise
@@ -109,7 +144,12 @@ def root_attributes(backend: Backend, where: str = "") -> dict[str, Any]:
 
 def is_large(study: Study) -> bool:
     """Whether the results of a study are read in parts, as they do not fit in memory."""
-    return math.prod(map(len, study.grid.axes.values())) * study.replications * (8 * len(study.metrics) + 1) > IN_MEMORY
+    return (
+        math.prod(map(len, study.grid.axes.values()))
+        * study.replications
+        * (8 * len(study.metrics) + 1)
+        > IN_MEMORY
+    )
 
 
 def stamp(store: Store) -> str | None:
@@ -118,20 +158,31 @@ def stamp(store: Store) -> str | None:
 
 
 def unseal(store: Store, every: bool = True) -> None:
-    """Remove the sealed results, of `every` request before units are taken back; the caller holds the lock."""
+    """Remove the sealed results, of `every` request before units are taken back.
+
+    The caller holds the lock.
+    """
     for where in places(store.backend) if every else [place(store)]:
         for name in (SEALED, SUMMARY):
             store.backend.remove(where + name)
 
 
 def finish(
-    backend: Backend, staged: str, name: str, attributes: Mapping[str, Any], digests: Mapping[str, str]
+    backend: Backend,
+    staged: str,
+    name: str,
+    attributes: Mapping[str, Any],
+    digests: Mapping[str, str],
 ) -> None:
     """Publish a dataset whose regions are all written. digests: of the files that the tasks wrote."""
     document = json.loads(backend.read(f"{staged}/zarr.json") or b"{}")
     document["attributes"] = {**document.get("attributes", {}), **attributes}
     location = ZarrLocation(backend, staged)
-    present = [key for key in sorted(backend.keys(staged)) if key != "zarr.json" and not key.endswith(PARTIAL)]
+    present = [
+        key
+        for key in sorted(backend.keys(staged))
+        if key != "zarr.json" and not key.endswith(PARTIAL)
+    ]
     lost = digests.keys() - set(present)
     if lost:  # also where the folder that it leaves is empty, which would be listed
         raise OSError(f"{name}: {min(lost)} was lost while it was written")
@@ -142,19 +193,25 @@ def finish(
 
 
 def problems_of(
-    backend: Backend, name: str = SEALED, thorough: bool = True,
+    backend: Backend,
+    name: str = SEALED,
+    thorough: bool = True,
     digests_of: Callable[[ZarrLocation, list[str]], Iterable[str]] | None = None,
 ) -> list[str]:
     """What is wrong with a sealed dataset, file by file; empty if nothing is.
 
-    thorough: read every byte. Else only the root document, the metadata, and whether all files are there. digests_of:
-    the digests of many files, in their order; by default this process reads them.
+    thorough: read every byte. Else only the root document, the metadata, and whether all files are
+    there. digests_of: the digests of many files, in their order; by default this process reads
+    them.
     """
     return _problems(backend, name, backend.read(f"{name}/zarr.json"), thorough, digests_of)
 
 
 def _problems(
-    backend: Backend, name: str, content: bytes | None, thorough: bool,
+    backend: Backend,
+    name: str,
+    content: bytes | None,
+    thorough: bool,
     digests_of: Callable[[ZarrLocation, list[str]], Iterable[str]] | None = None,
 ) -> list[str]:
     """The same, of a dataset whose root document has been read."""
@@ -164,18 +221,26 @@ def _problems(
         files = _document(content)["attributes"]["files"]
     except ValueError as error:
         return [f"zarr.json: {error}"]
-    location, present = ZarrLocation(backend, name), set(backend.keys(name)) - {"zarr.json"}
+    location = ZarrLocation(backend, name)
+    present = set(backend.keys(name)) - {"zarr.json"}
     wrong = [f"{key}: is missing" for key in files if key not in present]
     wrong += [f"{key}: does not belong here" for key in sorted(present - files.keys())]
     checked = [key for key in files if key in present and (thorough or key.endswith("zarr.json"))]
-    digests = digests_of(location, checked) if digests_of else backend.map(location.file_digest, checked)
-    wrong += [f"{key}: is not what was written" for key, one in zip(checked, digests, strict=True)
-              if one != files[key]]
+    digests = (
+        digests_of(location, checked) if digests_of else backend.map(location.file_digest, checked)
+    )
+    wrong += [
+        f"{key}: is not what was written"
+        for key, one in zip(checked, digests, strict=True)
+        if one != files[key]
+    ]
     return wrong + _of_other_results(backend, name, content)
 
 
 def _of_other_results(backend: Backend, name: str, content: bytes) -> list[str]:
-    """Whether moments were made of other replications than those beside them, such as an older summary.zarr."""
+    """Whether moments were made of other replications than those beside them, such as an older
+    summary.zarr.
+    """
     moments_of = {summary: results for results, summary in PAIRS}
     where, slash, last = name.rpartition("/")
     if last not in moments_of:
@@ -187,7 +252,10 @@ def _of_other_results(backend: Backend, name: str, content: bytes) -> list[str]:
 
 
 def _without_files(content: bytes | None) -> dict[str, Any] | None:
-    """What a root document says of a study, which is the same for replications and moments; None without one."""
+    """What a root document says of a study, which is the same for replications and moments.
+
+    None without one.
+    """
     try:
         attributes = _document(content or b"")["attributes"]
     except ValueError:
@@ -196,7 +264,8 @@ def _without_files(content: bytes | None) -> dict[str, Any] | None:
 
 
 def load(store: Store, name: str = SEALED) -> "xr.Dataset":
-    """What a dataset holds: in memory or, if it is large, in chunks of a shard that are read when they are needed.
+    """What a dataset holds: in memory or, if it is large, in chunks of a shard that are read when
+    they are needed.
 
     Raises InvalidInput, at once or when a chunk is read, where a file is not what was written.
     """
@@ -205,7 +274,10 @@ def load(store: Store, name: str = SEALED) -> "xr.Dataset":
 
 
 def load_sound(store: Store, name: str) -> "xr.Dataset | None":
-    """Like `load`; None where a file is damaged, so that it can be made again. A large dataset is read twice."""
+    """Like `load`; None where a file is damaged, so that it can be made again.
+
+    A large dataset is read twice.
+    """
     try:
         dataset = load(store, name)
     except InvalidInput:
@@ -214,8 +286,13 @@ def load_sound(store: Store, name: str) -> "xr.Dataset | None":
     return None if in_parts and problems_of(store.backend, name) else dataset
 
 
-def load_from(backend: Backend, name: str, key: str, value: str, cure: str = REPAIR) -> "xr.Dataset":
-    """Like `load`, wherever the dataset is. key, value: of the error where it is damaged; cure: what to do then."""
+def load_from(
+    backend: Backend, name: str, key: str, value: str, cure: str = REPAIR
+) -> "xr.Dataset":
+    """Like `load`, wherever the dataset is. key, value: of the error where it is damaged.
+
+    cure: what to do then.
+    """
     import xarray as xr
 
     from pipeline.storage.sealed_files import Complaint, SealedFiles  # Zarr
@@ -226,7 +303,9 @@ def load_from(backend: Backend, name: str, key: str, value: str, cure: str = REP
     if wrong:
         raise complaint.error(wrong[0])
     assert content is not None
-    files = SealedFiles(backend, name, content, _document(content)["attributes"]["files"], complaint)
+    files = SealedFiles(
+        backend, name, content, _document(content)["attributes"]["files"], complaint
+    )
     dataset: xr.Dataset = xr.open_zarr(files, consolidated=True, chunks=None)
     if dataset.nbytes <= IN_MEMORY:
         return dataset.load()
@@ -235,18 +314,27 @@ def load_from(backend: Backend, name: str, key: str, value: str, cure: str = REP
 
 
 def in_chunks(dataset: "xr.Dataset", sizes: Mapping[Hashable, int]) -> "xr.Dataset":
-    """A dataset whose variables are in chunks, read when they are needed; coordinates, which are small, are read."""
+    """A dataset whose variables are in chunks, read when they are needed.
+
+    Coordinates, which are small, are read.
+    """
     coordinates = {name: one.load() for name, one in dataset.coords.items()}
     return dataset.chunk(sizes).assign_coords(coordinates)
 
 
 @lru_cache(maxsize=64)  # asked for a dozen times in a run, for each study
 def _document(content: bytes) -> dict[str, Any]:
-    """The root document of a sealed dataset, to be read only. ValueError unless it is one that `finish` wrote."""
+    """The root document of a sealed dataset, to be read only.
+
+    ValueError unless it is one that `finish` wrote.
+    """
     try:
         document: dict[str, Any] = json.loads(content)
-        sound = (document["attributes"]["digest"] == _digest(document) and _serialise(document) == content
-                 and isinstance(document["attributes"]["files"], dict))
+        sound = (
+            document["attributes"]["digest"] == _digest(document)
+            and _serialise(document) == content
+            and isinstance(document["attributes"]["files"], dict)
+        )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         sound = False
     if not sound:
@@ -260,4 +348,6 @@ def _serialise(document: Mapping[str, Any]) -> bytes:
 
 def _digest(document: Mapping[str, Any]) -> str:
     attributes = {key: value for key, value in document["attributes"].items() if key != "digest"}
-    return hashlib.blake2b(_serialise({**document, "attributes": attributes}), digest_size=16).hexdigest()
+    return hashlib.blake2b(
+        _serialise({**document, "attributes": attributes}), digest_size=16
+    ).hexdigest()

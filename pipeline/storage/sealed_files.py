@@ -1,8 +1,9 @@
-"""The files of a sealed dataset as Zarr reads them: each is held against the digest that the root document has of it.
+"""The files of a sealed dataset as Zarr reads them: each is held against the digest that the root
+document has of it.
 
-Whoever loads a dataset reads through `SealedFiles`: reports, comparisons, the library, tasks on a cluster. A file that
-is missing is an error, as Zarr would read it as values that were never there; one that the root document does not name
-is not read at all.
+Whoever loads a dataset reads through `SealedFiles`: reports, comparisons, the library, tasks on a
+cluster. A file that is missing is an error, as Zarr would read it as values that were never there;
+one that the root document does not name is not read at all.
 """
 
 import asyncio
@@ -12,7 +13,13 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from zarr.abc.store import ByteRequest, OffsetByteRequest, RangeByteRequest, Store, SuffixByteRequest
+from zarr.abc.store import (
+    ByteRequest,
+    OffsetByteRequest,
+    RangeByteRequest,
+    Store,
+    SuffixByteRequest,
+)
 from zarr.core.buffer import Buffer, BufferPrototype
 
 from pipeline.storage.backend import Backend
@@ -20,12 +27,16 @@ from pipeline.storage.datasets import file_digest
 from pipeline.study.parameters import InvalidInput
 
 ROOT = "zarr.json"
-REMEMBERED = 2**26  # bytes of files of which only parts were asked for: the next part needs no second reading
+REMEMBERED = (
+    2**26
+)  # bytes of files of which only parts were asked for: the next part needs no second reading
 
 
 @dataclass(frozen=True)
 class Complaint:
-    """How to say that a dataset is damaged: key and value of the error, the dataset's name, and what to do."""
+    """How to say that a dataset is damaged: key and value of the error, the dataset's name, and
+    what to do.
+    """
 
     key: str
     value: str
@@ -40,18 +51,29 @@ class Complaint:
 class SealedFiles(Store):
     """A Zarr store, to be read only, of one dataset: `name` below a backend.
 
-    root: the content of its root document, which was checked. digests: of all other files, by their keys. A file is
-    read as a whole, also where Zarr asks for a part of it. Raises what `complaint` says where a file is not what was
-    written; OSError.
+    root: the content of its root document, which was checked. digests: of all other files, by their
+    keys. A file is read as a whole, also where Zarr asks for a part of it. Raises what `complaint`
+    says where a file is not what was written; OSError.
     """
 
     supports_writes = False
     supports_deletes = False
     supports_listing = True
 
-    def __init__(self, backend: Backend, name: str, root: bytes, digests: Mapping[str, str], complaint: Complaint):
+    def __init__(
+        self,
+        backend: Backend,
+        name: str,
+        root: bytes,
+        digests: Mapping[str, str],
+        complaint: Complaint,
+    ):
         super().__init__(read_only=True)
-        self.backend, self.name, self.root, self.digests, self.complaint = backend, name, root, digests, complaint
+        self.backend = backend
+        self.name = name
+        self.root = root
+        self.digests = digests
+        self.complaint = complaint
         self._recent: OrderedDict[str, bytes] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -59,8 +81,11 @@ class SealedFiles(Store):
         return SealedFiles, (self.backend, self.name, self.root, self.digests, self.complaint)
 
     def __eq__(self, other: object) -> bool:
-        return (isinstance(other, SealedFiles) and str(self.backend) == str(other.backend)
-                and (self.name, self.root) == (other.name, other.root))
+        return (
+            isinstance(other, SealedFiles)
+            and str(self.backend) == str(other.backend)
+            and (self.name, self.root) == (other.name, other.root)
+        )
 
     def __str__(self) -> str:
         return f"{self.backend}/{self.name}"
@@ -104,7 +129,9 @@ class SealedFiles(Store):
     async def list_dir(self, prefix: str) -> AsyncIterator[str]:
         """Names directly below a prefix."""
         folder = f"{prefix.rstrip('/')}/" if prefix else ""
-        below = (key.removeprefix(folder) for key in (ROOT, *self.digests) if key.startswith(folder))
+        below = (
+            key.removeprefix(folder) for key in (ROOT, *self.digests) if key.startswith(folder)
+        )
         for name in dict.fromkeys(key.partition("/")[0] for key in below):
             yield name
 
@@ -117,7 +144,9 @@ class SealedFiles(Store):
         raise ValueError("a sealed dataset is not written")
 
     def _content(self, key: str, keep: bool) -> bytes:
-        """Content of a file that is what was written. keep: remember it, as more of it will be asked for."""
+        """Content of a file that is what was written. keep: remember it, as more of it will be
+        asked for.
+        """
         if key == ROOT:
             return self.root
         with self._lock:

@@ -1,13 +1,16 @@
-"""A stored unit: one file with all its metrics, its status and, if it failed, why; whole, or found to be damaged.
+"""A stored unit: one file with all its metrics, its status and, if it failed, why.
+
+Whole, or found to be damaged.
 
     description   one line of JSON: study, cell, block, size of the block, names of the variables
-    writer        16 hexadecimal digits: which code and arithmetic computed it (see `agreement`), and a line break
-    values        float64, little-endian: the replications of the first metric, then those of the next
-    status        int8, one per replication
-    error         UTF-8: the traceback of a unit that failed, else nothing
-    checksum      4 bytes, little-endian: CRC-32C of all before
+    writer        16 hexadecimal digits: which code and arithmetic computed it (see `agreement`),
+    and a line break values        float64, little-endian: the replications of the first metric,
+    then those of the next status        int8, one per replication error         UTF-8: the
+    traceback of a unit that failed, else nothing checksum      4 bytes, little-endian: CRC-32C of
+    all before
 
-The description is compared byte for byte with what this program would write, so a changed one never passes.
+The description is compared byte for byte with what this program would write, so a changed one never
+passes.
 """
 
 from collections.abc import Mapping
@@ -35,8 +38,9 @@ class Damaged(ValueError):
 class Record(NamedTuple):
     """Content of the file of a unit.
 
-    metrics: (metrics, block) in the order of the study's. status: (block,) int8. writer: who computed it. error: text,
-    empty unless the unit failed. failed: whether it raised and holds no numbers.
+    metrics: (metrics, block) in the order of the study's. status: (block,) int8. writer: who
+    computed it. error: text, empty unless the unit failed. failed: whether it raised and holds no
+    numbers.
     """
 
     metrics: Floats
@@ -54,8 +58,17 @@ def describe(cell: bytes, block: int) -> bytes:
 
 def describe_cell(study: Study, labels: Mapping[str, Level]) -> bytes:
     """What the first lines of all units of a cell have in common."""
-    return canonical({"study": study.key, "cell": labels, "size": study.block,
-                      "variables": [*study.metrics, "status"]}).encode()[1:] + b"\n"
+    return (
+        canonical(
+            {
+                "study": study.key,
+                "cell": labels,
+                "size": study.block,
+                "variables": [*study.metrics, "status"],
+            }
+        ).encode()[1:]
+        + b"\n"
+    )
 
 
 def encode(description: bytes, values: Mapping[str, Array], writer: str, error: str = "") -> bytes:
@@ -66,8 +79,14 @@ def encode(description: bytes, values: Mapping[str, Array], writer: str, error: 
     array([[0.5]])
     """
     *metrics, status = values.values()
-    parts = [description, writer.encode(), b"\n", *(np.asarray(one, "<f8").tobytes() for one in metrics),
-             np.asarray(status, np.int8).tobytes(), error.encode(errors="replace")[-ERROR_BYTES:]]
+    parts = [
+        description,
+        writer.encode(),
+        b"\n",
+        *(np.asarray(one, "<f8").tobytes() for one in metrics),
+        np.asarray(status, np.int8).tobytes(),
+        error.encode(errors="replace")[-ERROR_BYTES:],
+    ]
     content = b"".join(parts)
     return content + checksum(content)
 

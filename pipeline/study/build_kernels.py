@@ -1,4 +1,6 @@
-"""Compiles the kernels: `python -m pipeline.study.build_kernels`, and whenever the package is installed or packed."""
+"""Compiles the kernels: `python -m pipeline.study.build_kernels`, and whenever the package is
+installed or packed.
+"""
 
 import platform
 import shutil
@@ -16,7 +18,9 @@ PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def compilers() -> Iterator[list[str]]:
-    """Commands of the C compilers on this machine, the preferred first: `cc`, and the one of the package ziglang."""
+    """Commands of the C compilers on this machine, the preferred first: `cc`, and the one of the
+    package ziglang.
+    """
     if shutil.which("cc"):
         yield ["cc"]
     if find_spec("ziglang"):  # it would compile for this very processor
@@ -25,24 +29,38 @@ def compilers() -> Iterator[list[str]]:
 
 
 def build(source: Path, compiler: list[str], target: Path) -> None:
-    """Compile a C file to a library, which takes its place as a whole. Raises PipelineError with the reason."""
+    """Compile a C file to a library, which takes its place as a whole.
+
+    Raises PipelineError with the reason.
+    """
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".build-") as folder:
         made = Path(folder).resolve() / target.name
         given = f"-I{HEADERS}", f'-DKERNEL_DIGEST="{digest(source)}"', source.name, "-o", str(made)
-        done = subprocess.run([*compiler, *FLAGS, *given], cwd=source.parent, capture_output=True, text=True)
+        done = subprocess.run(
+            [*compiler, *FLAGS, *given], cwd=source.parent, capture_output=True, text=True
+        )
         if done.returncode:
-            raise PipelineError(f"{source}: {' '.join(compiler)} cannot compile it\n{done.stderr.strip()}")
+            raise PipelineError(
+                f"{source}: {' '.join(compiler)} cannot compile it\n{done.stderr.strip()}"
+            )
         made.replace(target)
 
 
 def build_all(package: Path = PACKAGE) -> list[Path]:
-    """Compile the C files of a package whose libraries are not of their present text; paths of all libraries."""
+    """Compile the C files of a package whose libraries are not of their present text.
+
+    Paths of all libraries.
+    """
     sources = sorted(package.rglob("*.c"))
     for source in sources:
-        if not (library(source).is_file() and digest(source).encode() in library(source).read_bytes()):
+        if not (
+            library(source).is_file() and digest(source).encode() in library(source).read_bytes()
+        ):
             compiler = next(compilers(), None)
             if compiler is None:
-                raise PipelineError(f"{source}: no C compiler; install `cc`, or the Python package ziglang")
+                raise PipelineError(
+                    f"{source}: no C compiler; install `cc`, or the Python package ziglang"
+                )
             build(source, compiler, library(source))
     return [library(source) for source in sources]
 

@@ -1,7 +1,8 @@
-"""What values hold, as digests that can be compared: of arrays, containers, dataclasses, and tables of libraries.
+"""What values hold, as digests that can be compared: of arrays, containers, dataclasses, and tables
+of libraries.
 
-Two values that hold the same have the same digest, in whatever process. Of an object that is none of these the name
-of its class counts only.
+Two values that hold the same have the same digest, in whatever process. Of an object that is none
+of these the name of its class counts only.
 
 >>> digest_of([1, "a"]) == digest_of([1, "a"]), digest_of({2, 3}) == digest_of({3, 4})
 (True, False)

@@ -1,6 +1,9 @@
-"""What a class or function must be to serve as a part. What is wrong with one is said in a line, before anything runs.
+"""What a class or function must be to serve as a part.
 
-What parts must offer is in `pipeline.study.protocols`; what they return is checked by `pipeline.study.returned`.
+What is wrong with one is said in a line, before anything runs.
+
+What parts must offer is in `pipeline.study.protocols`; what they return is checked by
+`pipeline.study.returned`.
 """
 
 import dataclasses
@@ -37,7 +40,9 @@ TEXTS = {
 
 
 def fault(kind: str, part: Any) -> str:
-    """What is wrong with a part of a kind: model, mechanism, estimator, metric or derivation; empty if nothing is.
+    """What is wrong with a part of a kind: model, mechanism, estimator, metric or derivation.
+
+    Empty if nothing is.
 
     >>> fault("estimator", dict)
     'it lacks accepts, fit, cost'
@@ -61,7 +66,10 @@ def _faults_of_function(function: Any) -> Iterator[str]:
     try:
         inputs = arguments(function)
     except (AttributeError, NameError, SyntaxError, TypeError, ValueError) as error:
-        yield f"its arguments need types, such as epsilon: float ({type(error).__name__}: {shorten(error)})"
+        yield (
+            f"its arguments need types, such as epsilon: float ({type(error).__name__}: "
+            f"{shorten(error)})"
+        )
         return
     for name, field in inputs.items():
         if not set(kinds_of(field)) <= {*TYPES, "None"}:
@@ -82,9 +90,15 @@ def _faults_of_class(kind: str, part: type[Any]) -> Iterator[str]:
         return
     undecorated = [name for name, value in vars(part).items() if isinstance(value, Field)]
     if undecorated:
-        yield f"it has a parameter {undecorated[0]}, and must be a frozen dataclass itself: @dataclass(frozen=True)"
+        yield (
+            f"it has a parameter {undecorated[0]}, and must be a frozen dataclass itself: "
+            "@dataclass(frozen=True)"
+        )
     if inspect.isabstract(part):
-        yield f"it lacks {', '.join(sorted(part.__abstractmethods__))}, which {part.__name__} leaves to others"
+        yield (
+            f"it lacks {', '.join(sorted(part.__abstractmethods__))}, which {part.__name__} "
+            "leaves to others"
+        )
     for field in fields(part).values():
         yield from _faults_of_field(field)
     yield from _faults_of_attributes(kind, part)
@@ -93,7 +107,10 @@ def _faults_of_class(kind: str, part: type[Any]) -> Iterator[str]:
 
 
 def _has(part: type[Any], name: str) -> bool:
-    """Whether a class has an attribute; every class can be called, and so has `__call__`, but its objects may not."""
+    """Whether a class has an attribute.
+
+    Every class can be called, and so has `__call__`, but its objects may not.
+    """
     if name == "__call__":
         return any(name in vars(base) for base in part.__mro__)
     return hasattr(part, name)
@@ -109,12 +126,15 @@ def _faults_of_field(field: Field[Any]) -> Iterator[str]:
     if not set(kinds_of(field)) <= {*TYPES, "None"}:
         yield f"its field {field.name} {ALLOWED}, is {_type_of(field)}"
         return
-    # the class of a notebook has, in a worker, another object of the same type for a default that is missing
+    # the class of a notebook has, in a worker, another object of the same type for a default that
+    # is missing
     if not isinstance(field.default, type(MISSING)) and "DataFile" not in kinds_of(field):
         try:
             check(field, field.default, field.name)
         except InvalidInput as error:
-            yield f"the default of its field {field.name}, {shorten(field.default)}, {error.allowed}"
+            yield (
+                f"the default of its field {field.name}, {shorten(field.default)}, {error.allowed}"
+            )
 
 
 def _type_of(field: Field[Any]) -> str:
@@ -136,7 +156,9 @@ def _faults_of_attributes(kind: str, part: type[Any]) -> Iterator[str]:
     if kind == "model":
         population = part.population
         if not isinstance(population, tuple) or not set(population) <= fields(part).keys():
-            yield f"population must be a tuple of names of its fields, is {shorten(repr(population))}"
+            yield (
+                f"population must be a tuple of names of its fields, is {shorten(repr(population))}"
+            )
     if kind == "metric":
         yield from _faults_of_range(part)
 

@@ -6,8 +6,13 @@ class PipelineError(Exception):
 
 
 class Stopped(PipelineError):
-    """A run ended before all of its units were done; the finished ones are kept, and the same call goes on."""
+    """A run ended before all of its units were done.
+
+    The finished ones are kept, and the same call goes on.
+    """
 
 
 class FailedUnits(PipelineError):
-    """Some units of a finished run raised an error: their replications have status 3 in the sealed results."""
+    """Some units of a finished run raised an error: their replications have status 3 in the sealed
+    results.
+    """

@@ -1,7 +1,9 @@
-"""What is known of all cells of a study at once: each part is made once for all cells in which it is the same.
+"""What is known of all cells of a study at once: each part is made once for all cells in which it
+is the same.
 
-A part depends on the axes that are its parameters, or inputs of derivations that give them. A grid of a hundred levels
-of one axis and a thousand of another has 100,000 cells, but perhaps a hundred models and a thousand mechanisms only.
+A part depends on the axes that are its parameters, or inputs of derivations that give them. A grid
+of a hundred levels of one axis and a thousand of another has 100,000 cells, but perhaps a hundred
+models and a thousand mechanisms only.
 """
 
 import itertools
@@ -19,7 +21,11 @@ from pipeline.study.parameters import InvalidInput, fields
 
 PER_UNIT = 1e5  # nanoseconds of every unit, whatever its parts
 UNITS_MOST = 20_000_000  # of a study: what is done and what is left is known of each, in memory
-ATTRIBUTES = {"model": ("produces",), "mechanism": ("accepts", "releases"), "estimator": ("accepts",)}
+ATTRIBUTES = {
+    "model": ("produces",),
+    "mechanism": ("accepts", "releases"),
+    "estimator": ("accepts",),
+}
 
 
 class Described(Protocol):
@@ -66,9 +72,12 @@ def check_units(grid: Grid, replications: int, block: int) -> None:
     """Raise InvalidInput for more units than a process can look after."""
     units = len(grid) * (replications // block)
     if units > UNITS_MOST:
-        raise InvalidInput("replications", replications,
-                           f"makes {units:,} units of {block:,} replications, at most {UNITS_MOST:,} are allowed; "
-                           "give fewer replications or levels, or a larger block")
+        raise InvalidInput(
+            "replications",
+            replications,
+            f"makes {units:,} units of {block:,} replications, at most {UNITS_MOST:,} are allowed; "
+            "give fewer replications or levels, or a larger block",
+        )
 
 
 def axes_of(study: Described, names: Iterable[str]) -> frozenset[str]:
@@ -99,7 +108,9 @@ def costs(study: Described) -> Floats:
     """(cells,) `Study.cost` of every cell."""
     total = np.zeros(len(study.grid))
     for role in ROLES:
-        total += _of_cells(study, role, [predicted_cost(role, *named) for named in parts_of(study, role)])
+        total += _of_cells(
+            study, role, [predicted_cost(role, *named) for named in parts_of(study, role)]
+        )
     of_cells: Floats = study.block * total / study.sharing + PER_UNIT
     return of_cells
 
@@ -113,7 +124,9 @@ def _of_cells(study: Described, role: str, numbers: Sequence[float]) -> Floats:
         shape = [len(levels) for _, levels in product]
         distinct = [len(levels) if axis in axes else 1 for axis, levels in product]
         stop = start + math.prod(distinct)
-        of_products.append(np.broadcast_to(np.reshape(numbers[start:stop], distinct), shape).ravel())
+        of_products.append(
+            np.broadcast_to(np.reshape(numbers[start:stop], distinct), shape).ravel()
+        )
         start = stop
     return np.concatenate(of_products)
 
@@ -130,7 +143,8 @@ def parts_of(study: Described, role: str) -> Iterator[tuple[str, Any]]:
 
 
 def checked_costs(study: Described) -> Floats | None:
-    """(cells,) costs, after all parts of all cells were built and go together, and all that is derived was computed.
+    """(cells,) costs, after all parts of all cells were built and go together, and all that is
+    derived was computed.
 
     None where something is wrong or only a look at each cell can tell.
     """
@@ -145,8 +159,10 @@ def checked_costs(study: Described) -> Floats | None:
                 of_role.add(tuple(getattr(part, attribute) for attribute in ATTRIBUTES[role]))
             total += _of_cells(study, role, numbers)
             kinds.append(of_role)
-        fitting = all(issubclass(produces, accepts) and issubclass(released(produces, releases), wanted)
-                      for (produces,), (accepts, releases), (wanted,) in itertools.product(*kinds))
+        fitting = all(
+            issubclass(produces, accepts) and issubclass(released(produces, releases), wanted)
+            for (produces,), (accepts, releases), (wanted,) in itertools.product(*kinds)
+        )
         if not fitting or not _metrics_and_derivations_exist(study):
             return None
     except InvalidInput:
@@ -156,14 +172,18 @@ def checked_costs(study: Described) -> Floats | None:
 
 
 def released(produces: Any, releases: Any) -> Any:
-    """Type of a release: the mechanism's own or, where it releases data as they are, the data's plain release."""
+    """Type of a release: the mechanism's own or, where it releases data as they are, the data's
+    plain release.
+    """
     return getattr(produces, "plain_release", releases) if releases is object else releases
 
 
 def _metrics_and_derivations_exist(study: Described) -> bool:
     """Raises InvalidInput for a metric that cannot be built, and for what cannot be derived."""
     for name in study.metrics:
-        for labels in study.grid.combinations(axes_of(study, fields(study.part("metric", name, "metrics")))):
+        for labels in study.grid.combinations(
+            axes_of(study, fields(study.part("metric", name, "metrics")))
+        ):
             study.component("metric", name, study.values(labels))
     known = {*study.grid.axes, *study.parameters, *study.derivations}
     inputs = [argument for _, arguments in study.derivations.values() for argument in arguments]

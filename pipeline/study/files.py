@@ -1,7 +1,10 @@
-"""Write files so that no reader ever sees an incomplete one; open those that somebody else may have put there.
+"""Write files so that no reader ever sees an incomplete one.
 
-Whoever opens a pipe waits for its other end, whoever reads a device may never end: every file that a person or another
-process may have put in a place is opened by `open_regular`, `read_regular` or `open_to_lock`.
+Open those that somebody else may have put there.
+
+Whoever opens a pipe waits for its other end, whoever reads a device may never end: every file that
+a person or another process may have put in a place is opened by `open_regular`, `read_regular` or
+`open_to_lock`.
 """
 
 import errno
@@ -13,16 +16,20 @@ from contextlib import suppress
 from io import BufferedWriter, FileIO
 from pathlib import Path
 
-PARTIAL = ".partial"  # the end of the name under which a file or folder is built before it is renamed
+PARTIAL = (
+    ".partial"  # the end of the name under which a file or folder is built before it is renamed
+)
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _NUMBER = itertools.count()
 
 
 def write_whole(path: str | Path, content: bytes) -> None:
-    """Write a file under another name first, which is then renamed; its folder is made if it is not there.
+    """Write a file under another name first, which is then renamed.
 
-    Whoever opens the file reads the old content or the new one, both complete. A process that is killed leaves a file
-    whose name ends with `PARTIAL`. Raises OSError.
+    Its folder is made if it is not there.
+
+    Whoever opens the file reads the old content or the new one, both complete. A process that is
+    killed leaves a file whose name ends with `PARTIAL`. Raises OSError.
     """
     target = os.fspath(path)
     partial = f"{target}.{os.getpid()}-{next(_NUMBER)}{PARTIAL}"
@@ -40,13 +47,19 @@ def write_whole(path: str | Path, content: bytes) -> None:
 
 
 def read_regular(path: str | Path, most: int | None = None) -> bytes:
-    """Content of a file. Raises OSError, also for a pipe or a device, which might never end. most: bytes to read."""
+    """Content of a file.
+
+    Raises OSError, also for a pipe or a device, which might never end. most: bytes to read.
+    """
     with open_regular(path) as file:
         return file.readall() if most is None else file.read(most)
 
 
 def open_regular(path: str | Path, flags: int = os.O_RDONLY) -> FileIO:
-    """A file that is open as flags of `os.open` say. Raises OSError, also for a folder, a pipe or a device."""
+    """A file that is open as flags of `os.open` say.
+
+    Raises OSError, also for a folder, a pipe or a device.
+    """
     handle = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
     try:
         check_regular(handle, path)
@@ -57,18 +70,23 @@ def open_regular(path: str | Path, flags: int = os.O_RDONLY) -> FileIO:
 
 
 def open_to_lock(path: str | Path) -> FileIO:
-    """A file that is to be locked, made if it is not there; nothing in it is changed. Raises OSError.
+    """A file that is to be locked, made if it is not there; nothing in it is changed.
 
-    It can be written, as NFS gives an exclusive lock to writers only, and read, as it gives a shared one to readers.
+    Raises OSError.
+
+    It can be written, as NFS gives an exclusive lock to writers only, and read, as it gives a
+    shared one to readers.
     """
     return open_regular(path, os.O_RDWR | os.O_CREAT)
 
 
 def make_folders(path: Path) -> None:
-    """Make a folder, with those that lead to it; each is as open to the group as the one that it is made in.
+    """Make a folder, with those that lead to it.
 
-    So whoever may write in a folder that a group shares may also write in those that others made there, whatever their
-    umask. Raises OSError.
+    Each is as open to the group as the one that it is made in.
+
+    So whoever may write in a folder that a group shares may also write in those that others made
+    there, whatever their umask. Raises OSError.
     """
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     path.mkdir(parents=True, exist_ok=True)
@@ -80,7 +98,10 @@ def make_folders(path: Path) -> None:
 
 
 def private_folder() -> Path:
-    """This user's folder among temporary files. Raises OSError where it cannot be made, or is another user's."""
+    """This user's folder among temporary files.
+
+    Raises OSError where it cannot be made, or is another user's.
+    """
     folder = Path(tempfile.gettempdir(), f"pipeline-{os.getuid()}")
     folder.mkdir(mode=0o700, exist_ok=True)
     status = folder.lstat()
@@ -99,7 +120,10 @@ def check_regular(handle: int, path: str | Path) -> None:
 
 
 def _in_new_folder(path: str) -> BufferedWriter:
-    """Open a file for writing in a folder that is made first; another process may remove it while it is empty."""
+    """Open a file for writing in a folder that is made first.
+
+    Another process may remove it while it is empty.
+    """
     for _ in range(100):
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with suppress(FileNotFoundError):

@@ -1,12 +1,15 @@
-"""Fingerprints of code: equal where the same numbers must come out. Comments, docstrings, local names do not count.
+"""Fingerprints of code: equal where the same numbers must come out.
 
-The fingerprint of a part is a digest of the compiled code of its module and of every module that this one imports,
-directly or not, from the program, from the part's own package, or from the folder in which that package is. A name of
-the library, such as `pl.ranking.Debiased`, counts as an import of the class that it stands for. Code is read from
-files, whatever their folder; a file that was edited after this process imported it is refused. The code of a notebook
-or script is taken from memory, see `live_code`; that of a file given with --with as it was executed. Other packages
-count by their versions, see `third_parties` and `pipeline.execution.environment`. A module's compiled kernel counts by
-its source, as numbers do not depend on the compiler.
+Comments, docstrings, local names do not count.
+
+The fingerprint of a part is a digest of the compiled code of its module and of every module that
+this one imports, directly or not, from the program, from the part's own package, or from the folder
+in which that package is. A name of the library, such as `pl.ranking.Debiased`, counts as an import
+of the class that it stands for. Code is read from files, whatever their folder; a file that was
+edited after this process imported it is refused. The code of a notebook or script is taken from
+memory, see `live_code`; that of a file given with --with as it was executed. Other packages count
+by their versions, see `third_parties` and `pipeline.execution.environment`. A module's compiled
+kernel counts by its source, as numbers do not depend on the compiler.
 """
 
 import ast
@@ -36,14 +39,18 @@ STARTED = time.time()
 
 
 class Module(NamedTuple):
-    """digest: of its code; imports: names of the modules, and perhaps of their members, that it imports anywhere."""
+    """digest: of its code; imports: names of the modules, and perhaps of their members, that it
+    imports anywhere.
+    """
 
     digest: str
     imports: tuple[str, ...]
 
 
 def fingerprint(part: Any) -> str:
-    """Digest, 16 hexadecimal digits, of the code that a class or function computes with, whatever its package."""
+    """Digest, 16 hexadecimal digits, of the code that a class or function computes with, whatever
+    its package.
+    """
     texts = [part.__qualname__, *sorted(_module(name).digest for name in _needed(part))]
     if _in_memory(part):
         texts += reached(part).texts
@@ -56,33 +63,51 @@ def modules(parts: Iterable[Any]) -> dict[str, str]:
     """Digest of every module that the fingerprints of some parts cover, by name."""
     parts = tuple(parts)
     names = {name for part in parts for name in _needed(part)}
-    patched = {name: digest for part in parts for name, digest in _patches_of(part).items()} if others_ran() else {}
+    patched = (
+        {name: digest for part in parts for name, digest in _patches_of(part).items()}
+        if others_ran()
+        else {}
+    )
     return {name: _module(name).digest for name in sorted(names)} | patched
 
 
 def own_digests() -> dict[str, str]:
-    """Digest of every file given with --with, and of what it depends on, by what it is: `parts.py reads scale.json`."""
+    """Digest of every file given with --with, and of what it depends on, by what it is: `parts.py
+    reads scale.json`.
+    """
     digests: dict[str, str] = {}
     for file in own_files.loaded():
         met = own_files.surroundings(file)
         sources = {what: _source_digest(content) for what, content in met.sources.items()}
         digests[file.name] = _source_digest(file.content)
-        digests |= {f"{file.name} {what}": digest for what, digest in {**sources, **met.digests}.items()}
+        digests |= {
+            f"{file.name} {what}": digest for what, digest in {**sources, **met.digests}.items()
+        }
     return digests
 
 
 def replacements(parts: Iterable[Any]) -> dict[str, str]:
-    """What a person's code replaced in packages that some parts import: `numpy.linalg.norm replaced` -> digest."""
+    """What a person's code replaced in packages that some parts import: `numpy.linalg.norm
+    replaced` -> digest.
+    """
     if not others_ran():
         return {}
-    values = {name: value for file in own_files.loaded() for name, value in own_files.replaced(file).items()}
-    members = {name: patches.digest_of(value, name.rpartition(".")[0]) for name, value in values.items()}
+    values = {
+        name: value
+        for file in own_files.loaded()
+        for name, value in own_files.replaced(file).items()
+    }
+    members = {
+        name: patches.digest_of(value, name.rpartition(".")[0]) for name, value in values.items()
+    }
     members |= patches.replacements(third_parties(parts) | {"numpy", "scipy"})
     return {f"{name} replaced": digest for name, digest in members.items()}
 
 
 def uncovered(met: Surroundings, parts: Iterable[Any]) -> list[str]:
-    """What was met while parts ran that counts in no fingerprint: "reads scale.json", "runs a program"."""
+    """What was met while parts ran that counts in no fingerprint: "reads scale.json", "runs a
+    program".
+    """
     if not met.sources and not met.digests:  # as of the program's own parts
         return [*met.unseen]
     at_load = [own_files.surroundings(file) for file in own_files.loaded()]
@@ -102,29 +127,43 @@ def kernel_libraries(parts: Iterable[Any]) -> dict[str, str]:
     """Digest of the bytes of every compiled library that some parts call, by its name."""
     files = {Path(_file(name)) for part in parts for name in _needed(part) if _file(name)}
     libraries: dict[str, str] = {}
-    for file in sorted(files):  # those of one name, most of which have no library, in an order that is always the same
-        name, digest = kernels.library(file).name, kernels.library_digest(file)
+    for file in sorted(
+        files
+    ):  # those of one name, most of which have no library, in an order that is always the same
+        name = kernels.library(file).name
+        digest = kernels.library_digest(file)
         if digest:
             libraries[name] = f"{libraries[name]} {digest}" if name in libraries else digest
     return dict(sorted(libraries.items()))
 
 
 def _patches_of(part: Any) -> dict[str, str]:
-    """What stands in this process in place of what the program's files say, of all modules that a part needs."""
+    """What stands in this process in place of what the program's files say, of all modules that a
+    part needs.
+    """
     modules = sorted(name for name in _needed(part) if name.partition(".")[0] == PROGRAM)
-    found = {f"{module}.{name}": digest for module in modules for name, digest in patches.patches(module).items()}
+    found = {
+        f"{module}.{name}": digest
+        for module in modules
+        for name, digest in patches.patches(module).items()
+    }
     return found | foreign_members(part)
 
 
 def others_ran() -> bool:
-    """Whether other code than the program's own ran in this process: it may have changed the program's."""
+    """Whether other code than the program's own ran in this process: it may have changed the
+    program's.
+    """
     script = getattr(sys.modules.get(SCRIPT), "__file__", None)
-    scripted = script is None or (is_own(script) and Path(script).parent != Path(sys.prefix) / "bin")
+    scripted = script is None or (
+        is_own(script) and Path(script).parent != Path(sys.prefix) / "bin"
+    )
     return scripted or bool(own_files.loaded()) or has_others()
 
 
 def source_digest(parts: Iterable[Any]) -> str:
-    """Digest, 16 hexadecimal digits, of the code of some parts that is the same with every release of Python.
+    """Digest, 16 hexadecimal digits, of the code of some parts that is the same with every release
+    of Python.
 
     It is made from syntax trees, not from bytecode, so that names of local variables count as well.
     """
@@ -133,20 +172,40 @@ def source_digest(parts: Iterable[Any]) -> str:
 
 
 def third_parties(parts: Iterable[Any]) -> set[str]:
-    """Names of the packages that the code of some parts imports and that their fingerprints do not cover."""
+    """Names of the packages that the code of some parts imports and that their fingerprints do not
+    cover.
+    """
     parts = tuple(parts)
     starts = {start for part in parts for start in _starts(part)}
-    imported = {(other, start) for start in starts for name in _closure(start) for other in _module(name).imports}
-    imported |= {(name, part.__module__) for part in parts if _in_memory(part) for name in reached(part).modules}
-    imported |= {(name, PROGRAM) for file in own_files.loaded() for name in own_files.surroundings(file).packages}
-    tops = {other.partition(".")[0] for other, start in imported if not _own(other, start)} - {SCRIPT}
+    imported = {
+        (other, start)
+        for start in starts
+        for name in _closure(start)
+        for other in _module(name).imports
+    }
+    imported |= {
+        (name, part.__module__)
+        for part in parts
+        if _in_memory(part)
+        for name in reached(part).modules
+    }
+    imported |= {
+        (name, PROGRAM)
+        for file in own_files.loaded()
+        for name in own_files.surroundings(file).packages
+    }
+    tops = {other.partition(".")[0] for other, start in imported if not _own(other, start)} - {
+        SCRIPT
+    }
     return {top for top in tops if top and top not in sys.stdlib_module_names}
 
 
 def code_digest(source: str | bytes) -> str:
-    """Digest of the code that a source compiles to, without comments, docstrings, line numbers and local names.
+    """Digest of the code that a source compiles to, without comments, docstrings, line numbers and
+    local names.
 
-    A variable that an inner function shares does not count as local: renaming it may change the digest.
+    A variable that an inner function shares does not count as local: renaming it may change the
+    digest.
 
     >>> code_digest("def f(x):\\n y = x\\n return y") == code_digest("def f(x):\\n 'doc'\\n z = x  # z\\n return z")
     True
@@ -158,7 +217,9 @@ def code_digest(source: str | bytes) -> str:
 
 def _tree_digest(tree: ast.Module, nodes: Iterable[ast.AST]) -> str:
     for node in nodes:
-        for position in node._attributes:  # from Python 3.13 on a class holds the number of its first line
+        for (
+            position
+        ) in node._attributes:  # from Python 3.13 on a class holds the number of its first line
             setattr(node, position, 1)
     code = compile(tree, "", "exec", dont_inherit=True, optimize=2)  # 2: without docstrings
     return hashlib.blake2b("\n".join(code_texts(code)).encode(), digest_size=16).hexdigest()
@@ -166,7 +227,8 @@ def _tree_digest(tree: ast.Module, nodes: Iterable[ast.AST]) -> str:
 
 @cache
 def _module(name: str) -> Module:
-    path, content = _file(name), own_files.source(name)
+    path = _file(name)
+    content = own_files.source(name)
     if content is None:
         content = read_regular(path) if path else b""
         if not path.endswith(".py"):  # compiled, or none
@@ -205,14 +267,23 @@ def _shape(node: Any) -> str:
         return f"[{','.join(map(_shape, node))}]"
     if not isinstance(node, ast.AST):
         return repr(node)
-    kept = {name: value for name, value in ast.iter_fields(node) if value not in (None, []) and name != "kind"}
-    if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node) is not None:
+    kept = {
+        name: value
+        for name, value in ast.iter_fields(node)
+        if value not in (None, []) and name != "kind"
+    }
+    if (
+        isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef))
+        and ast.get_docstring(node) is not None
+    ):
         kept["body"] = node.body[1:]
     return f"{type(node).__name__}({','.join(f'{name}={_shape(value)}' for name, value in kept.items())})"
 
 
 def _check_imported(name: str, path: str, content: bytes) -> None:
-    """Raise InvalidInput for a file that was edited after this process imported it, so that its functions differ."""
+    """Raise InvalidInput for a file that was edited after this process imported it, so that its
+    functions differ.
+    """
     module = sys.modules.get(name)
     if module is None or os.stat(path).st_mtime < STARTED:
         return
@@ -223,21 +294,37 @@ def _check_imported(name: str, path: str, content: bytes) -> None:
         texts.setdefault(code.co_qualname, set()).add(_of_function(code))
         waiting += [one for one in code.co_consts if isinstance(one, CodeType)]
     values = [*vars(module).values()]
-    values += [value for one in values if isinstance(one, type) and one.__module__ == name
-               for value in vars(one).values()]
+    values += [
+        value
+        for one in values
+        if isinstance(one, type) and one.__module__ == name
+        for value in vars(one).values()
+    ]
     for value in values:
-        if (isinstance(value, FunctionType) and value.__module__ == name and value.__code__.co_filename == path
-                and _of_function(value.__code__) not in texts.get(value.__code__.co_qualname, ())):
-            raise InvalidInput("code", name, f"{value.__qualname__} was edited in {Path(path).name} after this process "
-                               "had imported it; start the program, or the notebook, again")
+        if (
+            isinstance(value, FunctionType)
+            and value.__module__ == name
+            and value.__code__.co_filename == path
+            and _of_function(value.__code__) not in texts.get(value.__code__.co_qualname, ())
+        ):
+            raise InvalidInput(
+                "code",
+                name,
+                f"{value.__qualname__} was edited in {Path(path).name} after this process "
+                "had imported it; start the program, or the notebook, again",
+            )
 
 
 def _of_function(code: CodeType) -> tuple[str, ...]:
-    return tuple(code_texts(code, documented=bool(code.co_consts) and isinstance(code.co_consts[0], str)))
+    return tuple(
+        code_texts(code, documented=bool(code.co_consts) and isinstance(code.co_consts[0], str))
+    )
 
 
 def _in_memory(part: Any) -> bool:
-    """Whether no source file contains the part: it was defined in a notebook or script, or created by a program."""
+    """Whether no source file contains the part: it was defined in a notebook or script, or created
+    by a program.
+    """
     module: str = part.__module__
     return module == SCRIPT or not (_file(module) or own_files.source(module) is not None)
 
@@ -245,7 +332,11 @@ def _in_memory(part: Any) -> bool:
 def _starts(part: Any) -> frozenset[str]:
     """Modules that contain a part's own code."""
     module: str = part.__module__
-    return frozenset(n for n in reached(part).modules if _own(n, module)) if _in_memory(part) else frozenset({module})
+    return (
+        frozenset(n for n in reached(part).modules if _own(n, module))
+        if _in_memory(part)
+        else frozenset({module})
+    )
 
 
 def _needed(part: Any) -> frozenset[str]:
@@ -270,7 +361,9 @@ def _closure(start: str) -> frozenset[str]:
 
 
 def _defining_module(name: str) -> str:
-    """The module that defines what a name of the library stands for, such as `pipeline.ranking.Debiased`."""
+    """The module that defines what a name of the library stands for, such as
+    `pipeline.ranking.Debiased`.
+    """
     first, *rest = name.split(".")
     if first != PROGRAM or len(rest) < 1 or _file(f"{first}.{rest[0]}"):
         return name
@@ -281,7 +374,10 @@ def _defining_module(name: str) -> str:
 
 
 def _imported(nodes: tuple[ast.AST, ...], package: str) -> Iterator[str]:
-    """Names of what a module imports, and of what it takes from modules as attributes; nothing for type checkers."""
+    """Names of what a module imports, and of what it takes from modules as attributes.
+
+    Nothing for type checkers.
+    """
     skipped = _for_type_checkers(nodes)
     statements = [node for node in nodes if id(node) not in skipped]
     for node in statements:
@@ -291,15 +387,25 @@ def _imported(nodes: tuple[ast.AST, ...], package: str) -> Iterator[str]:
             base = _absolute(node, package)
             yield base
             yield from (f"{base}.{alias.name}" for alias in node.names)
-    aliases = {name for node in statements if isinstance(node, ast.Import) for name in _program_aliases(node)}
+    aliases = {
+        name
+        for node in statements
+        if isinstance(node, ast.Import)
+        for name in _program_aliases(node)
+    }
     if aliases:
         yield from _library_names(nodes, aliases)
 
 
 def _for_type_checkers(nodes: Iterable[ast.AST]) -> set[int]:
     """Ids of the nodes under `if TYPE_CHECKING`, which never run."""
-    return {id(node) for one in nodes if isinstance(one, ast.If) and "TYPE_CHECKING" in ast.dump(one.test)
-            for line in one.body for node in ast.walk(line)}
+    return {
+        id(node)
+        for one in nodes
+        if isinstance(one, ast.If) and "TYPE_CHECKING" in ast.dump(one.test)
+        for line in one.body
+        for node in ast.walk(line)
+    }
 
 
 def _absolute(node: ast.ImportFrom, package: str) -> str:
@@ -320,15 +426,20 @@ def _program_aliases(node: ast.Import) -> Iterator[str]:
 def _library_names(nodes: Iterable[ast.AST], aliases: set[str]) -> Iterator[str]:
     """Names of the library that are used as attributes, such as `pipeline.ranking.Debiased`."""
     for node in nodes:
-        first, _, rest = (ast.unparse(node) if isinstance(node, ast.Attribute) else "").partition(".")
+        first, _, rest = (ast.unparse(node) if isinstance(node, ast.Attribute) else "").partition(
+            "."
+        )
         if first in aliases and all(name.isidentifier() for name in rest.split(".")):
             yield f"{PROGRAM}.{rest}"
 
 
 def _own(name: str, start: str) -> bool:
-    """Whether a module belongs to the program, to the package of `start` or, where that is a person's own, to no
+    """Whether a module belongs to the program, to the package of `start` or, where that is a
+    person's own, to no
+
     installed package, wherever it lies."""
-    top, first = name.partition(".")[0], start.partition(".")[0]
+    top = name.partition(".")[0]
+    first = start.partition(".")[0]
     if top in (PROGRAM, first):
         return True
     return first != PROGRAM and top not in sys.stdlib_module_names and _is_persons(name)

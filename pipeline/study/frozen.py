@@ -1,14 +1,16 @@
-"""What one part gives to another cannot be written to: neither its arrays nor the attributes of its objects.
+"""What one part gives to another cannot be written to: neither its arrays nor the attributes of its
+objects.
 
-`frozen` takes the permission to write from every array that an object holds: at the array that owns the
-memory, so that no view of it can be given the permission again. The object keeps a view of it. Lists and
-dictionaries in fields of frozen dataclasses are replaced by such that cannot be changed.
+`frozen` takes the permission to write from every array that an object holds: at the array that owns
+the memory, so that no view of it can be given the permission again. The object keeps a view of it.
+Lists and dictionaries in fields of frozen dataclasses are replaced by such that cannot be changed.
 
-Arrays that are made later, by a property, a cached property or a method, are frozen before anybody gets them:
-from its hand-over on an object has a class that is derived from its own and sees to this. Only the object's own
-methods may set its attributes from then on. `isinstance` and `x.__class__` are as before, and so is the class of
-a copy (`copy`, `pickle`, `dataclasses.replace`). Objects of packages that are installed keep their class.
-What a method computes for its caller alone, and keeps nowhere, stays writable.
+Arrays that are made later, by a property, a cached property or a method, are frozen before anybody
+gets them: from its hand-over on an object has a class that is derived from its own and sees to
+this. Only the object's own methods may set its attributes from then on. `isinstance` and
+`x.__class__` are as before, and so is the class of a copy (`copy`, `pickle`,
+`dataclasses.replace`). Objects of packages that are installed keep their class. What a method
+computes for its caller alone, and keeps nowhere, stays writable.
 """
 
 import collections
@@ -41,17 +43,23 @@ from pipeline.study.frozen_threads import THREAD, WATCHES, refusing
 METHODS = ("__init__", "__call__", "__len__")  # special ones that count as methods
 ITEMS = ("__getitem__", "__getattr__", "__array__")  # special ones that count as properties
 NO_STATE: dict[str, Any] = {}
-SET_FLAGS: Any = np.ndarray.setflags  # by position: a quarter of the time of `flags.writeable = False`
+SET_FLAGS: Any = (
+    np.ndarray.setflags
+)  # by position: a quarter of the time of `flags.writeable = False`
 SET_ATTRIBUTE = object.__setattr__  # that of a frozen dataclass refuses
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-_derived: dict[type, type | None] = {}  # class -> the one that guards its objects; None where there is none
+_derived: dict[
+    type, type | None
+] = {}  # class -> the one that guards its objects; None where there is none
 
 
 def frozen(value: T) -> T:
-    """The same with arrays that nobody can write to; a single array is given as a view, a tuple is made anew.
+    """The same with arrays that nobody can write to.
+
+    A single array is given as a view, a tuple is made anew.
 
     O(arrays), whatever their sizes. Copies, `np.array(x)`, are writable.
 
@@ -161,7 +169,9 @@ def _freeze_owners(base: Any) -> None:
 
 
 def _unusual_array(array: Array, package: str, seen: Seen, private: bool) -> Array:
-    """The view of an array that holds objects, or has attributes such as the mask of a masked array."""
+    """The view of an array that holds objects, or has attributes such as the mask of a masked
+    array.
+    """
     if type(array) is not np.ndarray:
         _freeze_state(array, package, seen, private)
     if array.dtype.hasobject and array.flags.writeable:
@@ -181,7 +191,9 @@ def _tuple(value: Any, package: str, seen: Seen, private: bool) -> Any:
 
 
 def _container(value: Any, package: str, seen: Seen, private: bool) -> Any:
-    """A list, deque or dictionary whose items are frozen: the same one, or one that cannot be changed."""
+    """A list, deque or dictionary whose items are frozen: the same one, or one that cannot be
+    changed.
+    """
     keys = list(value) if isinstance(value, dict) else range(len(value))
     if not private and type(value) in (list, dict):
         safe = {key: _frozen(value[key], package, seen, False) for key in keys}
@@ -235,7 +247,11 @@ def _is_settled(value: Any) -> bool:
     """Whether a tuple that was frozen still is: nothing in it can change."""
     for item in value:
         kind = type(item)
-        if kind not in PLAIN and kind not in GUARDS and (kind is not np.ndarray or item.dtype.hasobject):
+        if (
+            kind not in PLAIN
+            and kind not in GUARDS
+            and (kind is not np.ndarray or item.dtype.hasobject)
+        ):
             return False
     return True
 
@@ -255,7 +271,10 @@ def _guard(owner: Any) -> None:
 
 
 def _guarded(kind: Any) -> type | None:
-    """A class that freezes whatever an object of a class makes; None where that cannot have subclasses."""
+    """A class that freezes whatever an object of a class makes.
+
+    None where that cannot have subclasses.
+    """
     namespace: dict[str, Any] = {}
     for base in reversed(kind.__mro__[:-1]):
         for name, member in vars(base).items():
@@ -265,10 +284,19 @@ def _guarded(kind: Any) -> type | None:
                 namespace[name] = _wrapped(name, member, package_of(base))
     namespace = {name: member for name, member in namespace.items() if member is not None}
     namespace |= {name: getattr(kind, name) for name in ("__module__", "__qualname__", "__doc__")}
-    namespace |= {"__slots__": (), "__class__": property(lambda self: kind), "__reduce_ex__": reduced(kind)}
-    namespace |= {"__setattr__": refusing(kind.__setattr__), "__delattr__": refusing(kind.__delattr__)}
+    namespace |= {
+        "__slots__": (),
+        "__class__": property(lambda self: kind),
+        "__reduce_ex__": reduced(kind),
+    }
+    namespace |= {
+        "__setattr__": refusing(kind.__setattr__),
+        "__delattr__": refusing(kind.__delattr__),
+    }
     try:
-        guarded = types.new_class(kind.__name__, (kind,), exec_body=lambda body: body.update(namespace))
+        guarded = types.new_class(
+            kind.__name__, (kind,), exec_body=lambda body: body.update(namespace)
+        )
     except TypeError:
         return None
     add_guard(guarded)
@@ -285,7 +313,9 @@ def _wrapped(name: str, member: Any, package: str) -> Any:
         if special and name not in (*METHODS, *ITEMS):
             return None
         return _method(member, name in ITEMS)
-    if special or isinstance(member, classmethod | staticmethod | type | types.MemberDescriptorType):
+    if special or isinstance(
+        member, classmethod | staticmethod | type | types.MemberDescriptorType
+    ):
         return None
     if type(member) is functools.cached_property:
         return _Once(member, alone=package == PROGRAM and not may_store(member.func))
@@ -295,7 +325,9 @@ def _wrapped(name: str, member: Any, package: str) -> Any:
 
 
 def _method(function: types.FunctionType, is_item: bool) -> Callable[..., Any]:
-    """A method after which all that its object holds is frozen, and what it gives, if that is an item."""
+    """A method after which all that its object holds is frozen, and what it gives, if that is an
+    item.
+    """
 
     @functools.wraps(function)
     def call(self: Any, *values: Any, **named: Any) -> Any:

@@ -7,7 +7,15 @@ from typing import Any
 import numpy as np
 
 from pipeline.study.arrays import Array
-from pipeline.study.frozen_classes import GUARDS, PLAIN, Seen, is_own, is_searched, package_of, slot_names
+from pipeline.study.frozen_classes import (
+    GUARDS,
+    PLAIN,
+    Seen,
+    is_own,
+    is_searched,
+    package_of,
+    slot_names,
+)
 
 
 def is_frozen(array: Array) -> bool:
@@ -18,7 +26,10 @@ def is_frozen(array: Array) -> bool:
 
 
 def arrays(value: Any) -> Iterator[Array]:
-    """All arrays that an object holds by now, wherever `frozen` finds them; nothing is made for that."""
+    """All arrays that an object holds by now, wherever `frozen` finds them.
+
+    Nothing is made for that.
+    """
     yield from _arrays(value, package_of(type(value)), {})
 
 

@@ -1,4 +1,6 @@
-"""What `frozen` asks of classes: whose they are, what their objects hold, and what their methods may change."""
+"""What `frozen` asks of classes: whose they are, what their objects hold, and what their methods
+may change.
+"""
 
 import dataclasses
 import dis
@@ -12,11 +14,46 @@ import numpy as np
 
 PROGRAM = __name__.partition(".")[0]
 LIBRARIES = ("numpy", "scipy", "pandas", "xarray")  # whose objects are searched for arrays
-STORES = ("STORE_ATTR", "STORE_SUBSCR", "STORE_SLICE", "DELETE_ATTR", "DELETE_SUBSCR")  # in bytecode
-STORING = {"__setattr__", "__dict__", "setattr", "vars", "append", "extend", "insert", "setdefault", "update"}
-PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), range, slice, type, types.FunctionType,
-                   types.BuiltinFunctionType, types.MethodType, types.ModuleType, np.random.Generator})
-Seen: TypeAlias = dict[int, tuple[Any, Any]]  # id of what was reached -> it, what stands in its place
+STORES = (
+    "STORE_ATTR",
+    "STORE_SUBSCR",
+    "STORE_SLICE",
+    "DELETE_ATTR",
+    "DELETE_SUBSCR",
+)  # in bytecode
+STORING = {
+    "__setattr__",
+    "__dict__",
+    "setattr",
+    "vars",
+    "append",
+    "extend",
+    "insert",
+    "setdefault",
+    "update",
+}
+PLAIN = frozenset(
+    {
+        bool,
+        int,
+        float,
+        complex,
+        str,
+        bytes,
+        type(None),
+        range,
+        slice,
+        type,
+        types.FunctionType,
+        types.BuiltinFunctionType,
+        types.MethodType,
+        types.ModuleType,
+        np.random.Generator,
+    }
+)
+Seen: TypeAlias = dict[
+    int, tuple[Any, Any]
+]  # id of what was reached -> it, what stands in its place
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -63,7 +100,9 @@ def frozen_fields(kind: Any) -> frozenset[str]:
 
 @_cached
 def is_own(kind: Any, package: str) -> bool:
-    """Whether a class is the program's, a person's own, or of the package that the object handed over comes from."""
+    """Whether a class is the program's, a person's own, or of the package that the object handed
+    over comes from.
+    """
     name = package_of(kind)
     if name in sys.stdlib_module_names or name in LIBRARIES:
         return False
@@ -84,10 +123,11 @@ def add_guard(kind: type) -> None:
 
 
 def may_store(member: Any, storing: Container[str] = ()) -> bool:
-    """Whether a member of a class may change its object, or keep what it gives, as far as its code tells.
+    """Whether a member of a class may change its object, or keep what it gives, as far as its code
+    tells.
 
-    storing: names of members of its bases that may. It is asked of the program's own classes only, to which the
-    tests hold it.
+    storing: names of members of its bases that may. It is asked of the program's own classes only,
+    to which the tests hold it.
     """
     function = member.fget if isinstance(member, property) else member
     if not isinstance(function, types.FunctionType):

@@ -6,7 +6,9 @@ from pipeline.study.errors import PipelineError
 
 
 class ReadOnly(PipelineError):
-    """An attribute of an object that was handed over is set, or an item of its lists and dictionaries."""
+    """An attribute of an object that was handed over is set, or an item of its lists and
+    dictionaries.
+    """
 
 
 class FrozenList(list[Any]):

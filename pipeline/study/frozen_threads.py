@@ -1,4 +1,7 @@
-"""What threads do with frozen objects: whose methods run, which alone may change them; who watches what is frozen."""
+"""What threads do with frozen objects: whose methods run, which alone may change them.
+
+Who watches what is frozen.
+"""
 
 import contextlib
 import threading
@@ -10,7 +13,8 @@ from pipeline.study.frozen_containers import ReadOnly
 
 
 class _Thread(threading.local):
-    """at_work: ids of objects whose methods run. watches: the last is told of every array that is frozen meanwhile.
+    """at_work: ids of objects whose methods run. watches: the last is told of every array that is
+    frozen meanwhile.
 
     worked: ids of objects whose methods ran while the last watched.
     """

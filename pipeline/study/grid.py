@@ -28,9 +28,10 @@ def cell_key(labels: Mapping[str, Level]) -> int:
 class Grid:
     """Union of products of levels; cells are numbered in row-major order, product after product.
 
-    products: tuple of products, each a tuple of (axis, levels), all with the same axes in the same order; scalars of
-    NumPy become numbers of Python. Raises InvalidInput for a product without axes, an axis without levels, a level
-    that is no number, text or truth value, a level or cell that occurs twice, and more than `CELLS_MOST` cells.
+    products: tuple of products, each a tuple of (axis, levels), all with the same axes in the same
+    order; scalars of NumPy become numbers of Python. Raises InvalidInput for a product without
+    axes, an axis without levels, a level that is no number, text or truth value, a level or cell
+    that occurs twice, and more than `CELLS_MOST` cells.
 
     >>> [labels["m"] for labels in Grid.of({"m": [10, 20], "L": [100]})]
     [10, 20]
@@ -40,7 +41,10 @@ class Grid:
 
     def __post_init__(self) -> None:
         products = read_products([dict(product) for product in self.products])
-        checked = (tuple((axis, _levels(axis, levels)) for axis, levels in product.items()) for product in products)
+        checked = (
+            tuple((axis, _levels(axis, levels)) for axis, levels in product.items())
+            for product in products
+        )
         object.__setattr__(self, "products", tuple(checked))
         if len(self) > CELLS_MOST:
             raise InvalidInput("grid", "…", f"more than {CELLS_MOST:,} cells; make it smaller")
@@ -58,7 +62,9 @@ class Grid:
     @classmethod
     def of(cls, *products: Mapping[str, Sequence[Level]]) -> "Grid":
         """Grid from mappings axis -> levels."""
-        return cls(tuple(tuple((axis, tuple(levels)) for axis, levels in p.items()) for p in products))
+        return cls(
+            tuple(tuple((axis, tuple(levels)) for axis, levels in p.items()) for p in products)
+        )
 
     @cached_property
     def axes(self) -> dict[str, tuple[Level, ...]]:
@@ -79,28 +85,38 @@ class Grid:
         return map(int, self.digests())
 
     def digests(self, without: Collection[str] = ()) -> Array:
-        """(cells,) uint64: key of every cell, in order. without: axes that are left out of its labels."""
+        """(cells,) uint64: key of every cell, in order. without: axes that are left out of its
+        labels.
+        """
         return np.concatenate([_digests(product, without) for product in self.products])
 
     def places(self) -> Integers:
         """(axes, cells): number of every cell's level among all levels of each axis."""
-        numbers = [{level: number for number, level in enumerate(levels)} for levels in self.axes.values()]
+        numbers = [
+            {level: number for number, level in enumerate(levels)} for levels in self.axes.values()
+        ]
         of_products = []
         for product in self.products:
-            along = [[number[level] for level in levels] for number, (_, levels) in zip(numbers, product, strict=True)]
+            along = [
+                [number[level] for level in levels]
+                for number, (_, levels) in zip(numbers, product, strict=True)
+            ]
             crossed = np.meshgrid(*along, indexing="ij")
             of_products.append(np.stack([one_axis.ravel() for one_axis in crossed]))
         return np.concatenate(of_products, axis=1)
 
     def combinations(self, axes: Collection[str]) -> Iterator[dict[str, Level]]:
-        """Labels of the first cell with each combination of levels of some axes, product after product, in order.
+        """Labels of the first cell with each combination of levels of some axes, product after
+        product, in order.
 
         >>> list(Grid.of({"m": [10, 20], "L": [1, 2]}).combinations(["L"]))
         [{'m': 10, 'L': 1}, {'m': 10, 'L': 2}]
         """
         for product in self.products:
             names = [axis for axis, _ in product]
-            for levels in itertools.product(*(levels if axis in axes else levels[:1] for axis, levels in product)):
+            for levels in itertools.product(
+                *(levels if axis in axes else levels[:1] for axis, levels in product)
+            ):
                 yield dict(zip(names, levels, strict=True))
 
     def __len__(self) -> int:
@@ -135,13 +151,17 @@ def read_products(grid: Any, named: bool = False) -> list[dict[str, Sequence[Any
     """
     products = list(grid) if isinstance(grid, (list, tuple)) else [grid]
     if not products:
-        raise InvalidInput("grid", grid, "must be a mapping of axes to levels, or a list of such mappings")
+        raise InvalidInput(
+            "grid", grid, "must be a mapping of axes to levels, or a list of such mappings"
+        )
     for product in products:
         if not isinstance(product, Mapping) or not all(isinstance(axis, str) for axis in product):
             raise InvalidInput("grid", product, "must be a mapping of names to values")
     for product in products:
         if not product or list(product) != list(products[0]):
-            raise InvalidInput("grid", grid, "every product needs the same axes in the same order, at least one")
+            raise InvalidInput(
+                "grid", grid, "every product needs the same axes in the same order, at least one"
+            )
         for axis, levels in product.items():
             if not isinstance(levels, (list, tuple, str) if named else (list, tuple)) or not levels:
                 raise InvalidInput(f"grid.{axis}", levels, "must be a list of levels, at least one")
@@ -149,14 +169,18 @@ def read_products(grid: Any, named: bool = False) -> list[dict[str, Sequence[Any
 
 
 def _digests(product: tuple[tuple[str, tuple[Level, ...]], ...], without: Collection[str]) -> Array:
-    """(cells of the product,) uint64: as `cell_key` of their labels, each level written as a text only once."""
+    """(cells of the product,) uint64: as `cell_key` of their labels, each level written as a text
+    only once.
+    """
     shape = tuple(len(levels) for _, levels in product)
     distinct = tuple(1 if axis in without else len(levels) for axis, levels in product)
     named = [(axis, levels) for axis, levels in product if axis not in without]
     texts = [[canonical({axis: level})[1:-1] for level in levels] for axis, levels in named]
     by_name = sorted(range(len(named)), key=lambda position: named[position][0])
-    contents = (("{" + ",".join([parts[position] for position in by_name]) + "}").encode()
-                for parts in itertools.product(*texts))
+    contents = (
+        ("{" + ",".join([parts[position] for position in by_name]) + "}").encode()
+        for parts in itertools.product(*texts)
+    )
     joined = b"".join(hashlib.blake2b(content, digest_size=8).digest() for content in contents)
     keys = np.frombuffer(joined, "<u8").astype(np.uint64)
     keys[keys == 0] = 1
@@ -170,7 +194,9 @@ def _levels(axis: str, levels: Sequence[Any]) -> tuple[Level, ...]:
         if level is None:
             raise InvalidInput(f"grid.{axis}", list(plain), "a level may not be null")
         if not isinstance(level, Level) or level != level:
-            raise InvalidInput(f"grid.{axis}", level, "a level must be a number, a text, true or false")
+            raise InvalidInput(
+                f"grid.{axis}", level, "a level must be a number, a text, true or false"
+            )
     if len({(type(level), level) for level in plain}) < len(plain):
         raise InvalidInput(f"grid.{axis}", list(plain), "has a level twice")
     return plain

@@ -1,10 +1,11 @@
 """The one door through which a part is called: what it is given, and what it gives, is read-only.
 
-So what several parts share is the same for each of them, whatever their order and the number of workers.
-Not all code heeds that: `ufunc.at` of NumPy does not, nor does much that is compiled, nor what changes a set or
-`vars(x)`. So what a part is given that is not the program's own is compared before and after: sums over rows and
-columns of its memory, which takes half of the time of a copy, and what its objects hold (`pipeline.study.holdings`).
-What was changed nevertheless is refused from then on, as caches of this process may have it.
+So what several parts share is the same for each of them, whatever their order and the number of
+workers. Not all code heeds that: `ufunc.at` of NumPy does not, nor does much that is compiled, nor
+what changes a set or `vars(x)`. So what a part is given that is not the program's own is compared
+before and after: sums over rows and columns of its memory, which takes half of the time of a copy,
+and what its objects hold (`pipeline.study.holdings`). What was changed nevertheless is refused from
+then on, as caches of this process may have it.
 """
 
 import re
@@ -53,7 +54,8 @@ UNHEEDED = (
     "writes into what it is given, by code that does not heed that it is read-only, such as "
     "np.add.at"
 )
-# Id of what was changed nevertheless, such as the owner of memory -> it, and what is said of the part.
+# Id of what was changed nevertheless, such as the owner of memory -> it, and what is said of the
+# part.
 _spoilt: dict[int, tuple[Any, str]] = {}
 
 
@@ -66,9 +68,11 @@ class PartEnds(PipelineError):
 
 
 def call(name: str, method: Callable[..., T], given: tuple[Any, ...], *more: Any) -> T:
-    """What a method of a part, named `name` in errors, gives for objects of other parts, and for more.
+    """What a method of a part, named `name` in errors, gives for objects of other parts, and for
+    more.
 
-    given: is read-only from now on, as is the result. Raises InputWritten where the part writes into it.
+    given: is read-only from now on, as is the result. Raises InputWritten where the part writes
+    into it.
     """
     return frozen(_given_safely(name, method, all_frozen(given), *more))
 
@@ -116,10 +120,11 @@ def _named_in_errors(name: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Chain:
-    """The parts of a cell, called one after the other. names: of model, mechanism and estimator, for errors.
+    """The parts of a cell, called one after the other. names: of model, mechanism and estimator,
+    for errors.
 
-    metrics: names of the metrics, in their order. What a part gives is checked, see `pipeline.study.returned`: all
-    methods raise WrongPart.
+    metrics: names of the metrics, in their order. What a part gives is checked, see
+    `pipeline.study.returned`: all methods raise WrongPart.
     """
 
     parts: Components
@@ -192,7 +197,8 @@ class _Watch:
     """Compares what a part is given before and after."""
 
     def __init__(self, name: str, given: tuple[Any, ...]):
-        self._name, self._given = name, given
+        self._name = name
+        self._given = given
         self._before: dict[int, _Memory] = {}
         self._holdings: list[Holding] = []
 

@@ -1,9 +1,10 @@
-"""What is noted of objects before a part gets them, so that it is seen whether the part changed one.
+"""What is noted of objects before a part gets them, so that it is seen whether the part changed
+one.
 
-Arrays cannot be written to (`pipeline.study.frozen`), nor can attributes be set; but there are other ways and other
-containers: `vars(x)`, `object.__setattr__`, a set, a DataFrame. An object's own methods may set its attributes, and
-change its own lists and dictionaries, such as caches: so those of an object whose methods ran are not compared,
-unless they are fields of a frozen dataclass.
+Arrays cannot be written to (`pipeline.study.frozen`), nor can attributes be set; but there are
+other ways and other containers: `vars(x)`, `object.__setattr__`, a set, a DataFrame. An object's
+own methods may set its attributes, and change its own lists and dictionaries, such as caches: so
+those of an object whose methods ran are not compared, unless they are fields of a frozen dataclass.
 """
 
 import collections
@@ -35,7 +36,9 @@ NO_STATE: dict[str, Any] = {}
 
 @dataclass(frozen=True)
 class Holding:
-    """What an object held. keeper: id of the object whose methods may change it; None where none may.
+    """What an object held. keeper: id of the object whose methods may change it.
+
+    None where none may.
 
     what: the object, in words. state: what it held, by a key each.
     """
@@ -46,7 +49,10 @@ class Holding:
     keeper: int | None = None
 
     def is_changed(self) -> bool:
-        """Whether it holds something else by now. New attributes and new keys of a defaultdict do not count."""
+        """Whether it holds something else by now.
+
+        New attributes and new keys of a defaultdict do not count.
+        """
         state = _state(self.owner, frozenset(self.state))
         counts = isinstance(self.owner, COUNTED)
         grows = isinstance(self.owner, collections.defaultdict)  # by being read
@@ -124,7 +130,9 @@ def _name(kind: Any) -> str:
 
 
 def _state(owner: Any, attributes: frozenset[Any] | None) -> dict[Any, Any]:
-    """What an object holds now. attributes: those that were noted, of an object that is no container."""
+    """What an object holds now. attributes: those that were noted, of an object that is no
+    container.
+    """
     if isinstance(owner, np.ndarray):
         return {"layout": (owner.shape, owner.strides, owner.dtype)}
     if isinstance(owner, dict):
@@ -138,9 +146,14 @@ def _state(owner: Any, attributes: frozenset[Any] | None) -> dict[Any, Any]:
     if is_table(owner):
         return {"contents": digest_of(owner)}
     own = getattr(owner, "__dict__", NO_STATE)
-    return {name: own[name] if name in own else getattr(owner, name, MISSING) for name in attributes or ()}
+    return {
+        name: own[name] if name in own else getattr(owner, name, MISSING)
+        for name in attributes or ()
+    }
 
 
 def _same(new: Any, old: Any) -> bool:
     """Whether something is what it was: the same object, or an equal text, number or layout."""
-    return new is old or (type(new) is type(old) and type(new) in (bytes, str, tuple, int, float) and new == old)
+    return new is old or (
+        type(new) is type(old) and type(new) in (bytes, str, tuple, int, float) and new == old
+    )

@@ -1,6 +1,7 @@
 """What a kernel is called with: declared argument by argument, and checked before C gets anything.
 
-A declaration has a line for each argument: its name, what it must be, and perhaps a condition after a semicolon.
+A declaration has a line for each argument: its name, what it must be, and perhaps a condition after
+a semicolon.
 
     reps: size                        a whole number, 0 or more
     m: size; m >= 1                   comparisons may be joined by "and"
@@ -10,7 +11,8 @@ A declaration has a line for each argument: its name, what it must be, and perha
     converged: out u1[reps]           one that C writes to, which shares its memory with no other
     rows: i8[usable] below reps       every item is an index: 0 <= item < reps
 
-Lengths are expressions of names. A name that is no argument is the length of the axis where it comes first.
+Lengths are expressions of names. A name that is no argument is the length of the axis where it
+comes first.
 """
 
 import ast
@@ -24,12 +26,20 @@ import numpy as np
 from pipeline.study.errors import PipelineError
 from pipeline.study.parsing import parse
 
-LINE = re.compile(r"(?P<name>\w+): (?P<out>out )?(?P<kind>\w+)(\[(?P<shape>.*?)\]( below (?P<below>[^;]+))?)?"
-                  r"(; (?P<condition>.+))?")
+LINE = re.compile(
+    r"(?P<name>\w+): (?P<out>out )?(?P<kind>\w+)(\[(?P<shape>.*?)\]( below (?P<below>[^;]+))?)?"
+    r"(; (?P<condition>.+))?"
+)
 LARGEST = 2**63  # of int64
-CONTIGUOUS, ALIGNED, WRITABLE = 0x1, 0x100, 0x400  # bits of `flags.num`
-WORDS = {"size": "a whole number ≥ 0", "i8": "a whole number", "f8": "a number",
-         "generator": "a bit generator of NumPy"}
+CONTIGUOUS = 0x1
+ALIGNED = 0x100
+WRITABLE = 0x400  # bits of `flags.num`
+WORDS = {
+    "size": "a whole number ≥ 0",
+    "i8": "a whole number",
+    "f8": "a number",
+    "generator": "a bit generator of NumPy",
+}
 Names = dict[str, Any]  # values of arguments, and lengths that arrays gave
 
 
@@ -41,9 +51,10 @@ class WrongArgument(PipelineError, TypeError):
 class Argument:
     """What one argument must be.
 
-    kind: of a number or a generator. dtype, flags: of an array, those that it must have; None, 0 of others. lengths:
-    of an array's shape. below: what its items, as indices, must be below. conditions: comparisons. text: the line of
-    the declaration. All but the first are expressions of names, empty where there is none.
+    kind: of a number or a generator. dtype, flags: of an array, those that it must have; None, 0 of
+    others. lengths: of an array's shape. below: what its items, as indices, must be below.
+    conditions: comparisons. text: the line of the declaration. All but the first are expressions of
+    names, empty where there is none.
     """
 
     name: str
@@ -103,8 +114,16 @@ def _argument(line: str) -> Argument:
     if found["shape"] is None:
         return Argument(found["name"], found["kind"], None, 0, "", "", conditions, line)
     flags = CONTIGUOUS | ALIGNED | (WRITABLE if found["out"] else 0)
-    return Argument(found["name"], found["kind"], np.dtype(found["kind"]), flags, found["shape"],
-                    found["below"] or "", conditions, line)
+    return Argument(
+        found["name"],
+        found["kind"],
+        np.dtype(found["kind"]),
+        flags,
+        found["shape"],
+        found["below"] or "",
+        conditions,
+        line,
+    )
 
 
 def _names_alone(lengths: str) -> Iterator[tuple[int, str]]:
@@ -128,14 +147,18 @@ def _comparisons(condition: str) -> Iterator[str]:
 
 def check(declaration: Declaration, values: Sequence[Any]) -> list[Any]:
     """What C gets: whole numbers, numbers, and addresses. Raises WrongArgument."""
-    kernel, arguments = declaration.kernel, declaration.arguments
+    kernel = declaration.kernel
+    arguments = declaration.arguments
     if len(values) != len(arguments):
-        raise WrongArgument(f"kernel {kernel}: needs {len(arguments)} arguments, is given {len(values)}")
+        raise WrongArgument(
+            f"kernel {kernel}: needs {len(arguments)} arguments, is given {len(values)}"
+        )
     names: Names = {}
     for argument, value in zip(arguments, values, strict=True):
         names[argument.name] = _converted(kernel, argument, value)
     _add_lengths(declaration, names, values)
-    passed, spans = [], []
+    passed = []
+    spans = []
     for argument in arguments:
         value = names[argument.name]
         if argument.dtype is not None:
@@ -190,8 +213,12 @@ def _check_items(kernel: str, argument: Argument, names: Names) -> None:
     value = names[argument.name]
     if argument.below and value.size:
         end = eval(argument.below, {}, names)
-        if np.maximum.reduce(value.view(np.uint64), axis=None) >= end:  # those below 0 are very large
-            raise WrongArgument(f"kernel {kernel}: {argument.name} must be from 0 to {end - 1}; {_extent(value)}")
+        if (
+            np.maximum.reduce(value.view(np.uint64), axis=None) >= end
+        ):  # those below 0 are very large
+            raise WrongArgument(
+                f"kernel {kernel}: {argument.name} must be from 0 to {end - 1}; {_extent(value)}"
+            )
     for condition in argument.conditions:
         if not all_hold(eval(condition, {}, names)):
             whole = argument.text.partition("; ")[2]
@@ -215,25 +242,35 @@ def _extent(value: Any) -> str:
 def _check_apart(kernel: str, spans: list[_Span]) -> None:
     """Raise WrongArgument where an array that C writes to shares memory with another one."""
     spans.sort()
-    end, end_of_written, last, last_written = 0, 0, "", ""
+    end = 0
+    end_of_written = 0
+    last = ""
+    last_written = ""
     for start, stop, is_written, name in spans:
         if start == stop:
             continue
         if start < end_of_written or (is_written and start < end):
             other = last_written if start < end_of_written else last
-            raise WrongArgument(f"kernel {kernel}: {name} and {other} share memory, and C writes to one of them; "
-                                "must be arrays of their own")
+            raise WrongArgument(
+                f"kernel {kernel}: {name} and {other} share memory, and C writes to one of them; "
+                "must be arrays of their own"
+            )
         if stop > end:
-            end, last = stop, name
+            end = stop
+            last = name
         if is_written:
-            end_of_written, last_written = stop, name
+            end_of_written = stop
+            last_written = name
 
 
 def _wrong(kernel: str, argument: Argument, value: Any, lengths: str = "") -> WrongArgument:
     """kernel, argument, what it must be and what it is; lengths: numbers of its shape."""
     if argument.dtype is None:
-        return WrongArgument(f"kernel {kernel}: {argument.name} must be {WORDS[argument.kind]}, is {_shown(value)}")
-    must, actual = f"{argument.kind} of shape ({argument.lengths}){lengths}, contiguous", _shown(value)
+        return WrongArgument(
+            f"kernel {kernel}: {argument.name} must be {WORDS[argument.kind]}, is {_shown(value)}"
+        )
+    must = f"{argument.kind} of shape ({argument.lengths}){lengths}, contiguous"
+    actual = _shown(value)
     if argument.is_written:
         must += ", writable"
         if isinstance(value, np.ndarray) and not value.flags.writeable:

@@ -1,6 +1,8 @@
-"""The checks of `kernel_arguments` written out as one function for each kernel, in the way of `dataclasses`.
+"""The checks of `kernel_arguments` written out as one function for each kernel, in the way of
+`dataclasses`.
 
-It says only that all is right. What is not, or must be converted, goes through `check`, which says why.
+It says only that all is right. What is not, or must be converted, goes through `check`, which says
+why.
 """
 
 import operator
@@ -12,27 +14,49 @@ import numpy as np
 
 from pipeline.study.kernel_arguments import Argument, Declaration, all_hold
 
-KNOWN: dict[str, Any] = {"ndarray": np.ndarray, "BitGenerator": np.random.BitGenerator, "uint64": np.uint64,
-                         "greatest": np.maximum.reduce, "all_hold": all_hold, "index": operator.index}
+KNOWN: dict[str, Any] = {
+    "ndarray": np.ndarray,
+    "BitGenerator": np.random.BitGenerator,
+    "uint64": np.uint64,
+    "greatest": np.maximum.reduce,
+    "all_hold": all_hold,
+    "index": operator.index,
+}
 
 
 def fast_check(declaration: Declaration) -> Callable[..., tuple[Any, ...] | None]:
-    """A function of a kernel's arguments that gives what C gets; None, or an error, where `check` must be asked."""
+    """A function of a kernel's arguments that gives what C gets.
+
+    None, or an error, where `check` must be asked.
+    """
     arguments = declaration.arguments
     arrays = [argument for argument in arguments if argument.dtype is not None]
     names = [argument.name for argument in arguments]
-    whole = [argument.name for argument in arguments if argument.kind in ("size", "i8") and argument.dtype is None]
+    whole = [
+        argument.name
+        for argument in arguments
+        if argument.kind in ("size", "i8") and argument.dtype is None
+    ]
     lines = [f"def fast({', '.join(names)}):"]
     lines += [f" if type({name}) is not int: {name} = index({name})" for name in whole]
     lines += [f" {name} = {names[place]}.shape[{axis}]" for place, axis, name in declaration.given]
-    lines += [f" if not ({test}): return None" for argument in arguments for test in _type_tests(argument)]
-    lines += [f" if not ({test}): return None" for argument in arguments for test in _item_tests(argument)]
+    lines += [
+        f" if not ({test}): return None" for argument in arguments for test in _type_tests(argument)
+    ]
+    lines += [
+        f" if not ({test}): return None" for argument in arguments for test in _item_tests(argument)
+    ]
     lines += [f" at_{one.name} = {one.name}.ctypes.data" for one in arrays]
     lines += [f" to_{one.name} = at_{one.name} + {one.name}.nbytes" for one in arrays]
-    lines += [f" if at_{one.name} < to_{other.name} and at_{other.name} < to_{one.name}: return None"
-              for one, other in combinations(arrays, 2) if one.is_written or other.is_written]
+    lines += [
+        f" if at_{one.name} < to_{other.name} and at_{other.name} < to_{one.name}: return None"
+        for one, other in combinations(arrays, 2)
+        if one.is_written or other.is_written
+    ]
     lines += [f" return ({', '.join(map(_passed, arguments))},)"]
-    known: dict[str, Any] = KNOWN | {f"type_of_{argument.name}": argument.dtype for argument in arrays}
+    known: dict[str, Any] = KNOWN | {
+        f"type_of_{argument.name}": argument.dtype for argument in arrays
+    }
     exec("\n".join(lines), known)
     function: Callable[..., tuple[Any, ...] | None] = known["fast"]
     return function
@@ -42,7 +66,10 @@ def _type_tests(argument: Argument) -> Iterator[str]:
     """Expressions that are true of an argument that can be passed as it is."""
     name = argument.name
     if argument.dtype is not None:
-        yield f"type({name}) is ndarray and {name}.dtype is type_of_{name} and {name}.shape == ({argument.lengths},)"
+        yield (
+            f"type({name}) is ndarray and {name}.dtype is type_of_{name} and {name}.shape == "
+            f"({argument.lengths},)"
+        )
         yield f"{name}.flags.num & {argument.flags} == {argument.flags}"
     elif argument.kind == "generator":
         yield f"isinstance({name}, BitGenerator)"
@@ -55,7 +82,10 @@ def _type_tests(argument: Argument) -> Iterator[str]:
 def _item_tests(argument: Argument) -> Iterator[str]:
     """Expressions that are true where the items of an argument are in their ranges."""
     if argument.below:
-        yield f"not {argument.name}.size or greatest({argument.name}.view(uint64), None) < ({argument.below})"
+        yield (
+            f"not {argument.name}.size or greatest({argument.name}.view(uint64), None) < "
+            f"({argument.below})"
+        )
     for condition in argument.conditions:
         yield f"all_hold({condition})"
 
@@ -64,4 +94,8 @@ def _passed(argument: Argument) -> str:
     """What C gets of an argument."""
     if argument.dtype is not None:
         return f"at_{argument.name}"
-    return f"{argument.name}.ctypes.bit_generator.value" if argument.kind == "generator" else argument.name
+    return (
+        f"{argument.name}.ctypes.bit_generator.value"
+        if argument.kind == "generator"
+        else argument.name
+    )

@@ -1,9 +1,10 @@
-"""Compiled kernels: a C file beside the Python module that calls it, of the same name, built when it is installed.
+"""Compiled kernels: a C file beside the Python module that calls it, of the same name, built when
+it is installed.
 
-`newton.py` calls functions of `newton.c`, which `build_kernels` makes `libnewton.so` beside them: a plain library,
-called by ctypes, for any release of Python on this type of machine. Headers, such as `kernel.h` with what all share,
-are in this folder. Numbers do not depend on the compiler or the processor: nothing is fused or reordered, and the order
-of sums stands in the source.
+`newton.py` calls functions of `newton.c`, which `build_kernels` makes `libnewton.so` beside them: a
+plain library, called by ctypes, for any release of Python on this type of machine. Headers, such as
+`kernel.h` with what all share, are in this folder. Numbers do not depend on the compiler or the
+processor: nothing is fused or reordered, and the order of sums stands in the source.
 """
 
 import ctypes
@@ -21,12 +22,25 @@ from pipeline.study.kernel_arguments import Declaration, check, read
 from pipeline.study.kernel_fast_check import fast_check
 
 HEADERS = Path(__file__).parent
-FLAGS = ("-std=gnu11", "-O3", "-fPIC", "-shared", "-s", "-ffp-contract=off", "-fno-math-errno",
-         "-fno-trapping-math")
+FLAGS = (
+    "-std=gnu11",
+    "-O3",
+    "-fPIC",
+    "-shared",
+    "-s",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+)
 _ADVICE = "run `make setup`, or install the package again"
-_TYPES: dict[str, Any] = {"size": ctypes.c_int64, "i8": ctypes.c_int64, "f8": ctypes.c_double,
-                          "generator": ctypes.c_int64}
-# Of the head of a library: where its segments and sections are described, in how many bytes each, and how many.
+_TYPES: dict[str, Any] = {
+    "size": ctypes.c_int64,
+    "i8": ctypes.c_int64,
+    "f8": ctypes.c_double,
+    "generator": ctypes.c_int64,
+}
+# Of the head of a library: where its segments and sections are described, in how many bytes each,
+# and how many.
 ELF = struct.Struct("<32x2Q6x4H2x")
 SEGMENT = struct.Struct("<8xQ16xQ16x")  # where it is in the file, and how long
 _loaded: dict[Path, str] = {}  # C files whose libraries this process has -> their digests
@@ -38,21 +52,34 @@ def library(source: Path) -> Path:
 
 
 def digest(source: Path) -> str:
-    """Digest, 16 hexadecimal digits, of a C file, of the headers that it includes, and of how they are compiled."""
+    """Digest, 16 hexadecimal digits, of a C file, of the headers that it includes, and of how they
+    are compiled.
+    """
     content = read_regular(source)
-    included = [read_regular(HEADERS / name.decode()) for name in re.findall(rb'^#include "(.+)"', content, re.M)]
-    return hashlib.blake2b(b"".join([content, *included, " ".join(FLAGS).encode()]), digest_size=8).hexdigest()
+    included = [
+        read_regular(HEADERS / name.decode())
+        for name in re.findall(rb'^#include "(.+)"', content, re.M)
+    ]
+    return hashlib.blake2b(
+        b"".join([content, *included, " ".join(FLAGS).encode()]), digest_size=8
+    ).hexdigest()
 
 
 def digest_of(module: Path) -> str:
-    """`digest` of the C file beside a Python module, as this process loaded it if it did; empty if there is none."""
+    """`digest` of the C file beside a Python module, as this process loaded it if it did.
+
+    Empty if there is none.
+    """
     source = module.with_suffix(".c")
     return _loaded.get(source) or (digest(source) if source.is_file() else "")
 
 
 @cache
 def library_digest(module: Path) -> str:
-    """Digest, 8 hexadecimal digits, of the bytes of the library of a Python module; empty if it has none."""
+    """Digest, 8 hexadecimal digits, of the bytes of the library of a Python module.
+
+    Empty if it has none.
+    """
     path = library(module)
     return hashlib.blake2b(read_regular(path), digest_size=4).hexdigest() if path.is_file() else ""
 
@@ -64,7 +91,8 @@ class Kernel:
     """
 
     def __init__(self, declaration: Declaration, call: Callable[..., int]):
-        self.declaration, self._call = declaration, call
+        self.declaration = declaration
+        self._call = call
         self._fast_check = fast_check(declaration)
         kinds = [argument.kind for argument in declaration.arguments]
         self._drawn_from = kinds.index("generator") if "generator" in kinds else None
@@ -89,17 +117,22 @@ class Kernel:
 
 
 def function(module: str, name: str, declaration: str) -> Kernel:
-    """A function of the library of a module, which is given as its __file__: the only door to compiled code.
+    """A function of the library of a module, which is given as its __file__: the only door to
+    compiled code.
 
-    declaration: what each argument must be, as `kernel_arguments` says; of arrays C gets the address. C returns 0, or 1
-    where memory ends. Raises PipelineError if the library is missing, damaged, or not that of the C file beside it.
+    declaration: what each argument must be, as `kernel_arguments` says; of arrays C gets the
+    address. C returns 0, or 1 where memory ends. Raises PipelineError if the library is missing,
+    damaged, or not that of the C file beside it.
     """
     source = Path(module).with_suffix(".c")
     call = getattr(_opened(source), name, None)
     if call is None:
         raise PipelineError(f"{source}: has no function {name}; {_ADVICE}")
     declared = read(name, declaration)
-    call.argtypes = [ctypes.c_void_p if argument.dtype else _TYPES[argument.kind] for argument in declared.arguments]
+    call.argtypes = [
+        ctypes.c_void_p if argument.dtype else _TYPES[argument.kind]
+        for argument in declared.arguments
+    ]
     return Kernel(declared, call)
 
 
@@ -112,7 +145,9 @@ def _opened(source: Path) -> ctypes.CDLL:
         raise PipelineError(f"{path}: damaged, a part of it is missing; {_ADVICE}")
     try:
         opened = ctypes.CDLL(str(path))
-        built_from = ctypes.string_at(ctypes.addressof(ctypes.c_char.in_dll(opened, "kernel_digest"))).decode()
+        built_from = ctypes.string_at(
+            ctypes.addressof(ctypes.c_char.in_dll(opened, "kernel_digest"))
+        ).decode()
     except (OSError, ValueError) as error:
         raise PipelineError(f"{path}: cannot be loaded ({error}); {_ADVICE}") from None
     if built_from != digest(source):
@@ -122,7 +157,9 @@ def _opened(source: Path) -> ctypes.CDLL:
 
 
 def _is_whole(library: bytes) -> bool:
-    """Whether a library of Linux (ELF of 64 bits, least byte first) has all of its parts; true of others.
+    """Whether a library of Linux (ELF of 64 bits, least byte first) has all of its parts.
+
+    True of others.
 
     One that was cut off would end the process as soon as something reads what is missing.
     """
@@ -130,7 +167,9 @@ def _is_whole(library: bytes) -> bool:
         return False
     if not library.startswith(b"\x7fELF\x02\x01"):
         return True
-    segments, sections, segment_size, segment_count, section_size, section_count = ELF.unpack_from(library)
+    segments, sections, segment_size, segment_count, section_size, section_count = ELF.unpack_from(
+        library
+    )
     ends = [sections + section_size * section_count]
     for number in range(segment_count):
         at = segments + segment_size * number

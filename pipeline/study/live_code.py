@@ -1,6 +1,8 @@
-"""Code in memory: that of classes and functions that a notebook or script defines, for which there is no file.
+"""Code in memory: that of classes and functions that a notebook or script defines, for which there
+is no file.
 
-Their fingerprint covers all that they use: other functions, classes and values, wherever the notebook defines them.
+Their fingerprint covers all that they use: other functions, classes and values, wherever the
+notebook defines them.
 """
 
 import dataclasses
@@ -14,15 +16,36 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-SKIPPED = {"__doc__", "__module__", "__dict__", "__weakref__", "__dataclass_fields__", "__dataclass_params__",
-           "__match_args__", "__firstlineno__", "__static_attributes__", "__hash__", "__qualname__"}
-GENERATED = {"__init__", "__repr__", "__eq__", "__setattr__", "__delattr__", "__replace__"}  # by dataclasses
+SKIPPED = {
+    "__doc__",
+    "__module__",
+    "__dict__",
+    "__weakref__",
+    "__dataclass_fields__",
+    "__dataclass_params__",
+    "__match_args__",
+    "__firstlineno__",
+    "__static_attributes__",
+    "__hash__",
+    "__qualname__",
+}
+GENERATED = {
+    "__init__",
+    "__repr__",
+    "__eq__",
+    "__setattr__",
+    "__delattr__",
+    "__replace__",
+}  # by dataclasses
 LOADS = ("LOAD_GLOBAL", "LOAD_NAME")
 ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 
 
 class Reached(NamedTuple):
-    """texts: the code and values that a part uses, of its own module; modules: others that they come from."""
+    """texts: the code and values that a part uses, of its own module.
+
+    modules: others that they come from.
+    """
 
     texts: tuple[str, ...]
     modules: frozenset[str]
@@ -36,9 +59,14 @@ def reached(part: Any) -> Reached:
 
 
 def code_texts(code: CodeType, documented: bool = False) -> Iterator[str]:
-    """The contents of a code object on which its results depend. documented: its first constant is a docstring."""
+    """The contents of a code object on which its results depend. documented: its first constant is
+    a docstring.
+    """
     arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    yield f"{code.co_code.hex()} {code.co_names} {arguments} {code.co_flags} {code.co_exceptiontable.hex()}"
+    yield (
+        f"{code.co_code.hex()} {code.co_names} {arguments} {code.co_flags} "
+        f"{code.co_exceptiontable.hex()}"
+    )
     for constant in code.co_consts[documented:]:
         if isinstance(constant, CodeType):
             yield from code_texts(constant)
@@ -57,7 +85,9 @@ def _texts(one: Any, module: str, seen: dict[int, Any], names: set[str]) -> Iter
     if isinstance(one, ModuleType):
         names.add(one.__name__)
     elif isinstance(one, np.ndarray) and one.dtype != object:
-        yield f"{one.dtype} {one.shape} {hashlib.blake2b(one.tobytes(), digest_size=16).hexdigest()}"
+        yield (
+            f"{one.dtype} {one.shape} {hashlib.blake2b(one.tobytes(), digest_size=16).hexdigest()}"
+        )
     elif isinstance(one, (type, FunctionType)) and one.__module__ != module:
         names.add(one.__module__)
         yield f"{one.__module__}:{one.__qualname__}"
@@ -80,8 +110,11 @@ def _members(one: Any) -> Iterator[tuple[str, Any]]:
 
 @_members.register
 def _of_function(one: FunctionType) -> Iterator[tuple[str, Any]]:
-    documented = bool(one.__code__.co_consts) and isinstance(one.__doc__, str) and (
-        one.__code__.co_consts[0] == one.__doc__)
+    documented = (
+        bool(one.__code__.co_consts)
+        and isinstance(one.__doc__, str)
+        and (one.__code__.co_consts[0] == one.__doc__)
+    )
     yield from (("code", text) for text in code_texts(one.__code__, documented))
     yield from (("default", value) for value in (one.__defaults__ or (), one.__kwdefaults__ or {}))
     yield from inspect.getclosurevars(one).nonlocals.items()
@@ -94,7 +127,13 @@ def _of_class(one: type) -> Iterator[tuple[str, Any]]:
     generated = GENERATED if "__dataclass_fields__" in vars(one) else set()
     if dataclasses.is_dataclass(one):
         for field in dataclasses.fields(one):
-            yield field.name, (str(field.type), field.default if field.default is not dataclasses.MISSING else None)
+            yield (
+                field.name,
+                (
+                    str(field.type),
+                    field.default if field.default is not dataclasses.MISSING else None,
+                ),
+            )
             yield field.name, dict(field.metadata)
     yield from ((name, vars(one)[name]) for name in sorted(vars(one).keys() - SKIPPED - generated))
 
@@ -160,4 +199,7 @@ def _used(code: CodeType, variables: Mapping[str, Any]) -> Iterator[tuple[str, A
 
 def _is_namespace(one: Any) -> bool:
     """Whether its attributes are names of code: a module, or the parts of a problem."""
-    return isinstance(one, ModuleType) or type(one).__module__ == f"{__name__.partition('.')[0]}.library.parts"
+    return (
+        isinstance(one, ModuleType)
+        or type(one).__module__ == f"{__name__.partition('.')[0]}.library.parts"
+    )

@@ -1,6 +1,8 @@
-"""How much of this machine the process may use: a batch system, a container or an affinity mask may allow less.
+"""How much of this machine the process may use: a batch system, a container or an affinity mask may
+allow less.
 
-Dask knows the control groups of both versions. It takes a moment to load, so that is done where it is asked.
+Dask knows the control groups of both versions. It takes a moment to load, so that is done where it
+is asked.
 """
 
 import os
@@ -12,14 +14,18 @@ def processors() -> int:
 
 
 def cores() -> int:
-    """Processors that this process may use: of its affinity mask, and no more than its control group's quota."""
+    """Processors that this process may use: of its affinity mask, and no more than its control
+    group's quota.
+    """
     from dask.system import cpu_count
 
     return int(cpu_count())
 
 
 def memory() -> int:
-    """Bytes of memory that this process may use: of the machine, and no more than its control group's limit."""
+    """Bytes of memory that this process may use: of the machine, and no more than its control
+    group's limit.
+    """
     from distributed.system import memory_limit
 
     return int(memory_limit())

@@ -16,7 +16,10 @@ VALUES = bool | int | float | str | DataFile | np.generic | None  # what a param
 
 
 def build(component: type[Part], values: Mapping[str, Any]) -> Part:
-    """A part from those values that are its parameters; InvalidInput when one is missing or not allowed."""
+    """A part from those values that are its parameters.
+
+    InvalidInput when one is missing or not allowed.
+    """
     own = []
     for name, declared in fields(component).items():
         if name in values:

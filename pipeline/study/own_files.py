@@ -1,4 +1,6 @@
-"""A person's own file of parts, named on the command line: it is executed here, and its content is sent to workers."""
+"""A person's own file of parts, named on the command line: it is executed here, and its content is
+sent to workers.
+"""
 
 import hashlib
 import linecache
@@ -62,7 +64,9 @@ def restored(*, alone: bool = False) -> Iterator[None]:
 
     alone: those that were executed before are not known meanwhile.
     """
-    files, surroundings_before, replaced_before = dict(_LOADED), dict(_SURROUNDINGS), dict(_REPLACED)
+    files = dict(_LOADED)
+    surroundings_before = dict(_SURROUNDINGS)
+    replaced_before = dict(_REPLACED)
     modules = {name: sys.modules[name] for name in files if name in sys.modules}
     if alone:
         _LOADED.clear()
@@ -81,7 +85,9 @@ def restored(*, alone: bool = False) -> Iterator[None]:
 
 
 def replaced(file: OwnFile) -> dict[str, Any]:
-    """What a file replaced in NumPy, SciPy and Python's mathematics: qualified name -> what is there now."""
+    """What a file replaced in NumPy, SciPy and Python's mathematics: qualified name -> what is
+    there now.
+    """
     return _REPLACED.get(file.module, {})
 
 
@@ -96,26 +102,37 @@ def read(path: str) -> OwnFile:
     try:
         content = read_regular(file)
     except OSError as error:
-        raise InvalidInput(FLAG, path, f"cannot be read ({error.strerror}); must be the path of a Python "
-                           "file") from None
+        raise InvalidInput(
+            FLAG, path, f"cannot be read ({error.strerror}); must be the path of a Python file"
+        ) from None
     if file.suffix != ".py" or not file.stem.isidentifier():
         raise InvalidInput(FLAG, path, "must be a Python file with a name such as parts.py")
     return OwnFile(file.name, content)
 
 
 def execute(file: OwnFile) -> None:
-    """Execute a file as a module of its own, once for the same content. What it registers is known from then on.
+    """Execute a file as a module of its own, once for the same content.
+
+    What it registers is known from then on.
 
     Raises InvalidInput with what it raised, and in which line.
     """
     if _LOADED.get(file.module) == file:
         return
     if file.module in _LOADED:
-        raise InvalidInput(FLAG, file.name, "another file of that name is loaded already; rename one of them")
-    where, module = f"{OWN_CODE}{file.name}>", types.ModuleType(file.module)
+        raise InvalidInput(
+            FLAG, file.name, "another file of that name is loaded already; rename one of them"
+        )
+    where = f"{OWN_CODE}{file.name}>"
+    module = types.ModuleType(file.module)
     try:
         text = file.content.decode()
-        linecache.cache[where] = len(text), None, text.splitlines(keepends=True), where  # for tracebacks
+        linecache.cache[where] = (
+            len(text),
+            None,
+            text.splitlines(keepends=True),
+            where,
+        )  # for tracebacks
         code = compile(file.content, where, "exec", dont_inherit=True)
         sys.modules[file.module] = module
         _LOADED[file.module] = file
@@ -130,7 +147,11 @@ def execute(file: OwnFile) -> None:
     except (Exception, SystemExit) as error:
         sys.modules.pop(file.module, None)
         _LOADED.pop(file.module, None)
-        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == where]
+        lines = [
+            frame.lineno
+            for frame in traceback.extract_tb(error.__traceback__)
+            if frame.filename == where
+        ]
         line = lines[-1] if lines else getattr(error, "lineno", None)
         at = f" in line {line}" if line else ""
         said = str(error) if isinstance(error, InvalidInput) else f"{type(error).__name__}: {error}"

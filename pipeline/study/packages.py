@@ -19,7 +19,8 @@ from pipeline.study.errors import PipelineError
 from pipeline.study.parameters import shorten
 from pipeline.study.problem import LEFT_OUT, Problem
 
-PROBLEMS, PARTS = "pipeline.problems", "pipeline.parts"
+PROBLEMS = "pipeline.problems"
+PARTS = "pipeline.parts"
 PROGRAM = __name__.partition(".")[0]
 _LOCK = threading.RLock()
 
@@ -46,7 +47,9 @@ class Broken(NamedTuple):
 
 @dataclass
 class Installed:
-    """What installed packages bring. modules: that register parts. contested: name -> who brings it."""
+    """What installed packages bring. modules: that register parts. contested: name -> who brings
+    it.
+    """
 
     problems: dict[str, Problem] = field(default_factory=dict)
     modules: list[str] = field(default_factory=list)
@@ -113,7 +116,10 @@ _INSTALLED: list[Installed] = []
 
 
 def installed() -> Installed:
-    """What installed packages bring; while they are loaded, they themselves see what is known so far."""
+    """What installed packages bring.
+
+    While they are loaded, they themselves see what is known so far.
+    """
     with _LOCK:
         if not _INSTALLED:
             _INSTALLED.append(Installed())
@@ -122,7 +128,9 @@ def installed() -> Installed:
 
 
 def look_again() -> None:
-    """Let the next question find what was installed, or taken away, since this process looked first."""
+    """Let the next question find what was installed, or taken away, since this process looked
+    first.
+    """
     with _LOCK:
         _INSTALLED.clear()
 

@@ -16,12 +16,17 @@ class Pairing:
 
     def __init__(self, study: Study):
         paired = set(study.paired)
-        self.study, self.axes = study, study.paired_axes
-        self.of_cell: Integers = np.unique(study.grid.digests(without=paired), return_inverse=True)[1]
+        self.study = study
+        self.axes = study.paired_axes
+        self.of_cell: Integers = np.unique(study.grid.digests(without=paired), return_inverse=True)[
+            1
+        ]
 
     @cached_property
     def cells(self) -> Integers:
-        """(groups, levels…): the cell at every combination of levels of `axes`, −1 outside of the grid."""
+        """(groups, levels…): the cell at every combination of levels of `axes`, −1 outside of the
+        grid.
+        """
         grid = self.study.grid
         names = list(grid.axes)
         places = grid.places()

@@ -1,8 +1,8 @@
 """Parameters of components: declared once, checked everywhere.
 
-Models, mechanisms, estimators and metrics are frozen dataclasses. Each field is made by `parameter`,
-which carries its meaning, unit and range; the command's help, the checks of a config and the labels of
-a dataset are all read from there.
+Models, mechanisms, estimators and metrics are frozen dataclasses. Each field is made by
+`parameter`, which carries its meaning, unit and range; the command's help, the checks of a config
+and the labels of a dataset are all read from there.
 """
 
 import dataclasses
@@ -29,26 +29,38 @@ class InvalidInput(PipelineError, ValueError):
     """Bad input from a person, in one line: key, value, and what is allowed."""
 
     def __init__(self, key: str, value: Any, allowed: str):
-        self.key, self.value, self.allowed = key, value, allowed
+        self.key = key
+        self.value = value
+        self.allowed = allowed
         hint = printable(re.sub(r"\s", " ", allowed))  # it may repeat what was typed
         super().__init__(f"{shorten(key, 80)}={shorten(value)}: {hint}")
 
-    def __reduce__(self) -> tuple[type["InvalidInput"], tuple[str, Any, str]]:  # workers send it to the driver
+    def __reduce__(
+        self,
+    ) -> tuple[type["InvalidInput"], tuple[str, Any, str]]:  # workers send it to the driver
         return type(self), (self.key, self.value, self.allowed)
 
 
 def path_of(path: str, key: str) -> Path:
-    """The file or folder of a path, where "~" means the home folder. Raises InvalidInput if there is none."""
+    """The file or folder of a path, where "~" means the home folder.
+
+    Raises InvalidInput if there is none.
+    """
     try:
         return Path(path).expanduser()
     except RuntimeError:
-        missing = "no home folder is known here" if path.split("/")[0] == "~" else "there is no such user"
+        missing = (
+            "no home folder is known here" if path.split("/")[0] == "~" else "there is no such user"
+        )
         raise InvalidInput(key, path, f"{missing}; write the whole path") from None
 
 
 @dataclasses.dataclass(frozen=True)
 class DataFile:
-    """A file of a person's data. sha256: 64 hexadecimal digits of its content. Equal content makes equal files."""
+    """A file of a person's data. sha256: 64 hexadecimal digits of its content.
+
+    Equal content makes equal files.
+    """
 
     sha256: str
     path: str = dataclasses.field(compare=False)
@@ -59,10 +71,14 @@ class DataFile:
         file = path_of(path, key)
         try:
             if file.exists() and not file.is_file():
-                raise InvalidInput(key, path, "must be a file, not a folder or a pipe: it is read more than once")
+                raise InvalidInput(
+                    key, path, "must be a file, not a folder or a pipe: it is read more than once"
+                )
             return cls(hashlib.sha256(read_regular(file)).hexdigest(), str(file.absolute()))
         except OSError as error:
-            raise InvalidInput(key, path, f"cannot be read ({error.strerror}); must be the path of a file") from None
+            raise InvalidInput(
+                key, path, f"cannot be read ({error.strerror}); must be the path of a file"
+            ) from None
 
     def read(self) -> bytes:
         """Its content; OSError if the file is gone or its content has changed."""
@@ -76,19 +92,25 @@ class DataFile:
 
 
 def printable(text: str) -> str:
-    """The text with "?" for every character that is not printable, so that it cannot control a terminal."""
+    """The text with "?" for every character that is not printable, so that it cannot control a
+    terminal.
+    """
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def shorten(value: Any, width: int = 60) -> str:
     """Text of a value, cut so that a message stays on one line."""
-    text = "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    text = (
+        "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    )
     text = printable(" ".join(text.split()))
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def nearest(name: Any, valid: Iterable[str]) -> str:
-    """Advice on an unknown name: the nearest valid one, then all of them, or as many as fit on a line."""
+    """Advice on an unknown name: the nearest valid one, then all of them, or as many as fit on a
+    line.
+    """
     valid = sorted(valid)
     close = difflib.get_close_matches(str(name), valid, 1, 0.5)
     listed = ", ".join(valid)
@@ -114,15 +136,17 @@ class Limits(TypedDict, total=False):
 
 def declaration(meaning: str, **limits: Unpack[Limits]) -> dict[str, Any]:
     """Metadata of a field that holds a parameter."""
-    unlimited = Limits(unit="1", low=None, above=None, high=None, below=None, choices=None, infinite=False)
+    unlimited = Limits(
+        unit="1", low=None, above=None, high=None, below=None, choices=None, infinite=False
+    )
     return {"meaning": meaning, **unlimited, **limits}
 
 
 def parameter(meaning: str, *, default: Any = dataclasses.MISSING, **limits: Unpack[Limits]) -> Any:
     """Field of a component: meaning, unit and allowed range.
 
-    Values are checked against the annotation, one of int, float, str, bool, DataFile (given as a path), optionally
-    `| None`.
+    Values are checked against the annotation, one of int, float, str, bool, DataFile (given as a
+    path), optionally `| None`.
 
     >>> import pipeline as pl
     >>> @dataclasses.dataclass(frozen=True)
@@ -136,10 +160,12 @@ def parameter(meaning: str, *, default: Any = dataclasses.MISSING, **limits: Unp
 
 
 class Checked:
-    """Base of frozen dataclasses whose fields are made by `parameter`: every value is checked at construction.
+    """Base of frozen dataclasses whose fields are made by `parameter`: every value is checked at
+    construction.
 
-    Values are converted to the declared type as those of a config are: 10.0 becomes the whole number 10, a path
-    becomes a `DataFile`. Raises InvalidInput, naming the field, for a value that is not allowed.
+    Values are converted to the declared type as those of a config are: 10.0 becomes the whole
+    number 10, a path becomes a `DataFile`. Raises InvalidInput, naming the field, for a value that
+    is not allowed.
     """
 
     def __post_init__(self) -> None:
@@ -159,7 +185,8 @@ def _fields(component: Hashable) -> dict[str, Field[Any]]:
 
 
 def arguments(function: Callable[..., Any]) -> dict[str, Field[Any]]:
-    """Inputs of a derivation as parameters, from its annotations: a type, or Annotated[type, meaning].
+    """Inputs of a derivation as parameters, from its annotations: a type, or Annotated[type,
+    meaning].
 
     The function itself checks their ranges.
     """
@@ -172,32 +199,50 @@ def arguments(function: Callable[..., Any]) -> dict[str, Field[Any]]:
 
 
 def outcome(function: Callable[..., Any]) -> dict[str, str]:
-    """Meaning and unit of what a derivation gives, from its annotation Annotated[type, meaning, unit]."""
+    """Meaning and unit of what a derivation gives, from its annotation Annotated[type, meaning,
+    unit].
+    """
     notes = typing.get_args(inspect.signature(function, eval_str=True).return_annotation)[1:]
     return dict(zip(("long_name", "units"), (*notes, "1")[:2], strict=False)) if notes else {}
 
 
 def describe(field: Field[Any]) -> str:
     """Description of the values that a parameter may take."""
-    meta, kinds = field.metadata, kinds_of(field)
+    meta = field.metadata
+    kinds = kinds_of(field)
     if meta["choices"]:
         return "one of " + ", ".join(meta["choices"])
     kind = next(k for k in kinds if k != "None")
-    words = {"int": "a whole number", "float": "a number", "str": "a name", "bool": "true or false",
-             "DataFile": "the path of a file"}[kind]
-    bounds = [f"{sign} {_number(meta[name])}" for name, sign in
-              (("low", "≥"), ("above", ">"), ("high", "≤"), ("below", "<")) if meta[name] is not None]
-    return words + (" " + " and ".join(bounds) if bounds else "") + (" or null" if "None" in kinds else "")
+    words = {
+        "int": "a whole number",
+        "float": "a number",
+        "str": "a name",
+        "bool": "true or false",
+        "DataFile": "the path of a file",
+    }[kind]
+    bounds = [
+        f"{sign} {_number(meta[name])}"
+        for name, sign in (("low", "≥"), ("above", ">"), ("high", "≤"), ("below", "<"))
+        if meta[name] is not None
+    ]
+    return (
+        words
+        + (" " + " and ".join(bounds) if bounds else "")
+        + (" or null" if "None" in kinds else "")
+    )
 
 
 def check(field: Field[Any], value: Any, key: str) -> Any:
     """The value, in the declared type, or `InvalidInput` naming `key`.
 
-    A whole float such as 1e3 is a valid int, and yes and no are valid bools; nothing else is converted across types.
+    A whole float such as 1e3 is a valid int, and yes and no are valid bools; nothing else is
+    converted across types.
     """
     kind = type(value)
     is_number = kind is int or kind is float or kind is bool
-    if is_number or (kind is str and "DataFile" not in kinds_of(field)):  # a value is often the same in many cells
+    if is_number or (
+        kind is str and "DataFile" not in kinds_of(field)
+    ):  # a value is often the same in many cells
         try:
             return _checked_before(field, value)
         except InvalidInput:  # which does not know the key
@@ -251,8 +296,13 @@ def _checked_text(field: Field[Any], value: Any, key: str) -> str:
 
 
 def _checked_number(field: Field[Any], value: Any, key: str) -> int | float:
-    limits, whole = field.metadata, "int" in kinds_of(field)
-    number = value.item() if type(value).__module__ == "numpy" and not getattr(value, "shape", ()) else value
+    limits = field.metadata
+    whole = "int" in kinds_of(field)
+    number = (
+        value.item()
+        if type(value).__module__ == "numpy" and not getattr(value, "shape", ())
+        else value
+    )
     if isinstance(number, bool) or not isinstance(number, (int, float)):
         raise InvalidInput(key, repr(value) if isinstance(value, str) else value, _allowed(field))
     infinite = limits["infinite"] and not whole and number == math.inf
@@ -265,8 +315,12 @@ def _checked_number(field: Field[Any], value: Any, key: str) -> int | float:
 
 def _inside(limits: Mapping[str, Any], number: float) -> bool:
     low, above, high, below = (limits[name] for name in ("low", "above", "high", "below"))
-    return ((low is None or number >= low) and (above is None or number > above)
-            and (high is None or number <= high) and (below is None or number < below))
+    return (
+        (low is None or number >= low)
+        and (above is None or number > above)
+        and (high is None or number <= high)
+        and (below is None or number < below)
+    )
 
 
 def _number(bound: float) -> str:

@@ -9,7 +9,9 @@ TRIES = 20  # as a library, which knows no lock of ours, may parse in another th
 
 
 def parse(source: str | bytes) -> ast.Module:
-    """The syntax tree of a source. Raises SyntaxError, and ValueError for a source that holds a null byte.
+    """The syntax tree of a source.
+
+    Raises SyntaxError, and ValueError for a source that holds a null byte.
 
     >>> len(parse("x = 1").body)
     1

@@ -1,7 +1,9 @@
-"""What a running program put in place of the program's own code: `Debiased.fit = mine`, `moments.FACTOR = 2`.
+"""What a running program put in place of the program's own code: `Debiased.fit = mine`,
+`moments.FACTOR = 2`.
 
-Fingerprints are made from files, which a patch leaves as they are. So a module's source is executed once more, apart,
-and what its functions, classes and constants hold there is compared with what they hold in this process.
+Fingerprints are made from files, which a patch leaves as they are. So a module's source is executed
+once more, apart, and what its functions, classes and constants hold there is compared with what
+they hold in this process.
 """
 
 import dataclasses
@@ -27,12 +29,20 @@ from pipeline.study.surroundings import is_own_code
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 CONTAINERS = (tuple, list, set, frozenset, dict)
 _LOOKED_AT: ContextVar[dict[str, dict[str, str]] | None] = ContextVar("looked_at", default=None)
-CHANGING = {"_abc_impl", "_is_protocol", "__annotate__", "__annotate_func__"}  # of a class, set by Python
+CHANGING = {
+    "_abc_impl",
+    "_is_protocol",
+    "__annotate__",
+    "__annotate_func__",
+}  # of a class, set by Python
 
 
 @contextmanager
 def at_one_moment() -> Iterator[None]:
-    """Look at each module once within a `with`, however many parts need it; nothing may replace anything meanwhile."""
+    """Look at each module once within a `with`, however many parts need it.
+
+    Nothing may replace anything meanwhile.
+    """
     token = _LOOKED_AT.set({})
     try:
         yield
@@ -41,7 +51,9 @@ def at_one_moment() -> Iterator[None]:
 
 
 def patches(module: str) -> dict[str, str]:
-    """What a module of this process holds in place of what its file says: qualified name -> digest of it."""
+    """What a module of this process holds in place of what its file says: qualified name -> digest
+    of it.
+    """
     looked_at = _LOOKED_AT.get()
     if looked_at is None:
         return _patches(module)
@@ -58,11 +70,13 @@ def _patches(module: str) -> dict[str, str]:
     before = _written(module, path)
     now = dict(_of_namespace(vars(live), module))
     return {name: now.get(name, "removed") for name in before if now.get(name) != before[name]} | {
-        name: digest for name, digest in now.items() if name not in before and "." in name}
+        name: digest for name, digest in now.items() if name not in before and "." in name
+    }
 
 
 def foreign_members(part: Any) -> dict[str, str]:
-    """The same of the classes that a part inherits from and that no file holds, such as `pl.ranking.Debiased`.
+    """The same of the classes that a part inherits from and that no file holds, such as
+    `pl.ranking.Debiased`.
 
     The program makes these with functions of its own; those of other files were put in their place.
     """
@@ -73,15 +87,18 @@ def foreign_members(part: Any) -> dict[str, str]:
             continue
         for name, value in vars(one).items():
             if isinstance(value, FunctionType) and not _is_programs(value.__code__.co_filename):
-                members[f"{one.__module__}.{one.__qualname__}.{name}"] = _digest(_text(value, one.__module__))
+                members[f"{one.__module__}.{one.__qualname__}.{name}"] = _digest(
+                    _text(value, one.__module__)
+                )
     return members
 
 
 def replacements(packages: Collection[str]) -> dict[str, str]:
-    """What a person's code put in place of functions and methods of installed packages: qualified name -> digest.
+    """What a person's code put in place of functions and methods of installed packages: qualified
+    name -> digest.
 
-    packages: those that are looked at, which numbers depend on. Other values, such as constants, do not show here; see
-    `pipeline.study.replaced_values`.
+    packages: those that are looked at, which numbers depend on. Other values, such as constants, do
+    not show here; see `pipeline.study.replaced_values`.
     """
     members: dict[str, str] = {}
     for module, live in [*sys.modules.items()]:
@@ -89,15 +106,24 @@ def replacements(packages: Collection[str]) -> dict[str, str]:
             continue
         for name, value in [*vars(live).items()]:
             if isinstance(value, type) and value.__module__ == module:
-                inside = {f"{module}.{name}.{member}": one for member, one in [*vars(value).items()]}
+                inside = {
+                    f"{module}.{name}.{member}": one for member, one in [*vars(value).items()]
+                }
             else:
                 inside = {f"{module}.{name}": value}
-            members |= {place: _digest(_text(one, module)) for place, one in inside.items() if _is_persons(one)}
+            members |= {
+                place: _digest(_text(one, module))
+                for place, one in inside.items()
+                if _is_persons(one)
+            }
     return members
 
 
 def digest_of(value: Any, module: str) -> str:
-    """Digest of what a value computes with, that stands in a module; of compiled functions their name counts."""
+    """Digest of what a value computes with, that stands in a module.
+
+    Of compiled functions their name counts.
+    """
     return _digest(f"{_text(value, module)} {getattr(value, '__name__', '')}")
 
 
@@ -182,8 +208,12 @@ def _of_function(value: FunctionType, module: str) -> str:
         return "\n".join([f"{value.__module__}:{value.__qualname__}", *code_texts(value.__code__)])
     documented = bool(value.__code__.co_consts) and value.__code__.co_consts[0] == value.__doc__
     cells = [cell.cell_contents for cell in value.__closure__ or () if _is_set(cell)]
-    parts = [*code_texts(value.__code__, documented), _text(value.__defaults__, module),
-             _text(value.__kwdefaults__, module), *(_shallow(cell, module) for cell in cells)]
+    parts = [
+        *code_texts(value.__code__, documented),
+        _text(value.__defaults__, module),
+        _text(value.__kwdefaults__, module),
+        *(_shallow(cell, module) for cell in cells),
+    ]
     if "__wrapped__" in vars(value):
         parts.append(_text(vars(value)["__wrapped__"], module))
     return "\n".join(parts)
@@ -207,7 +237,9 @@ def _of_container(value: Any, module: str) -> str:
     if isinstance(value, dict):
         return " ".join(f"{key!r}: {_text(one, module)}" for key, one in value.items())
     texts = [_text(one, module) for one in value]
-    return f"{type(value).__name__} {sorted(texts) if isinstance(value, set | frozenset) else texts}"
+    return (
+        f"{type(value).__name__} {sorted(texts) if isinstance(value, set | frozenset) else texts}"
+    )
 
 
 @functools.lru_cache(maxsize=4096)

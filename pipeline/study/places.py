@@ -1,4 +1,6 @@
-"""Where code lies: in the program, with Python, in an installed package, or elsewhere, as a person's own."""
+"""Where code lies: in the program, with Python, in an installed package, or elsewhere, as a
+person's own.
+"""
 
 import os
 from functools import cache
@@ -13,7 +15,8 @@ PACKAGES = ("site-packages", "dist-packages")
 
 @cache
 def is_own(path: str) -> bool:
-    """Whether a file, by its whole path, is a person's own: of no installed package, whose version tells its content.
+    """Whether a file, by its whole path, is a person's own: of no installed package, whose version
+    tells its content.
 
     A file or folder below one of an installed package counts as this package's.
     """
@@ -22,7 +25,9 @@ def is_own(path: str) -> bool:
     file = Path(path).resolve()
     if {PROGRAM, PYTHON} & {*file.parents} or any(name in PACKAGES for name in file.parts):
         return False
-    return not any(file.relative_to(folder).parts[0] in _installed_in(folder) for folder in file.parents)
+    return not any(
+        file.relative_to(folder).parts[0] in _installed_in(folder) for folder in file.parents
+    )
 
 
 @cache

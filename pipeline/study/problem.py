@@ -16,13 +16,17 @@ KINDS = ("model", "mechanism", "estimator", "metric", "derivation")
 def check_table(kind: str, table: Any) -> None:
     """Raise InvalidInput unless a table maps names to parts of a kind, or to where their code is."""
     if not isinstance(table, Mapping):
-        raise InvalidInput(f"{kind}s", shorten(table), f"must be a mapping of a name to each {kind}")
+        raise InvalidInput(
+            f"{kind}s", shorten(table), f"must be a mapping of a name to each {kind}"
+        )
     for name, part in table.items():
         key = f"{kind}s.{name}"
         if not isinstance(name, str) or not name.isidentifier():
             raise InvalidInput(f"{kind}s", name, "must be a name of letters, digits and _")
         if isinstance(part, str) and ":" not in part:
-            raise InvalidInput(key, part, "must be 'module:name', or '.module:name' in the problem's own package")
+            raise InvalidInput(
+                key, part, "must be 'module:name', or '.module:name' in the problem's own package"
+            )
         if not isinstance(part, str) and not callable(part):
             raise InvalidInput(key, part, f"must be the {kind} itself, a class or function")
 
@@ -31,14 +35,15 @@ def check_table(kind: str, table: Any) -> None:
 class Problem:
     """Everything that a config may name of one problem.
 
-    Tables map a name to its code, "module:attribute", imported on first use, so that a command that simulates
-    nothing starts without SciPy. A module that begins with a dot lies in the problem's own `package`. Instead of a
-    text a table may contain the part itself. claims: the code of a tuple of `pipeline.analysis.claims.Claim`, or
-    several such, see `all_claims`. release: the code of a function that releases real people's data once, from the
-    command's arguments, and returns a text on what it released. advice: the code of a `pipeline.study.advice.Advice`,
-    for a problem that task=advise knows. experiments: folders of `conf/experiment` that ask about this problem; `conf`
-    is the program's, and a folder of that name in the problem's package if there is one. paper: whose claims are
-    judged, as a report names it.
+    Tables map a name to its code, "module:attribute", imported on first use, so that a command that
+    simulates nothing starts without SciPy. A module that begins with a dot lies in the problem's
+    own `package`. Instead of a text a table may contain the part itself. claims: the code of a
+    tuple of `pipeline.analysis.claims.Claim`, or several such, see `all_claims`. release: the code
+    of a function that releases real people's data once, from the command's arguments, and returns a
+    text on what it released. advice: the code of a `pipeline.study.advice.Advice`, for a problem
+    that task=advise knows. experiments: folders of `conf/experiment` that ask about this problem;
+    `conf` is the program's, and a folder of that name in the problem's package if there is one.
+    paper: whose claims are judged, as a report names it.
 
     Raises InvalidInput for a name, title, package or table that is none.
 
@@ -66,27 +71,41 @@ class Problem:
                 raise InvalidInput(f"Problem.{key}", shorten(text), "must be a text")
         if not self.name.isidentifier():
             raise InvalidInput("Problem.name", self.name, "must be a name of letters, digits and _")
-        if not isinstance(self.experiments, tuple) or not all(isinstance(one, str) for one in self.experiments):
-            raise InvalidInput("Problem.experiments", shorten(self.experiments), "must be a tuple of names of folders")
+        if not isinstance(self.experiments, tuple) or not all(
+            isinstance(one, str) for one in self.experiments
+        ):
+            raise InvalidInput(
+                "Problem.experiments",
+                shorten(self.experiments),
+                "must be a tuple of names of folders",
+            )
         for kind in KINDS:
             check_table(kind, self.names(kind))
 
     def names(self, kind: str) -> Mapping[str, Any]:
         """Name -> code of the parts of one kind: model, mechanism, estimator, metric or derivation."""
-        return {"model": self.models, "mechanism": self.mechanisms, "estimator": self.estimators,
-                "metric": self.metrics, "derivation": self.derivations}[kind]
+        return {
+            "model": self.models,
+            "mechanism": self.mechanisms,
+            "estimator": self.estimators,
+            "metric": self.metrics,
+            "derivation": self.derivations,
+        }[kind]
 
     def part(self, kind: str, name: Any, key: str | None = None) -> Any:
         """The class or function behind a name.
 
-        Raises InvalidInput if there is none (with the nearest name), if it cannot be loaded, and if it is not what
-        `pipeline.study.protocols` asks of its kind.
+        Raises InvalidInput if there is none (with the nearest name), if it cannot be loaded, and if
+        it is not what `pipeline.study.protocols` asks of its kind.
         """
         table = self.names(kind)
         if not isinstance(name, str) or name not in table:
             left_out = f"; left out: package {', '.join(LEFT_OUT)}" if LEFT_OUT else ""
-            raise InvalidInput(key or kind, name, f"no such {kind} in problem={self.name}; {nearest(name, table)}"
-                               f"{left_out}")
+            raise InvalidInput(
+                key or kind,
+                name,
+                f"no such {kind} in problem={self.name}; {nearest(name, table)}{left_out}",
+            )
         part = self._loaded(table[name], key or kind, name)
         wrong = fault(kind, part)
         if wrong:
@@ -101,7 +120,10 @@ class Problem:
         return self._loaded(target, "problem", self.name)
 
     def all_claims(self) -> tuple[Any, ...]:
-        """All claims; of two with the same id the later one. Raises InvalidInput if they cannot be loaded."""
+        """All claims; of two with the same id the later one.
+
+        Raises InvalidInput if they cannot be loaded.
+        """
         claims: dict[str, Any] = {}
         waiting = [self.claims]
         while waiting:
@@ -110,7 +132,9 @@ class Problem:
                 waiting = [*one, *waiting]
                 continue
             if not hasattr(one, "id"):
-                raise InvalidInput("claims", shorten(one), f"is no claim, but among those of problem={self.name}")
+                raise InvalidInput(
+                    "claims", shorten(one), f"is no claim, but among those of problem={self.name}"
+                )
             claims.pop(one.id, None)
             claims[one.id] = one
         return tuple(claims.values())
@@ -124,8 +148,17 @@ class Problem:
         except MemoryError:
             raise
         except InvalidInput as error:
-            raise InvalidInput(key, name, f"cannot be loaded from {target!r} in {self.package}: {error}") from error
+            raise InvalidInput(
+                key, name, f"cannot be loaded from {target!r} in {self.package}: {error}"
+            ) from error
         except (Exception, SystemExit) as error:
-            said = str(error) if isinstance(error, PipelineError) else f"{type(error).__name__}: {error}"
-            raise InvalidInput(key, name, f"cannot be loaded from {target!r} in {self.package}: "
-                               f"{shorten(said, 200)}") from error
+            said = (
+                str(error)
+                if isinstance(error, PipelineError)
+                else f"{type(error).__name__}: {error}"
+            )
+            raise InvalidInput(
+                key,
+                name,
+                f"cannot be loaded from {target!r} in {self.package}: {shorten(said, 200)}",
+            ) from error

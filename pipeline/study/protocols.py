@@ -1,13 +1,14 @@
 """What the parts of a problem must offer so that a study can simulate them.
 
 A study builds the parts of a cell once and calls them for a block of replications at a time (see
-`pipeline.study.study`). Every array has the replications of the block on its first axis, `reps`. Parts are frozen
-dataclasses: equal parameters make equal parts. All randomness comes from the generator that a method is given, so
-that the same part with the same generator gives the same numbers, in any process. What passes between the parts
-(truth, data, release) is each problem's own: only `Estimate.converged` is read by the study itself. So the parameters
-of methods have type `Any` here, each problem's own classes in its parts, and `accepts` tells the study which.
-Parts whose units may be simulated in slices of replications say so: `pipeline.study.slices`.
-What a method is given by other parts is read-only (`pipeline.study.frozen`): one that must write copies it first.
+`pipeline.study.study`). Every array has the replications of the block on its first axis, `reps`.
+Parts are frozen dataclasses: equal parameters make equal parts. All randomness comes from the
+generator that a method is given, so that the same part with the same generator gives the same
+numbers, in any process. What passes between the parts (truth, data, release) is each problem's own:
+only `Estimate.converged` is read by the study itself. So the parameters of methods have type `Any`
+here, each problem's own classes in its parts, and `accepts` tells the study which. Parts whose
+units may be simulated in slices of replications say so: `pipeline.study.slices`. What a method is
+given by other parts is read-only (`pipeline.study.frozen`): one that must write copies it first.
 """
 
 from dataclasses import Field
@@ -23,9 +24,10 @@ Data: TypeAlias = Any  # what people answered, an object of `Model.produces`
 class Release(Protocol):
     """What the public sees of the data: a frozen dataclass, an object of `Mechanism.releases`.
 
-    Arrays have the replications first, (reps, …); an axis `reps` of length 1 stands for all of them. The class names
-    the axes in its annotations, such as `counts: Annotated[Floats, "reps", "m", "m"]`, for `pipeline.library.single`.
-    Fields without axes are public constants of all replications, such as ε.
+    Arrays have the replications first, (reps, …); an axis `reps` of length 1 stands for all of
+    them. The class names the axes in its annotations, such as `counts: Annotated[Floats, "reps",
+    "m", "m"]`, for `pipeline.library.single`. Fields without axes are public constants of all
+    replications, such as ε.
     """
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
@@ -35,8 +37,8 @@ class Release(Protocol):
 class Model(Protocol):
     """How people's answers come about.
 
-    population: names of the parameters that the population depends on, for a population that is fixed over all
-    replications. produces: type of the data.
+    population: names of the parameters that the population depends on, for a population that is
+    fixed over all replications. produces: type of the data.
     """
 
     population: ClassVar[tuple[str, ...]]
@@ -45,15 +47,15 @@ class Model(Protocol):
     def truth(self, rng: np.random.Generator, reps: int, population: np.random.Generator) -> Truth:
         """What is to be learned, for `reps` replications; arrays are (reps, …).
 
-        `population` is the same generator for all blocks and all cells that agree in the parameters named by
-        `Model.population`; what is drawn from it must not depend on `reps`.
+        `population` is the same generator for all blocks and all cells that agree in the parameters
+        named by `Model.population`; what is drawn from it must not depend on `reps`.
         """
 
     def simulate(self, truth: Truth, rng: np.random.Generator) -> Data:
         """Answers of all people given the truth; arrays are (reps, …).
 
-        They may be drawn only when they are asked for. Several mechanisms and estimators share one object, so asking
-        again must give the same numbers.
+        They may be drawn only when they are asked for. Several mechanisms and estimators share one
+        object, so asking again must give the same numbers.
         """
 
     def cost(self) -> float:
@@ -76,10 +78,11 @@ class PlainData(Protocol):
 class Mechanism(Protocol):
     """How answers are made private before they leave the people who gave them.
 
-    unit: what is protected. neighbours: which data sets must be hard to tell apart. budget: kind of the guarantee.
-    accepts: type of the data. releases: type of the release. A mechanism may also have `spent()`, a mapping from
-    what is released to the budget that it costs, in nats, which the report prints; and `attacks()`, which gives for
-    "answer" and "person" the best attack on that, a `pipeline.privacy.attacks.Attack`, for task=advise.
+    unit: what is protected. neighbours: which data sets must be hard to tell apart. budget: kind of
+    the guarantee. accepts: type of the data. releases: type of the release. A mechanism may also
+    have `spent()`, a mapping from what is released to the budget that it costs, in nats, which the
+    report prints; and `attacks()`, which gives for "answer" and "person" the best attack on that, a
+    `pipeline.privacy.attacks.Attack`, for task=advise.
     """
 
     unit: ClassVar[str]
@@ -92,15 +95,22 @@ class Mechanism(Protocol):
         """What the public sees of the data; arrays are (reps, …). The data stay as they are."""
 
     def cost(self) -> float:
-        """Predicted cost of one replication, in steps of about a nanosecond, beyond that of the data."""
+        """Predicted cost of one replication, in steps of about a nanosecond, beyond that of the
+        data.
+        """
 
 
 class Estimate(Protocol):
-    """What an estimator gives: its estimates of the truth, each problem's own, and whether they are valid."""
+    """What an estimator gives: its estimates of the truth, each problem's own, and whether they are
+    valid.
+    """
 
     @property
     def converged(self) -> NDArray[np.bool_]:
-        """(reps,): whether the estimate is valid; where not, the replication is counted, with its status."""
+        """(reps,): whether the estimate is valid.
+
+        Where not, the replication is counted, with its status.
+        """
 
 
 @runtime_checkable
@@ -110,9 +120,11 @@ class Estimator(Protocol):
     accepts: ClassVar[type]
 
     def fit(self, release: Any, rng: np.random.Generator) -> Estimate:
-        """Estimates of all replications from a `Release`, an object of `accepts`, which stays as it is.
+        """Estimates of all replications from a `Release`, an object of `accepts`, which stays as it
+        is.
 
-        A replication without a valid estimate is a value (`converged` is false), never an exception.
+        A replication without a valid estimate is a value (`converged` is false), never an
+        exception.
         """
 
     def cost(self) -> float:
@@ -123,9 +135,10 @@ class Estimator(Protocol):
 class Metric(Protocol):
     """One number per replication. long_name, units: as in the CF conventions, for the dataset.
 
-    `least` and `most`, the range of the values where there is one, are optional attributes of the class, and so is
-    `expected`, the exact mean of a control variate, the same in every cell. `exact = True` says that the metric is
-    computed and not simulated: the same number in all replications of a cell, without an error.
+    `least` and `most`, the range of the values where there is one, are optional attributes of the
+    class, and so is `expected`, the exact mean of a control variate, the same in every cell. `exact
+    = True` says that the metric is computed and not simulated: the same number in all replications
+    of a cell, without an error.
     """
 
     long_name: ClassVar[str]
@@ -144,4 +157,9 @@ class Components(NamedTuple):
     metrics: tuple[Metric, ...]
 
 
-PROTOCOLS: dict[str, type] = {"model": Model, "mechanism": Mechanism, "estimator": Estimator, "metric": Metric}
+PROTOCOLS: dict[str, type] = {
+    "model": Model,
+    "mechanism": Mechanism,
+    "estimator": Estimator,
+    "metric": Metric,
+}

@@ -1,4 +1,6 @@
-"""Refinement: new levels of an axis where the mean of a metric crosses a level, and the grids that grow by them."""
+"""Refinement: new levels of an axis where the mean of a metric crosses a level, and the grids that
+grow by them.
+"""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -15,11 +17,13 @@ CurveLabels: TypeAlias = tuple[tuple[str, Level], ...]  # of all axes but the re
 
 @dataclass(frozen=True)
 class Refinement(Checked):
-    """Where the mean of `metric` crosses `level` along the axis `along`, to be known to `width` for every curve.
+    """Where the mean of `metric` crosses `level` along the axis `along`, to be known to `width` for
+    every curve.
 
-    A curve is the cells that differ in the level of `along` only. The width of its crossing's interval is relative
-    (log high/low) where all levels are positive, else a share of the axis' range. With a `second` axis there are new
-    curves, too, at further levels of that one: where the boundary, the crossings over this axis, bends or ends.
+    A curve is the cells that differ in the level of `along` only. The width of its crossing's
+    interval is relative (log high/low) where all levels are positive, else a share of the axis'
+    range. With a `second` axis there are new curves, too, at further levels of that one: where the
+    boundary, the crossings over this axis, bends or ends.
 
     >>> print(Refinement("epsilon", "error_l2", level=0.5, width=0.02))
     error_l2 = 0.5 along epsilon, to 0.02 at confidence 0.95
@@ -28,11 +32,17 @@ class Refinement(Checked):
     along: str = parameter("axis that gets new levels")
     metric: str = parameter("metric whose mean crosses the level")
     level: float = parameter("value that is crossed, in the metric's unit")
-    width: float = parameter("width that the interval of a crossing's position is to have", above=0, below=1)
+    width: float = parameter(
+        "width that the interval of a crossing's position is to have", above=0, below=1
+    )
     confidence: float = parameter("confidence of the interval", default=0.95, above=0.5, below=1)
-    least: int = parameter("first rounds, whose levels are spread over the whole axis", default=1, low=0, high=20)
+    least: int = parameter(
+        "first rounds, whose levels are spread over the whole axis", default=1, low=0, high=20
+    )
     most: int = parameter("rounds of new levels at most", default=6, low=1, high=20)
-    second: str = parameter("second axis that gets new levels, where the boundary bends or ends", default="")
+    second: str = parameter(
+        "second axis that gets new levels, where the boundary bends or ends", default=""
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -41,12 +51,19 @@ class Refinement(Checked):
 
     def __str__(self) -> str:
         axes = self.along + f" and {self.second}" * bool(self.second)
-        return f"{self.metric} = {self.level:g} along {axes}, to {self.width:g} at confidence {self.confidence:g}"
+        return (
+            f"{self.metric} = {self.level:g} along {axes}, to {self.width:g} at confidence "
+            f"{self.confidence:g}"
+        )
 
 
 def config_of(refinement: Refinement | None) -> dict[str, Any] | None:
     """The mapping that `read_refinement` reads."""
-    return None if refinement is None else {one.name: getattr(refinement, one.name) for one in fields(refinement)}
+    return (
+        None
+        if refinement is None
+        else {one.name: getattr(refinement, one.name) for one in fields(refinement)}
+    )
 
 
 def read_refinement(
@@ -54,8 +71,8 @@ def read_refinement(
 ) -> Refinement | None:
     """The refinement of a config's `refine`, checked against its grid; None for null.
 
-    ranges: of every metric of the study, the range of its values; paired: axes whose levels share their data.
-    Raises InvalidInput, which names the key.
+    ranges: of every metric of the study, the range of its values; paired: axes whose levels share
+    their data. Raises InvalidInput, which names the key.
 
     >>> grid = Grid.of({"epsilon": [0.5, 4.0]})
     >>> mapping = {"along": "epsilon", "metric": "error", "level": 0.5, "width": 0.02}
@@ -66,14 +83,22 @@ def read_refinement(
         return None
     made = value if isinstance(value, Refinement) else _made(value)
     if made.metric not in ranges:
-        raise InvalidInput("refine.metric", made.metric, f"is no metric of this study; {nearest(made.metric, ranges)}")
+        raise InvalidInput(
+            "refine.metric",
+            made.metric,
+            f"is no metric of this study; {nearest(made.metric, ranges)}",
+        )
     low, high = ranges[made.metric]
     if not low <= made.level <= high:
-        raise InvalidInput("refine.level", made.level, f"{made.metric} lies between {low:g} and {high:g}")
+        raise InvalidInput(
+            "refine.level", made.level, f"{made.metric} lies between {low:g} and {high:g}"
+        )
     for key, axis in [("along", made.along), *[("second", made.second)][: bool(made.second)]]:
         _check_axis(f"refine.{key}", axis, grid, paired, made.along)
     if made.second == made.along:
-        raise InvalidInput("refine.second", made.second, "is the first axis, refine.along; must be another one")
+        raise InvalidInput(
+            "refine.second", made.second, "is the first axis, refine.along; must be another one"
+        )
     return made
 
 
@@ -82,28 +107,45 @@ def _check_axis(key: str, axis: str, grid: Grid, paired: Iterable[str], along: s
         raise InvalidInput(key, axis, f"is no axis of this study; {nearest(axis, grid.axes)}")
     for level in grid.axes[axis]:
         if isinstance(level, (bool, str)) or not math.isfinite(level):
-            raise InvalidInput(key, axis, f"has the level {level}; must be an axis of finite numbers")
+            raise InvalidInput(
+                key, axis, f"has the level {level}; must be an axis of finite numbers"
+            )
     if axis in {*paired}:
-        raise InvalidInput(key, axis, "is paired: its levels share their data, but errors of the cells of a curve must "
-                           "be independent; take it out of paired")
+        raise InvalidInput(
+            key,
+            axis,
+            "is paired: its levels share their data, but errors of the cells of a curve must "
+            "be independent; take it out of paired",
+        )
     for labels, levels in curves(grid, axis, along).items():
         if len(levels) < 2:
             where = ", ".join(f"{name}={level}" for name, level in labels)
-            raise InvalidInput(f"grid.{axis}", list(levels), "must have two levels at least, between which refine adds "
-                               "others" + f" [at {where}]" * bool(where))
+            raise InvalidInput(
+                f"grid.{axis}",
+                list(levels),
+                "must have two levels at least, between which refine adds "
+                "others" + f" [at {where}]" * bool(where),
+            )
 
 
 def _made(value: Any) -> Refinement:
     declared = parameters.fields(Refinement)
     if not isinstance(value, Mapping):
-        raise InvalidInput("refine", value, "must be a mapping such as {along: AXIS, metric: METRIC, level: 0.5, "
-                           "width: 0.02}")
+        raise InvalidInput(
+            "refine",
+            value,
+            "must be a mapping such as {along: AXIS, metric: METRIC, level: 0.5, width: 0.02}",
+        )
     for name in value:
         if name not in declared:
-            raise InvalidInput(f"refine.{name}", value[name], f"no such key; {nearest(name, declared)}")
+            raise InvalidInput(
+                f"refine.{name}", value[name], f"no such key; {nearest(name, declared)}"
+            )
     for name in ("along", "metric", "level", "width"):
         if value.get(name) is None:
-            raise InvalidInput(f"refine.{name}", None, f"is needed ({declared[name].metadata['meaning']})")
+            raise InvalidInput(
+                f"refine.{name}", None, f"is needed ({declared[name].metadata['meaning']})"
+            )
     checked = {name: check(declared[name], one, f"refine.{name}") for name, one in value.items()}
     try:
         return Refinement(**checked)
@@ -112,18 +154,26 @@ def _made(value: Any) -> Refinement:
 
 
 def curves(grid: Grid, along: str, *and_any: str) -> dict[CurveLabels, tuple[Level, ...]]:
-    """The levels of `along`, in rising order, of every curve: of each combination of the other axes.
+    """The levels of `along`, in rising order, of every curve: of each combination of the other
+    axes.
 
     and_any: further axes of which the levels do not matter.
     """
     found: dict[CurveLabels, set[Level]] = {}
     for labels in grid:
-        found.setdefault(tuple((axis, level) for axis, level in labels.items() if axis not in (along, *and_any)),
-                         set()).add(labels[along])
+        found.setdefault(
+            tuple((axis, level) for axis, level in labels.items() if axis not in (along, *and_any)),
+            set(),
+        ).add(labels[along])
     return {labels: tuple(sorted(levels)) for labels, levels in found.items()}
 
 
 def grown(grid: Grid, along: str, added: Mapping[CurveLabels, tuple[Level, ...]]) -> Grid:
     """The grid with further levels of curves, a product each; its cells keep their numbers."""
-    products = ({**{axis: (level,) for axis, level in labels}, along: levels} for labels, levels in added.items())
-    return Grid(grid.products + tuple(tuple((axis, one[axis]) for axis in grid.axes) for one in products))
+    products = (
+        {**{axis: (level,) for axis, level in labels}, along: levels}
+        for labels, levels in added.items()
+    )
+    return Grid(
+        grid.products + tuple(tuple((axis, one[axis]) for axis in grid.axes) for one in products)
+    )

@@ -1,8 +1,10 @@
-"""All problems: those of installed packages, and what a running program registers: problems, and parts of problems.
+"""All problems: those of installed packages, and what a running program registers: problems, and
+parts of problems.
 
-No other list of problems exists. The four of this package are found in the same way as any other: by an entry point of
-the group `pipeline.problems`, which names a `Problem`. A package may also bring parts of a problem that there is, by
-one of the group `pipeline.parts`. Packages are known wherever they are installed (`pipeline.study.packages`).
+No other list of problems exists. The four of this package are found in the same way as any other:
+by an entry point of the group `pipeline.problems`, which names a `Problem`. A package may also
+bring parts of a problem that there is, by one of the group `pipeline.parts`. Packages are known
+wherever they are installed (`pipeline.study.packages`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,8 +19,12 @@ from pipeline.study.packages import PROBLEMS, Broken, installed
 from pipeline.study.parameters import InvalidInput, nearest
 from pipeline.study.problem import KINDS, Problem
 
-_REGISTERED: dict[str, Problem] = {}  # new problems, and those that have more parts than they were installed with
-_BROUGHT: list[Addition] = []  # what workers can neither import nor get from a file given with --with
+_REGISTERED: dict[
+    str, Problem
+] = {}  # new problems, and those that have more parts than they were installed with
+_BROUGHT: list[
+    Addition
+] = []  # what workers can neither import nor get from a file given with --with
 
 
 class Registered(NamedTuple):
@@ -29,7 +35,10 @@ class Registered(NamedTuple):
 
 
 def problems() -> Mapping[str, Problem]:
-    """All problems by name, sorted; but for those of packages that are broken, or bring one of the same name."""
+    """All problems by name, sorted.
+
+    But for those of packages that are broken, or bring one of the same name.
+    """
     there = installed()
     known = {name: one for name, one in there.problems.items() if name not in there.contested}
     return dict(sorted({**known, **_REGISTERED}.items()))
@@ -42,7 +51,9 @@ def left_out() -> list[Broken]:
 
 def packages() -> list[str]:
     """Names of all packages and modules that bring problems or parts of problems."""
-    return list(dict.fromkeys([*(one.package for one in problems().values()), *installed().modules]))
+    return list(
+        dict.fromkeys([*(one.package for one in problems().values()), *installed().modules])
+    )
 
 
 def has_others() -> bool:
@@ -52,7 +63,10 @@ def has_others() -> bool:
 
 
 def problem(name: Any, key: str = "problem") -> Problem:
-    """The problem of that name; InvalidInput if there is none (with the nearest name), or a broken one."""
+    """The problem of that name.
+
+    InvalidInput if there is none (with the nearest name), or a broken one.
+    """
     known = problems()
     if isinstance(name, str) and name in known:
         return known[name]
@@ -65,21 +79,32 @@ def problem(name: Any, key: str = "problem") -> Problem:
 
 
 def lookup(problem_name: str, kind: str, name: Any, key: str | None = None) -> Any:
-    """A part of a problem by its kind and name; InvalidInput (with the nearest name) if there is none."""
+    """A part of a problem by its kind and name.
+
+    InvalidInput (with the nearest name) if there is none.
+    """
     return problem(problem_name).part(kind, name, key)
 
 
 def register(
-    new: Problem | str, *, models: Mapping[str, Any] | None = None, mechanisms: Mapping[str, Any] | None = None,
-    estimators: Mapping[str, Any] | None = None, metrics: Mapping[str, Any] | None = None,
-    derivations: Mapping[str, Any] | None = None, claims: Sequence[Any] | str = (),
+    new: Problem | str,
+    *,
+    models: Mapping[str, Any] | None = None,
+    mechanisms: Mapping[str, Any] | None = None,
+    estimators: Mapping[str, Any] | None = None,
+    metrics: Mapping[str, Any] | None = None,
+    derivations: Mapping[str, Any] | None = None,
+    claims: Sequence[Any] | str = (),
 ) -> None:
-    """Add a problem, or parts to the problem of that name, in this process; workers of its sweeps learn of them.
+    """Add a problem, or parts to the problem of that name, in this process.
 
-    Each part is given as name -> class or function, or as name -> "module:name", which is imported when it is first
-    used; claims as a list of them, or as "module:name" of one. The same again changes nothing; a notebook or script may
-    register another definition of a part of its own.
-    Raises InvalidInput where a name is taken, with its owner, and where a part lacks something that its kind must have.
+    Workers of its sweeps learn of them.
+
+    Each part is given as name -> class or function, or as name -> "module:name", which is imported
+    when it is first used; claims as a list of them, or as "module:name" of one. The same again
+    changes nothing; a notebook or script may register another definition of a part of its own.
+    Raises InvalidInput where a name is taken, with its owner, and where a part lacks something that
+    its kind must have.
 
     >>> import pipeline as pl
     >>> class Doubled(pl.ranking.Debiased):
@@ -92,7 +117,9 @@ def register(
     if one.new is None:
         problem(one.problem)
     collected = installed().collected
-    if collected is not None:  # by a package that is being loaded: it is known wherever it is installed
+    if (
+        collected is not None
+    ):  # by a package that is being loaded: it is known wherever it is installed
         collected.append(one)
         return
     _add(one)
@@ -102,16 +129,18 @@ def register(
 
 def registrations() -> Registered:
     """What was registered in this process, to be sent to workers."""
-    return Registered(own_files.loaded(), tuple(one for one in _BROUGHT if one.problem in _REGISTERED))
+    return Registered(
+        own_files.loaded(), tuple(one for one in _BROUGHT if one.problem in _REGISTERED)
+    )
 
 
 @contextmanager
 def registered(*new: Problem, alone: bool = False) -> Iterator[None]:
     """Make problems known for the time of a `with`: for tests, of parts of one's own as well.
 
-    They take the place of problems of their names, in this process alone where these are installed. Whatever is
-    registered meanwhile, by files given with --with too, is forgotten at the end. alone: what was registered before is
-    not known meanwhile.
+    They take the place of problems of their names, in this process alone where these are installed.
+    Whatever is registered meanwhile, by files given with --with too, is forgotten at the end.
+    alone: what was registered before is not known meanwhile.
 
     >>> import pipeline as pl
     >>> with registered():
@@ -121,7 +150,8 @@ def registered(*new: Problem, alone: bool = False) -> Iterator[None]:
     >>> "tried" in problem("ranking").estimators
     False
     """
-    known, brought = dict(_REGISTERED), list(_BROUGHT)
+    known = dict(_REGISTERED)
+    brought = list(_BROUGHT)
     if alone:
         _REGISTERED.clear()
         _BROUGHT.clear()
@@ -161,5 +191,7 @@ def _bring(one: Addition) -> None:
 def _add(one: Addition) -> None:
     known = problems().get(one.problem)
     if known is None and one.new is None:
-        raise InvalidInput("problem", one.problem, f"no such problem; {nearest(one.problem, problems())}")
+        raise InvalidInput(
+            "problem", one.problem, f"no such problem; {nearest(one.problem, problems())}"
+        )
     _REGISTERED[one.problem] = one.added_to(known)

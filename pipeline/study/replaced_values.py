@@ -1,8 +1,9 @@
-"""Values of NumPy, SciPy and Python's mathematics that a person's file replaces: constants and compiled functions, too.
+"""Values of NumPy, SciPy and Python's mathematics that a person's file replaces: constants and
+compiled functions, too.
 
-What their modules hold is compared before and after the file is executed, by identity, in a few milliseconds. Modules
-of NumPy and SciPy that the file names in its imports are imported before. Names with _ do not count, nor do members of
-classes, nor what is replaced while parts run.
+What their modules hold is compared before and after the file is executed, by identity, in a few
+milliseconds. Modules of NumPy and SciPy that the file names in its imports are imported before.
+Names with _ do not count, nor do members of classes, nor what is replaced while parts run.
 """
 
 import ast
@@ -22,7 +23,8 @@ REMOVED = object()  # in place of a value that is not there any more
 
 @contextlib.contextmanager
 def replaced_values(content: bytes) -> Iterator[dict[str, Any]]:
-    """What a file of this content replaces while the context lasts: qualified name -> what is there now.
+    """What a file of this content replaces while the context lasts: qualified name -> what is there
+    now.
 
     >>> import math
     >>> with replaced_values(b"import math") as replaced:
@@ -54,7 +56,9 @@ def _modules() -> list[tuple[str, ModuleType]]:
 
 
 def _import_what_is_named(content: bytes) -> None:
-    """Import the modules of NumPy and SciPy that a source names in import statements, where there are such."""
+    """Import the modules of NumPy and SciPy that a source names in import statements, where there
+    are such.
+    """
     try:
         tree = parse(content)
     except (SyntaxError, ValueError):  # which is said when it is executed

@@ -1,4 +1,5 @@
-"""What parts give each other, checked where it is handed over: types, axes, sizes, kinds of numbers.
+"""What parts give each other, checked where it is handed over: types, axes, sizes, kinds of
+numbers.
 
 A class of a truth, of data, of a release or of an estimate names the axes of its arrays in its
 annotations, such as `theta: Annotated[Floats, "reps", "m"]`. The length of an axis follows from the
@@ -43,7 +44,10 @@ WORDS = {"f": "numbers", "i": "whole numbers", "b": "true or false (bool)", ANY:
 
 
 class WrongPart(InvalidInput):
-    """A part gives what its protocol does not allow, wherever it runs. key: its role; value: its name."""
+    """A part gives what its protocol does not allow, wherever it runs. key: its role.
+
+    value: its name.
+    """
 
 
 class Caller(NamedTuple):
@@ -59,7 +63,9 @@ class Caller(NamedTuple):
 
 
 class Declared(NamedTuple):
-    """An array as a class declares it. kind: of its numbers, a key of WORDS. others: classes that may stand for it."""
+    """An array as a class declares it. kind: of its numbers, a key of WORDS. others: classes that
+    may stand for it.
+    """
 
     axes: tuple[str, ...]
     kind: str
@@ -113,7 +119,10 @@ def check_estimate(
 
 
 def checked_values(metric: Metric, name: str, given: Any, reps: int) -> Floats:
-    """What a metric of that name gave, as float64; WrongPart unless it is a number for each replication."""
+    """What a metric of that name gave, as float64.
+
+    WrongPart unless it is a number for each replication.
+    """
     try:
         array = np.asarray(given)
     except ValueError:  # rows of several lengths
@@ -152,7 +161,9 @@ def _contents(given: Any, values: Array) -> str:
 
 
 def _kind_of(value: Any) -> str:
-    """Name of a value's type, as whoever made it knows it: containers that are read-only are lists and dicts."""
+    """Name of a value's type, as whoever made it knows it: containers that are read-only are lists
+    and dicts.
+    """
     for kind in (list, dict):
         if isinstance(value, kind):
             return kind.__name__
@@ -160,7 +171,9 @@ def _kind_of(value: Any) -> str:
 
 
 def _check_arrays(by: Caller, value: Any, reps: int, known: Mapping[str, int]) -> None:
-    """Compare the arrays of an object with what its class declares. known: lengths of axes of what was given."""
+    """Compare the arrays of an object with what its class declares. known: lengths of axes of what
+    was given.
+    """
     cls: Any = type(value)
     declared = arrays_of(cls)
     if not declared:
@@ -217,7 +230,9 @@ def _own_axes(cls: Any) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def _sizes_of_part(cls: Any, part: Any) -> dict[str, int]:
-    """Whole numbers among the parameters of a part. cls: its class, as equal objects of two classes are one key."""
+    """Whole numbers among the parameters of a part. cls: its class, as equal objects of two classes
+    are one key.
+    """
     names = fields(cls) if hasattr(cls, "__dataclass_fields__") else ()
     values = {name: getattr(part, name) for name in names}
     return {name: value for name, value in values.items() if isinstance(value, int)}
@@ -243,7 +258,9 @@ def _shape(wanted: Declared, known: Mapping[str, int]) -> str:
 
 @cache
 def arrays_of(cls: Any) -> dict[str, Declared]:
-    """Arrays that a dataclass declares with their axes, by field, but for those that it computes when asked."""
+    """Arrays that a dataclass declares with their axes, by field, but for those that it computes
+    when asked.
+    """
     if not dataclasses.is_dataclass(cls):
         return {}
     hints = typing.get_type_hints(cls, include_extras=True)
@@ -268,7 +285,8 @@ def _declared(hint: Any) -> Declared:
         if typing.get_origin(whole) is np.ndarray
         else list(typing.get_args(whole)) or [whole]
     )
-    kind, others = ANY, []
+    kind = ANY
+    others = []
     for choice in choices:
         if typing.get_origin(choice) is np.ndarray:
             kind = _kind_declared(choice)

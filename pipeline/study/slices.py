@@ -1,15 +1,16 @@
 """A unit in slices of replications: the same numbers in less memory.
 
-A part draws from its stream for all replications at once, call after call; in slices the calls come in another order.
-So each call of a slice starts where the same call of the slice before has ended, and the first slice's where the call
-before has ended for the last slice. As many passes over the slices as there are calls find these states; what a pass
-cannot draw yet ends its slice early.
+A part draws from its stream for all replications at once, call after call; in slices the calls come
+in another order. So each call of a slice starts where the same call of the slice before has ended,
+and the first slice's where the call before has ended for the last slice. As many passes over the
+slices as there are calls find these states; what a pass cannot draw yet ends its slice early.
 
-That is right for parts whose class says `by_replication = True`: every array that they draw has the replications on its
-first axis, filled in that order. Parts that say `in_order` draw all that a replication needs before anything of the
-next: their generator just goes on from slice to slice. A model in order must have drawn all of its data before its
-mechanism draws. Either is said for a class itself and not inherited; it may be a property. A part may also have
-`memory()`, bytes that one replication takes, and `together()`, of how many replications a slice must be a multiple.
+That is right for parts whose class says `by_replication = True`: every array that they draw has the
+replications on its first axis, filled in that order. Parts that say `in_order` draw all that a
+replication needs before anything of the next: their generator just goes on from slice to slice. A
+model in order must have drawn all of its data before its mechanism draws. Either is said for a
+class itself and not inherited; it may be a property. A part may also have `memory()`, bytes that
+one replication takes, and `together()`, of how many replications a slice must be a multiple.
 """
 
 import contextlib
@@ -29,7 +30,9 @@ from pipeline.study.streams import Stream
 
 BYTES = 2**30  # of a slice; depends on nothing else, so that all machines cut a unit alike
 T = TypeVar("T")
-Chunk = Callable[[np.random.Generator, int], Array]  # draws the next numbers, given how many are left of a call
+Chunk = Callable[
+    [np.random.Generator, int], Array
+]  # draws the next numbers, given how many are left of a call
 
 
 class NotYet(Exception):
@@ -44,12 +47,15 @@ class Uncut(RuntimeError):
     """Slices draw unlike numbers: a part says `by_replication` or `in_order` and is not."""
 
     def __init__(self) -> None:
-        super().__init__("slices of a unit draw unlike numbers: one of its parts says by_replication or in_order, "
-                         "which is wrong")
+        super().__init__(
+            "slices of a unit draw unlike numbers: one of its parts says by_replication or "
+            "in_order, which is wrong"
+        )
 
 
 class ByCall:
-    """Like a `numpy.random.Generator`, for one slice after the other, in several passes: of parts `by_replication`.
+    """Like a `numpy.random.Generator`, for one slice after the other, in several passes: of parts
+    `by_replication`.
 
     >>> whole = np.random.default_rng(1)
     >>> first, second = whole.standard_normal(4), whole.standard_normal(4)
@@ -60,15 +66,21 @@ class ByCall:
     """
 
     def __init__(self, generator: np.random.Generator, cuts: Sequence[slice]):
-        self._generator, self._cuts = generator, cuts
+        self._generator = generator
+        self._cuts = cuts
         self._slice = self._call = 0
-        self._states: dict[tuple[int, int], Any] = {(0, 0): generator.bit_generator.state}  # of (call, slice)
-        self._rest: dict[tuple[int, int], Array] = {}  # of calls in chunks: drawn in the slice before, and not needed
+        self._states: dict[tuple[int, int], Any] = {
+            (0, 0): generator.bit_generator.state
+        }  # of (call, slice)
+        self._rest: dict[
+            tuple[int, int], Array
+        ] = {}  # of calls in chunks: drawn in the slice before, and not needed
         self._names: list[str] = []  # of the calls
 
     def begin(self, number: int) -> None:
         """Go to a slice's first call."""
-        self._slice, self._call = number, 0
+        self._slice = number
+        self._call = 0
 
     @property
     def progress(self) -> tuple[int, int]:
@@ -81,11 +93,17 @@ class ByCall:
         method = getattr(self._generator, name)
         if name == "spawn" or not callable(method):
             raise Whole
-        return lambda *arguments, **options: self._drawn(name, lambda: method(*arguments, **options))
+        return lambda *arguments, **options: self._drawn(
+            name, lambda: method(*arguments, **options)
+        )
 
     def in_chunks(self, shape: int | tuple[int, ...], chunk: Chunk) -> Array:
-        """Numbers of a call that draws them for all replications in chunks, which slices cut anywhere."""
-        place, rows, size = (self._call, self._slice), self._cuts[self._slice], math.prod(np.atleast_1d(shape).tolist())
+        """Numbers of a call that draws them for all replications in chunks, which slices cut
+        anywhere.
+        """
+        place = (self._call, self._slice)
+        rows = self._cuts[self._slice]
+        size = math.prod(np.atleast_1d(shape).tolist())
 
         def draw() -> Array:
             parts = [self._rest.get(place, np.empty(0, np.int64))]
@@ -93,7 +111,8 @@ class ByCall:
             left = size // (rows.stop - rows.start) * (self._cuts[-1].stop - rows.start) - have
             while have < size:
                 parts.append(chunk(self._generator, left))
-                have, left = have + parts[-1].size, left - parts[-1].size
+                have = have + parts[-1].size
+                left = left - parts[-1].size
             drawn = np.concatenate(parts)
             self._rest[place[0], place[1] + 1] = drawn[size:].copy()
             return drawn[:size].reshape(shape)
@@ -120,26 +139,42 @@ class InOrder:
     """A generator of a part `in_order`, which goes on from slice to slice in every pass."""
 
     def __init__(self, generator: np.random.Generator):
-        self.generator, self._start = generator, generator.bit_generator.state
-        self._began, self._states = "", dict[int, str]()  # of slices that come after one that drew something
+        self.generator = generator
+        self._start = generator.bit_generator.state
+        self._began = ""
+        self._states = dict[int, str]()  # of slices that come after one that drew something
 
     def begin(self, number: int) -> None:
-        """Go on; with the first slice from the start. Raises Whole after a stream of its own was made of it."""
+        """Go on; with the first slice from the start.
+
+        Raises Whole after a stream of its own was made of it.
+        """
         bits: Any = self.generator.bit_generator
         if bits.seed_seq.n_children_spawned:
             raise Whole
         if number == 0:
             bits.state = self._start
-        elif (state := repr(bits.state)) != self._began and self._states.setdefault(number, state) != state:
+        elif (state := repr(bits.state)) != self._began and self._states.setdefault(
+            number, state
+        ) != state:
             raise Uncut  # a pass ended before all was drawn
         self._began = repr(bits.state)
 
 
-def in_slices(generators: Sequence[ByCall | InOrder], count: int, step: Callable[[int], T]) -> list[T]:
-    """What `step(number)` gives for every slice, once all that it draws from the generators is known. Raises Uncut."""
-    by_call, known = [one for one in generators if isinstance(one, ByCall)], -1
+def in_slices(
+    generators: Sequence[ByCall | InOrder], count: int, step: Callable[[int], T]
+) -> list[T]:
+    """What `step(number)` gives for every slice, once all that it draws from the generators is
+    known.
+
+    Raises Uncut.
+    """
+    by_call = [one for one in generators if isinstance(one, ByCall)]
+    known = -1
     while (now := sum(one.progress[0] for one in by_call)) > known:
-        known, found, calls = now, list[T](), set()
+        known = now
+        found = list[T]()
+        calls = set()
         for number in range(count):
             for one in generators:
                 one.begin(number)
@@ -152,31 +187,50 @@ def in_slices(generators: Sequence[ByCall | InOrder], count: int, step: Callable
 
 
 def slices(reps: int, parts: Components, most: int | None = None) -> list[slice] | None:
-    """Slices of a block of at most so many bytes; None where it is small, or a part does not say that it may be cut."""
+    """Slices of a block of at most so many bytes.
+
+    None where it is small, or a part does not say that it may be cut.
+    """
     chain = (parts.model, parts.mechanism, parts.estimator)
     if not all(_says(part, "by_replication") or _says(part, "in_order") for part in chain):
         return None
     memory = math.fsum(part.memory() for part in chain if hasattr(part, "memory"))
     step = math.lcm(*(part.together() for part in chain if hasattr(part, "together")))
     length = max(step, int((most or BYTES) / max(memory, 1.0)) // step * step)
-    return None if length >= reps else [slice(first, min(first + length, reps)) for first in range(0, reps, length)]
+    return (
+        None
+        if length >= reps
+        else [slice(first, min(first + length, reps)) for first in range(0, reps, length)]
+    )
 
 
 def _says(part: Any, name: str) -> bool:
     return name in vars(type(part)) and bool(getattr(part, name))
 
 
-def sliced_unit(chain: Chain, streams: Mapping[str, Stream], cuts: Sequence[slice]) -> dict[str, Array]:
+def sliced_unit(
+    chain: Chain, streams: Mapping[str, Stream], cuts: Sequence[slice]
+) -> dict[str, Array]:
     """The numbers of a unit, slice by slice."""
     population = streams["population"].generator()
     truth = chain.truth(streams["truth"].generator(), cuts[-1].stop, population)
-    drawn = [InOrder(generator) if _says(part, "in_order") else ByCall(generator, cuts) for part, generator in
-             zip(chain.parts[:3], (streams[role].generator() for role in ("data", "noise", "estimator")), strict=True)]
-    data, noise, own = (one.generator if isinstance(one, InOrder) else cast(np.random.Generator, one) for one in drawn)
+    drawn = [
+        InOrder(generator) if _says(part, "in_order") else ByCall(generator, cuts)
+        for part, generator in zip(
+            chain.parts[:3],
+            (streams[role].generator() for role in ("data", "noise", "estimator")),
+            strict=True,
+        )
+    ]
+    data, noise, own = (
+        one.generator if isinstance(one, InOrder) else cast(np.random.Generator, one)
+        for one in drawn
+    )
 
     def step(number: int) -> dict[str, Array]:
         rows = cuts[number]
-        part, reps = some(truth, rows), rows.stop - rows.start
+        part = some(truth, rows)
+        reps = rows.stop - rows.start
         release = chain.release(chain.data(part, data, reps), noise, reps)
         values = chain.values(part, release, chain.estimate(release, own, reps))
         if {len(value) for value in values.values()} != {rows.stop - rows.start}:
@@ -188,15 +242,24 @@ def sliced_unit(chain: Chain, streams: Mapping[str, Stream], cuts: Sequence[slic
 
 
 def some(truth: Truth, rows: slice) -> Truth:
-    """Some replications of a truth: an array, or a dataclass whose arrays are annotated with `reps` as first axis."""
+    """Some replications of a truth: an array, or a dataclass whose arrays are annotated with `reps`
+    as first axis.
+    """
     if isinstance(truth, np.ndarray):
         return truth[rows]
     arrays = {name: getattr(truth, name) for name in _by_replication(cast(Hashable, type(truth)))}
-    return dataclasses.replace(truth, **{name: array if array is None or len(array) == 1 else array[rows]
-                                         for name, array in arrays.items()})
+    return dataclasses.replace(
+        truth,
+        **{
+            name: array if array is None or len(array) == 1 else array[rows]
+            for name, array in arrays.items()
+        },
+    )
 
 
 @cache
 def _by_replication(kind: Any) -> tuple[str, ...]:
     hints = typing.get_type_hints(kind, include_extras=True)
-    return tuple(name for name, hint in hints.items() if getattr(hint, "__metadata__", ("",))[0] == "reps")
+    return tuple(
+        name for name, hint in hints.items() if getattr(hint, "__metadata__", ("",))[0] == "reps"
+    )

@@ -1,3 +1,6 @@
 """Status of a replication: the values of `status` in a dataset."""
 
-NOT_RUN, OK, NOT_CONVERGED, FAILED = 0, 1, 2, 3
+NOT_RUN = 0
+OK = 1
+NOT_CONVERGED = 2
+FAILED = 3

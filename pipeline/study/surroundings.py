@@ -1,8 +1,10 @@
-"""What a person's code depends on besides its text: what it imports, reads and asks of the environment while it runs.
+"""What a person's code depends on besides its text: what it imports, reads and asks of the
+environment while it runs.
 
-Python tells of files that are opened, modules that are searched and programs that are started (its audit events);
-variables of the environment note who asks for them. What an installed package reads while it is imported belongs to its
-version. Compiled code that opens files by itself, the clock and chance do not show.
+Python tells of files that are opened, modules that are searched and programs that are started (its
+audit events); variables of the environment note who asks for them. What an installed package reads
+while it is imported belongs to its version. Compiled code that opens files by itself, the clock and
+chance do not show.
 """
 
 import hashlib
@@ -24,17 +26,29 @@ from pipeline.study.places import is_own
 
 OWN_CODE = "<--with "  # what the name of code of a file given with --with starts with
 SYSTEM = ("/proc/", "/sys/", "/dev/")
-SECRET = ("KEY", "TOKEN", "SECRET", "PASSW", "CREDENTIAL")  # in names of variables whose values are not kept
+SECRET = (
+    "KEY",
+    "TOKEN",
+    "SECRET",
+    "PASSW",
+    "CREDENTIAL",
+)  # in names of variables whose values are not kept
 BYTES = 2**20  # that are read of a file at once
 # Events of Python -> what code does then that leaves no trace here.
 UNSEEN = {
-    "subprocess.Popen": "runs a program", "os.system": "runs a program", "os.posix_spawn": "runs a program",
-    "os.exec": "runs a program", "socket.connect": "asks the network", "socket.getaddrinfo": "asks the network",
+    "subprocess.Popen": "runs a program",
+    "os.system": "runs a program",
+    "os.posix_spawn": "runs a program",
+    "os.exec": "runs a program",
+    "socket.connect": "asks the network",
+    "socket.getaddrinfo": "asks the network",
     "urllib.Request": "asks the network",
 }
 FOLDERS = ("os.listdir", "os.scandir")
 FILES = ("sqlite3.connect", "ctypes.dlopen")  # whose first argument is a file, perhaps
-OWN, IMPORT, OTHER = "own", "import", "other"  # who asks: a person's code, an import, or neither
+OWN = "own"
+IMPORT = "import"
+OTHER = "other"  # who asks: a person's code, an import, or neither
 _WATCHES: list["_Watch"] = []
 _HOOKED: list[bool] = []
 
@@ -43,8 +57,9 @@ _HOOKED: list[bool] = []
 class Surroundings:
     """What some code depended on while it ran.
 
-    sources: files of code by name -> content. digests: of files, folders and variables, by what was done with them,
-    such as "reads scale.json". packages: installed ones that it imports. unseen: what it did that leaves no trace.
+    sources: files of code by name -> content. digests: of files, folders and variables, by what was
+    done with them, such as "reads scale.json". packages: installed ones that it imports. unseen:
+    what it did that leaves no trace.
     """
 
     sources: dict[str, bytes] = field(default_factory=dict)
@@ -55,11 +70,15 @@ class Surroundings:
 
 @contextmanager
 def watched() -> Iterator[Surroundings]:
-    """Watch what a person's code does in this thread; the surroundings are complete when the context ends."""
+    """Watch what a person's code does in this thread.
+
+    The surroundings are complete when the context ends.
+    """
     if not _HOOKED:
         _HOOKED.append(True)
         sys.addaudithook(_audit)
-    watch, found = _Watch(), Surroundings()
+    watch = _Watch()
+    found = Surroundings()
     finder = _Finder(watch)
     before = {*sys.modules}
     environments: tuple[Any, ...] = (os.environ, os.environb)
@@ -101,7 +120,9 @@ class _Watch:
         elif event in UNSEEN:
             self.unseen[UNSEEN[event]] = None
         elif event in FOLDERS:
-            self.listed[_path(arguments[0] if arguments and arguments[0] is not None else ".")] = None
+            self.listed[_path(arguments[0] if arguments and arguments[0] is not None else ".")] = (
+                None
+            )
         elif event in FILES and Path(_path(arguments[0])).is_file():
             self.read[_path(arguments[0])] = None
 
@@ -143,7 +164,9 @@ class _Watch:
                 _describe_file(path, found)
         for path in self.listed:
             if is_own(path) and Path(path).is_dir():
-                found.digests[_new(f"lists {Path(path).name}/", found)] = _digest("\n".join(sorted(os.listdir(path))))
+                found.digests[_new(f"lists {Path(path).name}/", found)] = _digest(
+                    "\n".join(sorted(os.listdir(path)))
+                )
         self._describe_variables(found)
         found.packages |= {name for name in self.packages if _is_installed(name)}
         found.unseen += self.unseen
@@ -206,10 +229,11 @@ _NOTED = {"open", *UNSEEN, *FOLDERS, *FILES}
 
 
 def _asker() -> str:
-    """Who causes what happens now: the first frame, from the innermost on, that is an import's or a person's own.
+    """Who causes what happens now: the first frame, from the innermost on, that is an import's or a
+    person's own.
 
-    What the program does, or Python to learn of installed packages, is nobody's, also where a person's
-    code asks for it.
+    What the program does, or Python to learn of installed packages, is nobody's, also where a
+    person's code asks for it.
     """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
@@ -248,7 +272,12 @@ def is_own_code(name: str) -> bool:
 def _is_installed(name: str) -> bool:
     """Whether a module is of an installed package other than this program."""
     file = getattr(sys.modules.get(name), "__file__", None) or ""
-    return bool(file) and not is_own(file) and not file.startswith(_PROGRAM) and name not in sys.stdlib_module_names
+    return (
+        bool(file)
+        and not is_own(file)
+        and not file.startswith(_PROGRAM)
+        and name not in sys.stdlib_module_names
+    )
 
 
 def _path(path: Any) -> str:
@@ -302,7 +331,8 @@ def _describe_file(path: str, found: Surroundings) -> None:
 
 def _new(name: str, found: Surroundings) -> str:
     """The name, with a number where another file has it."""
-    number, several = 1, name
+    number = 1
+    several = name
     while several in found.sources or several in found.digests:
         number += 1
         several = f"{name} ({number})"

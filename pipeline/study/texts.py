@@ -8,7 +8,8 @@ from typing import Any
 CONTROL = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufffe\uffff]"
 )
-# Where a cell may begin, whether a program parts fields at commas, semicolons or tabs, and signs that are not text.
+# Where a cell may begin, whether a program parts fields at commas, semicolons or tabs, and signs
+# that are not text.
 FORMULA = re.compile(r"""(^|[;\t\r\n])(?=[=+\-@\t\r\n'"])""")
 
 

@@ -169,7 +169,9 @@ def _record(study: Study, cell: int, memo: Memo) -> Record:
 
 
 class _GlobalGenerator:
-    """Whether something draws from `np.random` itself, which all code of a process shares; it is as before at the end.
+    """Whether something draws from `np.random` itself, which all code of a process shares.
+
+    It is as before at the end.
 
     Also where it seeds it: all blocks would then have the same numbers.
     """
@@ -191,7 +193,10 @@ class _GlobalGenerator:
 
 
 def _refuse_global_draws(study: Study, labels: Mapping[str, Any]) -> None:
-    """Raise WrongPart for the first part that draws from `np.random` itself; nothing if none does again."""
+    """Raise WrongPart for the first part that draws from `np.random` itself.
+
+    Nothing if none does again.
+    """
     steps = _made_steps(study, labels)
     while True:
         generator = _GlobalGenerator()
@@ -208,7 +213,8 @@ def _refuse_global_draws(study: Study, labels: Mapping[str, Any]) -> None:
 
 def _made_steps(study: Study, labels: Mapping[str, Any]) -> Iterator[str]:
     """Make a unit, and say after each step which it was; the end where a part raises an error."""
-    chain, reps = study.chain(labels), study.block
+    chain = study.chain(labels)
+    reps = study.block
 
     def start(role: str) -> np.random.Generator:
         return study.stream(role, labels, 0, chain.parts.model).generator()
@@ -231,7 +237,8 @@ def _check_mechanism(study: Study, cell: int, data: Data) -> None:
     """Raise WrongPart for a mechanism that draws nothing, or whose `spent()` is no mapping."""
     labels = study.grid.labels(cell)
     chain = study.chain(labels)
-    mechanism, name = chain.parts.mechanism, chain.names["mechanism"]
+    mechanism = chain.parts.mechanism
+    name = chain.names["mechanism"]
     if hasattr(mechanism, "spent"):
         spent = mechanism.spent()
         if not isinstance(spent, Mapping) or not all(map(_is_budget, spent.items())):
@@ -272,7 +279,8 @@ def _culprit(study: Study, labels: Mapping[str, Any]) -> str:
 
 
 def _unlike_steps(study: Study, labels: Mapping[str, Any]) -> Iterator[str]:
-    chain, reps = study.chain(labels), study.block
+    chain = study.chain(labels)
+    reps = study.block
 
     def start(role: str) -> np.random.Generator:
         return study.stream(role, labels, 0, chain.parts.model).generator()

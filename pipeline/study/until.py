@@ -1,12 +1,14 @@
-"""When all claims of a study are decided: the looks at which they are judged, and what each may err.
+"""When all claims of a study are decided: the looks at which they are judged, and what each may
+err.
 
-A claim that is judged again and again at one confidence is wrong more often than that says. So its error probability
-is spent over the looks: of a share t of the most replications, the looks up to there may err with probability α*(t)
-in all, and a look with what α* has grown since the one before. Whatever the claim measures, the probability that any
-of these intervals misses is then at most their sum, α*(1) = α.
-Source: Lan and DeMets, Biometrika 70 (1983) 659; Jennison and Turnbull, Group Sequential Methods (1999), section 7.2.
-Their boundaries are narrower, as they use that successive means are jointly normal; intervals of shares, ratios and
-exponents need not be, so the sum is bounded here (Bonferroni).
+A claim that is judged again and again at one confidence is wrong more often than that says. So its
+error probability is spent over the looks: of a share t of the most replications, the looks up to
+there may err with probability α*(t) in all, and a look with what α* has grown since the one before.
+Whatever the claim measures, the probability that any of these intervals misses is then at most
+their sum, α*(1) = α. Source: Lan and DeMets, Biometrika 70 (1983) 659; Jennison and Turnbull, Group
+Sequential Methods (1999), section 7.2. Their boundaries are narrower, as they use that successive
+means are jointly normal; intervals of shares, ratios and exponents need not be, so the sum is
+bounded here (Bonferroni).
 """
 
 import itertools
@@ -27,7 +29,9 @@ OPTIONS = ("spending", "least")
 
 
 class Look(NamedTuple):
-    """Replications of every cell at a look, and the share of a claim's error probability that is spent there."""
+    """Replications of every cell at a look, and the share of a claim's error probability that is
+    spent there.
+    """
 
     replications: int
     share: float
@@ -35,10 +39,12 @@ class Look(NamedTuple):
 
 @dataclass(frozen=True)
 class Until(Checked):
-    """Stop at the first look at which every claim is decided, a cell at the first at which all is that reads it.
+    """Stop at the first look at which every claim is decided, a cell at the first at which all is
+    that reads it.
 
-    stops: of every combination of levels, in the order of the grid's axes, the replications that a cell has got by a
-    look, and the claim that needed them: "" for none, at the first look. Empty for a study that was not begun.
+    stops: of every combination of levels, in the order of the grid's axes, the replications that a
+    cell has got by a look, and the claim that needed them: "" for none, at the first look. Empty
+    for a study that was not begun.
 
     >>> print(Until(most=1000))
     claims decided, after 100 to 1,000 replications, spending errors as pocock
@@ -46,21 +52,33 @@ class Until(Checked):
     [100, 150, 200, 250, 350, 500, 700, 1000]
     """
 
-    spending: str = parameter("how the error probability of a claim is spent over the looks", default="pocock",
-                              choices=FUNCTIONS)
-    least: int = parameter("replications at the first look", default=100, unit="replications", low=2)
-    most: int | None = parameter("replications at the last look: those asked for", default=None, low=1)
+    spending: str = parameter(
+        "how the error probability of a claim is spent over the looks",
+        default="pocock",
+        choices=FUNCTIONS,
+    )
+    least: int = parameter(
+        "replications at the first look", default=100, unit="replications", low=2
+    )
+    most: int | None = parameter(
+        "replications at the last look: those asked for", default=None, low=1
+    )
     stops: tuple[tuple[int, str], ...] = ()
 
     def __str__(self) -> str:
         most = f"{self.most:,}" if self.most is not None else "all"
-        return f"claims decided, after {self.least:,} to {most} replications, spending errors as {self.spending}"
+        return (
+            f"claims decided, after {self.least:,} to {most} replications, spending errors as "
+            f"{self.spending}"
+        )
 
     def spent(self, time: float) -> float:
-        """Share of the error probability that is spent up to a time in [0, 1], the share of the most replications.
+        """Share of the error probability that is spent up to a time in [0, 1], the share of the
+        most replications.
 
-        `pocock`: ln(1 + (e − 1)t), about the same confidence at all looks. `obrien_fleming`: (2 − 2Φ(z/√t))/α with
-        Φ(z) = 1 − α/2, which keeps nearly all for the last ones. Source: Lan and DeMets (1983), α₂* and α₁*.
+        `pocock`: ln(1 + (e − 1)t), about the same confidence at all looks. `obrien_fleming`: (2 −
+        2Φ(z/√t))/α with Φ(z) = 1 − α/2, which keeps nearly all for the last ones. Source: Lan and
+        DeMets (1983), α₂* and α₁*.
 
         >>> [round(Until("obrien_fleming").spent(t), 4) for t in (0.25, 0.5, 1)]
         [0.0, 0.027, 1.0]
@@ -83,8 +101,10 @@ class Until(Checked):
         rising = sorted({round(first * (last / first) ** (k / steps)) for k in range(steps + 1)})
         ends = [end for end in rising if self.spent(end / last) >= LEAST_SPENT]
         spent = [0.0, *(self.spent(end / last) for end in ends)]
-        return tuple(Look(end * block, after - before)
-                     for end, (before, after) in zip(ends, itertools.pairwise(spent), strict=True))
+        return tuple(
+            Look(end * block, after - before)
+            for end, (before, after) in zip(ends, itertools.pairwise(spent), strict=True)
+        )
 
 
 def read_until(value: Any, replications: int) -> Until | None:
@@ -99,7 +119,9 @@ def read_until(value: Any, replications: int) -> Until | None:
         return None
     made = value if isinstance(value, Until) else _made(value)
     if made.most is not None and made.most < replications:
-        raise InvalidInput("until", made.most, f"has fewer replications at most than replications={replications}")
+        raise InvalidInput(
+            "until", made.most, f"has fewer replications at most than replications={replications}"
+        )
     return made if made.most is not None else replace(made, most=replications)
 
 
@@ -118,11 +140,25 @@ def _made(value: Any) -> Until:
     if value == "claims":
         return Until()
     if not isinstance(value, Mapping) or [*value] != ["claims"]:
-        raise InvalidInput("until", value, "must be claims, or a mapping such as {claims: {spending: obrien_fleming}}")
-    options, declared = value["claims"], fields(Until)
+        raise InvalidInput(
+            "until",
+            value,
+            "must be claims, or a mapping such as {claims: {spending: obrien_fleming}}",
+        )
+    options = value["claims"]
+    declared = fields(Until)
     if not isinstance(options, Mapping):
-        raise InvalidInput("until.claims", options, "must be a mapping such as {spending: obrien_fleming}")
+        raise InvalidInput(
+            "until.claims", options, "must be a mapping such as {spending: obrien_fleming}"
+        )
     for name in options:
         if name not in OPTIONS:
-            raise InvalidInput(f"until.claims.{name}", options[name], f"no such key; {nearest(name, OPTIONS)}")
-    return Until(**{name: check(declared[name], one, f"until.claims.{name}") for name, one in options.items()})
+            raise InvalidInput(
+                f"until.claims.{name}", options[name], f"no such key; {nearest(name, OPTIONS)}"
+            )
+    return Until(
+        **{
+            name: check(declared[name], one, f"until.claims.{name}")
+            for name, one in options.items()
+        }
+    )

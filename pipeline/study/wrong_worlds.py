@@ -1,6 +1,8 @@
-"""A world that is not what its labels say: some parts of a cell are changed, and everything else believes them right.
+"""A world that is not what its labels say: some parts of a cell are changed, and everything else
+believes them right.
 
-It serves controls: a claim that is judged on what such a world gives must see that something is wrong.
+It serves controls: a claim that is judged on what such a world gives must see that something is
+wrong.
 """
 
 import dataclasses
@@ -14,7 +16,9 @@ from pipeline.study.arrays import Array
 from pipeline.study.protocols import Components
 from pipeline.study.study import Study
 
-Change: TypeAlias = Callable[[Components], Components]  # the parts of a cell -> those that simulate it in their place
+Change: TypeAlias = Callable[
+    [Components], Components
+]  # the parts of a cell -> those that simulate it in their place
 
 
 def unchanged(parts: Components) -> Components:
@@ -24,9 +28,11 @@ def unchanged(parts: Components) -> Components:
 
 @dataclass(frozen=True)
 class WrongWorld(Study):
-    """A study whose cells are simulated by changed parts, with the labels and random streams of the right ones.
+    """A study whose cells are simulated by changed parts, with the labels and random streams of the
+    right ones.
 
-    change: the parts of a cell -> those that simulate it in their place; see `pipeline.problems.common.changes`.
+    change: the parts of a cell -> those that simulate it in their place; see
+    `pipeline.problems.common.changes`.
     """
 
     change: Change = field(default=unchanged, metadata={"meaning": "of the parts of every cell"})
@@ -61,5 +67,7 @@ class WrongWorld(Study):
                 for number, blocks in units.items():
                     blocks.append(self.simulate(labels[number], block, memo))
         names = (*self.metrics, "status")
-        return {number: {name: np.concatenate([unit[name] for unit in blocks]) for name in names}
-                for number, blocks in units.items()}
+        return {
+            number: {name: np.concatenate([unit[name] for unit in blocks]) for name in names}
+            for number, blocks in units.items()
+        }

@@ -1,4 +1,6 @@
-"""The atlas: made again where the code differs, first answers as good as they say, and cells that ship as computed."""
+"""The atlas: made again where the code differs, first answers as good as they say, and cells that
+ship as computed.
+"""
 
 import dataclasses
 import json
@@ -38,7 +40,9 @@ def own(monkeypatch, tmp_path):
 
 
 def asked(n=20, target=0.1, relation="<=", **known):
-    return read({"problem": "own_mean", "target": f"error_squared{relation}{target}", "n": n, **known})
+    return read(
+        {"problem": "own_mean", "target": f"error_squared{relation}{target}", "n": n, **known}
+    )
 
 
 def test_first_answers_are_the_closed_form_between_cells(own):
@@ -48,11 +52,18 @@ def test_first_answers_are_the_closed_form_between_cells(own):
         found, exact = first(asked(n, target)), math.sqrt(2 / (n * target - 1 / 12))
         inside += found.low <= exact <= found.high
         wrong += found.low <= exact / math.sqrt(2) <= found.high
-        assert abs(math.log(found.boundary / exact)) < 0.2 and found.value >= found.boundary, (n, target)
+        assert abs(math.log(found.boundary / exact)) < 0.2 and found.value >= found.boundary, (
+            n,
+            target,
+        )
     print(f"n=6 statistic={inside} bound=5, of half the noise: {wrong}")
     assert inside >= 5 > wrong
     record = first(asked()).record()
-    assert record["certified"] is False and record["source"] == "atlas" and record["confidence"] is None
+    assert (
+        record["certified"] is False
+        and record["source"] == "atlas"
+        and record["confidence"] is None
+    )
     (measured,), exact = record["measured"], (1 / 12 + 2 / record["value"] ** 2) / 20
     assert measured["low"] <= exact <= measured["high"] and record["better"] == "more"
     people = first(read({"problem": "own_mean", "target": "error_squared<=0.05", "epsilon": 1.0}))
@@ -60,11 +71,13 @@ def test_first_answers_are_the_closed_form_between_cells(own):
 
 
 def test_without_cells_there_is_no_first_answer(own):
-    for question, said in ((asked(100), "n=100 lies outside of its cells, 5 to 80"),
-                           (asked(target=1e-3), "at no epsilon of its cells, 0.3 to 10"),
-                           (asked(target=50), "at every epsilon of its cells"),
-                           (asked(target=0.1, relation=">="), "are met where least is learned"),
-                           (asked(estimator="half"), "with estimator=half")):
+    for question, said in (
+        (asked(100), "n=100 lies outside of its cells, 5 to 80"),
+        (asked(target=1e-3), "at no epsilon of its cells, 0.3 to 10"),
+        (asked(target=50), "at every epsilon of its cells"),
+        (asked(target=0.1, relation=">="), "are met where least is learned"),
+        (asked(estimator="half"), "with estimator=half"),
+    ):
         with pytest.raises(atlas.NotInAtlas, match=said.replace(".", "[.]")):
             first(question)
     mean, low, _ = first(asked()).curve.bands["error_squared"]
@@ -76,7 +89,10 @@ def test_without_cells_there_is_no_first_answer(own):
 
 
 def test_other_code_makes_an_atlas_useless_until_it_is_tried(own, capsys):
-    """Cells that come out as they are stay, all others are solved again; what this code made is left alone."""
+    """Cells that come out as they are stay, all others are solved again.
+
+    What this code made is left alone.
+    """
     made = own.read_bytes()
     capsys.readouterr()
     solve.main(["own_mean"])
@@ -86,11 +102,16 @@ def test_other_code_makes_an_atlas_useless_until_it_is_tried(own, capsys):
     own.write_text(json.dumps(raw))
     with pytest.raises(atlas.NotInAtlas, match="other code"):
         first(asked())
-    with pytest.raises(InvalidInput, match=r"quick=true: no first answer from the atlas: .*other code.*`make atlas`"):
+    with pytest.raises(
+        InvalidInput,
+        match=r"quick=true: no first answer from the atlas: .*other code.*`make atlas`",
+    ):
         main_quick()
     solve.main(["own_mean"])
     assert "come out as they are" in capsys.readouterr().out and own.read_bytes() == made
-    raw["mechanisms"]["laplace"]["mean"]["error_squared"][0] *= 1.3  # of a combination that is tried
+    raw["mechanisms"]["laplace"]["mean"]["error_squared"][0] *= (
+        1.3  # of a combination that is tried
+    )
     own.write_text(json.dumps(raw))
     solve.main(["own_mean"])
     assert "solved, 12 cells" in capsys.readouterr().out and own.read_bytes() == made
@@ -99,7 +120,9 @@ def test_other_code_makes_an_atlas_useless_until_it_is_tried(own, capsys):
 def main_quick():
     from pipeline.cli import advise
 
-    return advise.perform({"problem": "own_mean", "target": "error_squared<=0.1", "n": 20, "quick": True})
+    return advise.perform(
+        {"problem": "own_mean", "target": "error_squared<=0.1", "n": 20, "quick": True}
+    )
 
 
 def test_bad_problems_are_named(own, capsys):
@@ -117,38 +140,62 @@ def test_the_command_prints_a_first_answer_and_then_the_certified_one(own, capsy
     early, late = capsys.readouterr().out.split("\n\n", 1)
     assert f"epsilon at least {quick['value']:g}" in early and "NOT certified" in early
     assert "certified with 95 % confidence" in late
-    assert main([*words, "quick=true"]) == 0 and "from the atlas, NOT certified" in capsys.readouterr().out
-    assert main([*words, "quick=7"]) == 2 and "quick=7: must be true or false" in capsys.readouterr().err
+    assert (
+        main([*words, "quick=true"]) == 0
+        and "from the atlas, NOT certified" in capsys.readouterr().out
+    )
+    assert (
+        main([*words, "quick=7"]) == 2
+        and "quick=7: must be true or false" in capsys.readouterr().err
+    )
     with pytest.raises(InvalidInput, match="quick=7: must be true or false"):
         pl.advise("own_mean", "error_squared<=0.1", n=20, quick=7)
     assert main([*words, "quick=true", "estimator=half"]) == 2
-    assert "quick=true: no first answer from the atlas: no cells for mechanism=laplace" in capsys.readouterr().err
+    assert (
+        "quick=true: no first answer from the atlas: no cells for mechanism=laplace"
+        in capsys.readouterr().err
+    )
 
 
 def test_curves_are_saved_as_table_figure_and_page(own, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     words = ["task=advise", "problem=own_mean", "n=20", "target='error_squared<=0.1'", "quick=true"]
-    for name, begins in (("a.csv", b"problem,mechanism,estimator,n,epsilon,metric,mean,low,high"), ("a.svg", b"<?xml"),
-                         ("a.pdf", b"%PDF"), ("a.html", b"<!DOCTYPE html>")):
+    for name, begins in (
+        ("a.csv", b"problem,mechanism,estimator,n,epsilon,metric,mean,low,high"),
+        ("a.svg", b"<?xml"),
+        ("a.pdf", b"%PDF"),
+        ("a.html", b"<!DOCTYPE html>"),
+    ):
         assert main([*words, f"save={name}"]) == 0 and Path(name).read_bytes().startswith(begins)
         assert f"{name}: " in capsys.readouterr().out
     rows = [line.split(",") for line in Path("a.csv").read_text().splitlines()[1:]]
-    inside = [float(low) <= (1 / 12 + 2 / float(level) ** 2) / 20 <= float(high)
-              for *_, level, _, _, low, high in rows]
+    inside = [
+        float(low) <= (1 / 12 + 2 / float(level) ** 2) / 20 <= float(high)
+        for *_, level, _, _, low, high in rows
+    ]
     print(f"n={len(rows)} statistic={np.mean(inside):.3f} bound=0.8")
     assert len(rows) == 201 and np.mean(inside) > 0.8
     capsys.readouterr()
-    assert '"name":"own_mean"' in Path("a.html").read_text() and main([*words, "save=b.csv", "--json"]) == 0
+    assert (
+        '"name":"own_mean"' in Path("a.html").read_text()
+        and main([*words, "save=b.csv", "--json"]) == 0
+    )
     assert json.loads(capsys.readouterr().out)["source"] == "atlas"
 
 
-@pytest.mark.parametrize("words, said", [
-    (["save=a.txt"], "save=a.txt: must be a file that ends with .html, .csv"),
-    (["save=no/a.csv"], "save=no/a.csv: there is no such folder"),
-    (["save=a.csv"], "save=a.csv: needs a problem, sizes and a target"),
-    (["save=a.csv", "problem=own_mean", "n=2000", "target='error_squared<=0.1'"], "n=2000 lies outside of its cells"),
-    (["save=a.html", "problem=own_mean"], "target=null: is needed"),
-])
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (["save=a.txt"], "save=a.txt: must be a file that ends with .html, .csv"),
+        (["save=no/a.csv"], "save=no/a.csv: there is no such folder"),
+        (["save=a.csv"], "save=a.csv: needs a problem, sizes and a target"),
+        (
+            ["save=a.csv", "problem=own_mean", "n=2000", "target='error_squared<=0.1'"],
+            "n=2000 lies outside of its cells",
+        ),
+        (["save=a.html", "problem=own_mean"], "target=null: is needed"),
+    ],
+)
 def test_files_that_cannot_be_saved(own, tmp_path, monkeypatch, capsys, words, said):
     monkeypatch.chdir(tmp_path)
     assert main(["task=advise", *words]) == 2 and said in capsys.readouterr().err
@@ -156,18 +203,28 @@ def test_files_that_cannot_be_saved(own, tmp_path, monkeypatch, capsys, words, s
 
 
 def test_powers_are_interpolated_exactly_and_the_band_shows_what_is_not():
-    """Power laws are straight lines on these scales; a curve that bends is between its cubic and its line."""
+    """Power laws are straight lines on these scales.
+
+    A curve that bends is between its cubic and its line.
+    """
     x, y = np.log([1.0, 3.0, 10.0, 100.0]), np.log([2.0, 5.0, 20.0])
     power = np.exp(-0.5 * x)[:, None] * np.exp(-y)
     error = np.full(power.shape, 1e-9)
     fine = np.linspace(x[0], x[-1], 50)
     mean, low, high = band(power, error, (0, np.inf), [x, y], [None, np.log(7.0)], fine)
-    assert np.allclose(mean, np.exp(-0.5 * fine) / 7, rtol=1e-9) and np.allclose(low, high, rtol=1e-6)
+    assert np.allclose(mean, np.exp(-0.5 * fine) / 7, rtol=1e-9) and np.allclose(
+        low, high, rtol=1e-6
+    )
     share = 1 / (1 + np.exp(np.exp(x) / 10 - 2))
     mean, low, high = band(share, 1e-9 + 0 * share, (0, 1), [x], [None], fine)
     exact = 1 / (1 + np.exp(np.exp(fine) / 10 - 2))
-    assert (high - low).max() > 0.05 and ((low <= exact) & (exact <= high))[fine < np.log(10)].mean() > 0.9
-    assert np.allclose(mean[[0, -1]], np.clip(share[[0, -1]], 1e-4, 1)) and (np.diff(mean) <= 1e-12).all()
+    assert (high - low).max() > 0.05 and ((low <= exact) & (exact <= high))[
+        fine < np.log(10)
+    ].mean() > 0.9
+    assert (
+        np.allclose(mean[[0, -1]], np.clip(share[[0, -1]], 1e-4, 1))
+        and (np.diff(mean) <= 1e-12).all()
+    )
     assert reduced(power, [x, y], [0.0, None]).shape == (3,)
 
 
@@ -176,14 +233,21 @@ def test_cells_that_ship_are_what_is_computed(name, monkeypatch):
     """The smallest sizes again, of one mechanism; with another seed they differ."""
     found = registry.problem(name)
     shipped, wanted = atlas.stored(found), atlas.declared(found)
-    assert shipped is not None and shipped.axes == dict(wanted.axes) and shipped.effort == solve.EFFORT
+    assert (
+        shipped is not None and shipped.axes == dict(wanted.axes) and shipped.effort == solve.EFFORT
+    )
     assert set(shipped.mechanisms) == set(wanted.mechanisms)
     for mechanism, one in shipped.mechanisms.items():
-        assert tuple(one.mean) == wanted.metrics and all(np.isfinite(v).all() for v in one.mean.values())
+        assert tuple(one.mean) == wanted.metrics and all(
+            np.isfinite(v).all() for v in one.mean.values()
+        )
         assert one.axes == atlas.axes_of(found, mechanism)
         sizes = solve.rows(found, mechanism)[0]
         if one.code != atlas.code(atlas.question(found, mechanism, sizes)):
-            warnings.warn(f"the atlas of {name} was made by other code, and is not used: make atlas", stacklevel=1)
+            warnings.warn(
+                f"the atlas of {name} was made by other code, and is not used: make atlas",
+                stacklevel=1,
+            )
     mechanism, sizes = wanted.mechanisms[0], solve.rows(found, wanted.mechanisms[0])[0]
     cells = solve.cut(shipped, mechanism, 0)
     again = solve.solve(name, mechanism, sizes, solve.levels_of(found), cells["replications"])
@@ -201,61 +265,137 @@ ASKED = [  # sizes that are no cells, for every word of every problem
     {"problem": "ranking", "m": 8, "epsilon": 0.7, "target": "error_l2<=0.25"},
     {"problem": "ranking", "L": 150, "epsilon": 1.5, "target": "error_inf<=0.18"},
     {"problem": "response", "m": 7, "n": 400, "target": "kendall<=0.2"},
-    {"problem": "response", "m": 7, "epsilon": 20, "missing": 0.4, "target": "kendall<=0.05", "unknown": "people"},
-    {"problem": "response", "n": 800, "epsilon": 15, "mechanism": "randomized_response", "target": "error_l2<=0.2"},
-    {"problem": "response", "m": 7, "n": 700, "epsilon": 20, "unknown": "missing", "target": "kendall<=0.05"},
+    {
+        "problem": "response",
+        "m": 7,
+        "epsilon": 20,
+        "missing": 0.4,
+        "target": "kendall<=0.05",
+        "unknown": "people",
+    },
+    {
+        "problem": "response",
+        "n": 800,
+        "epsilon": 15,
+        "mechanism": "randomized_response",
+        "target": "error_l2<=0.2",
+    },
+    {
+        "problem": "response",
+        "m": 7,
+        "n": 700,
+        "epsilon": 20,
+        "unknown": "missing",
+        "target": "kendall<=0.05",
+    },
     {"problem": "crowd", "m": 12, "n": 80, "answered": 0.3, "target": "label_error<=0.1"},
     {"problem": "crowd", "m": 12, "epsilon": 1, "target": "label_error<=0.05"},
     {"problem": "crowd", "n": 60, "epsilon": 1.4, "target": "ability_error_l2<=0.2"},
-    {"problem": "crowd", "m": 12, "n": 70, "epsilon": 2, "unknown": "missing", "target": "label_error<=0.05"},
+    {
+        "problem": "crowd",
+        "m": 12,
+        "n": 70,
+        "epsilon": 2,
+        "unknown": "missing",
+        "target": "label_error<=0.05",
+    },
     {"problem": "clustering", "N": 12, "U": 3000, "w": 6, "target": "misclassified<=0.1"},
     {"problem": "clustering", "N": 12, "epsilon": 1.2, "w": 6, "target": "recovered>=0.75"},
     {"problem": "clustering", "U": 3000, "epsilon": 1.2, "w": 6, "target": "misclassified<=0.2"},
-    {"problem": "clustering", "N": 12, "U": 3000, "epsilon": 0.8, "w": 6, "mechanism": "multi_max_sense",
-     "unknown": "questions", "target": "misclassified<=0.03"},
+    {
+        "problem": "clustering",
+        "N": 12,
+        "U": 3000,
+        "epsilon": 0.8,
+        "w": 6,
+        "mechanism": "multi_max_sense",
+        "unknown": "questions",
+        "target": "misclassified<=0.03",
+    },
 ]
 
 
-@pytest.mark.parametrize("request_", ASKED, ids=lambda one: f"{one['problem']}-{one.get('unknown', one['target'])}")
+@pytest.mark.parametrize(
+    "request_", ASKED, ids=lambda one: f"{one['problem']}-{one.get('unknown', one['target'])}"
+)
 def test_first_answers_agree_with_simulation_for_every_unknown(request_, monkeypatch):
-    """Means at a first answer's boundary lie in its band there, about the target; those at half or twice it do not."""
+    """Means at a first answer's boundary lie in its band there, about the target.
+
+    Those at half or twice it do not.
+    """
     monkeypatch.setattr(atlas, "current", lambda *_: True)
     own = {"b": "0.9, 0.1"} if request_["problem"] == "clustering" else {}
     found = first(read({**request_, **own}))
-    simulator, (target,), whole = Simulator(found.question), found.question.targets, found.question.whole
-    here, other = (max(2, round(one)) if whole else one
-                   for one in (found.boundary, found.boundary * 2.0**-found.axis.better))
-    _, *ends = (np.interp(here, found.curve.levels, part) for part in found.curve.bands[target.metric])
+    simulator, (target,), whole = (
+        Simulator(found.question),
+        found.question.targets,
+        found.question.whole,
+    )
+    here, other = (
+        max(2, round(one)) if whole else one
+        for one in (found.boundary, found.boundary * 2.0**-found.axis.better)
+    )
+    _, *ends = (
+        np.interp(here, found.curve.levels, part) for part in found.curve.bands[target.metric]
+    )
 
     def apart(level):
-        """Standard errors between the mean of 400 replications and the nearest end of the band at the boundary."""
+        """Standard errors between the mean of 400 replications and the nearest end of the band at
+        the boundary.
+        """
         values = simulator.sample([level], 400).values[0, 0]
-        return max(ends[0] - values.mean(), values.mean() - ends[1], 0) / (values.std() / 20 + 1e-12)
+        return max(ends[0] - values.mean(), values.mean() - ends[1], 0) / (
+            values.std() / 20 + 1e-12
+        )
 
     said, control = map(apart, (here, other))
     bound = stats.norm.isf(1e-6)
-    print(f"n=400 statistic={said:.2f} bound={bound:.2f} alpha=1e-6; at another level: {control:.2f}")
+    print(
+        f"n=400 statistic={said:.2f} bound={bound:.2f} alpha=1e-6; at another level: {control:.2f}"
+    )
     assert said <= bound < control
 
 
 def test_a_size_of_one_mechanism_only_is_asked_of_it_alone():
-    """Multi-MaxSense has cells for each number of questions; without that number it is left out, or none is given."""
-    known = {"problem": "clustering", "N": 12, "U": 3000, "w": 6, "b": "0.9, 0.1", "target": "misclassified<=0.1"}
+    """Multi-MaxSense has cells for each number of questions.
+
+    Without that number it is left out, or none is given.
+    """
+    known = {
+        "problem": "clustering",
+        "N": 12,
+        "U": 3000,
+        "w": 6,
+        "b": "0.9, 0.1",
+        "target": "misclassified<=0.1",
+    }
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(atlas, "current", lambda *_: True)
         assert [*atlas.fitting(read(known))] == ["max_sense", "pairwise_preference"]
-        (question, solved), = atlas.fitting(read({**known, "mechanism": "multi_max_sense", "Q": 2})).values()
+        ((question, solved),) = atlas.fitting(
+            read({**known, "mechanism": "multi_max_sense", "Q": 2})
+        ).values()
         assert question.values["Q"] == 2 and [*solved.axes] == ["U", "N", "w", "Q", "epsilon"]
-        with pytest.raises(atlas.NotInAtlas, match="no cells for mechanism=multi_max_sense without Q"):
+        with pytest.raises(
+            atlas.NotInAtlas, match="no cells for mechanism=multi_max_sense without Q"
+        ):
             first(read({**known, "mechanism": "multi_max_sense"}))
 
 
 def test_a_damaged_atlas_is_no_atlas(own, capsys, tmp_path, monkeypatch):
-    """Whatever is wrong in the file: one line, the certified answer, and a new one by the command that makes it."""
+    """Whatever is wrong in the file: one line, the certified answer, and a new one by the command
+    that makes it.
+    """
     monkeypatch.chdir(tmp_path)
     made = own.read_bytes()
-    for content in (made[:300], b"[]", b'{"axes": 1}', made.replace(b'"axes": ["n","epsilon"]', b'"axes": ["n"]'),
-                    made.replace(b'"risk"', b'"risks"'), b"\xff"):
+    for content in (
+        made[:300],
+        b"[]",
+        b'{"axes": 1}',
+        made.replace(b'"axes": ["n","epsilon"]', b'"axes": ["n"]'),
+        made.replace(b'"risk"', b'"risks"'),
+        b"\xff",
+    ):
         own.write_bytes(content)
         with pytest.raises(atlas.NotInAtlas, match="is damaged"):
             first(asked())

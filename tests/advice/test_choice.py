@@ -1,4 +1,6 @@
-"""Which mechanism, and which level: the better one in both directions, within the range, and refusals that are true."""
+"""Which mechanism, and which level: the better one in both directions, within the range, and
+refusals that are true.
+"""
 
 import dataclasses
 import math
@@ -29,7 +31,9 @@ class LouderNoise(toy_paper.LaplaceNoise):
 
     def release(self, data, rng):
         """Noisy answers of a block."""
-        return toy_paper.Released(data.values + rng.laplace(scale=2 / self.epsilon, size=data.values.shape))
+        return toy_paper.Released(
+            data.values + rng.laplace(scale=2 / self.epsilon, size=data.values.shape)
+        )
 
 
 def exact(mechanism, target, epsilon=1.0):
@@ -38,13 +42,29 @@ def exact(mechanism, target, epsilon=1.0):
 
 
 TWO = dataclasses.replace(
-    toy_paper.PROBLEM, name="own_two", derivations={}, claims=(), package=__name__,
-    mechanisms={"laplace": "tests.helpers.toy_paper:LaplaceNoise", "louder": f"{__name__}:LouderNoise"},
-    advice=Advice({"epsilon": Unknown("epsilon", "budget of an answer", 0.1, 2.0, 1.0),
-                   "people": Unknown("n", "people", 2, 500, 100, helps=None)},
-                  {"model": "answers", "mechanism": "laplace"}, ("mean",),
-                  atlas=Atlas({"n": (10, 40, 160, 500), "epsilon": (0.25, 0.5, 1, 2)}, ("laplace", "louder"),
-                              ("error_squared",))))
+    toy_paper.PROBLEM,
+    name="own_two",
+    derivations={},
+    claims=(),
+    package=__name__,
+    mechanisms={
+        "laplace": "tests.helpers.toy_paper:LaplaceNoise",
+        "louder": f"{__name__}:LouderNoise",
+    },
+    advice=Advice(
+        {
+            "epsilon": Unknown("epsilon", "budget of an answer", 0.1, 2.0, 1.0),
+            "people": Unknown("n", "people", 2, 500, 100, helps=None),
+        },
+        {"model": "answers", "mechanism": "laplace"},
+        ("mean",),
+        atlas=Atlas(
+            {"n": (10, 40, 160, 500), "epsilon": (0.25, 0.5, 1, 2)},
+            ("laplace", "louder"),
+            ("error_squared",),
+        ),
+    ),
+)
 
 
 @pytest.fixture(autouse=True)
@@ -66,16 +86,29 @@ def question(relation, target, **known):
     return read({"problem": "own_two", "target": f"error_squared{relation}{target}", **known})
 
 
-@pytest.mark.parametrize("relation, target, best, better", [("<=", 0.05, "laplace", "more"),
-                                                            (">=", 0.05, "louder", "less")])
-def test_the_better_mechanism_is_the_better_one_in_both_directions(relation, target, best, better, cells):
-    """Where fewer people are better, that which allows more of them; in the answer, and in the first one."""
+@pytest.mark.parametrize(
+    "relation, target, best, better",
+    [("<=", 0.05, "laplace", "more"), (">=", 0.05, "louder", "less")],
+)
+def test_the_better_mechanism_is_the_better_one_in_both_directions(
+    relation, target, best, better, cells
+):
+    """Where fewer people are better, that which allows more of them.
+
+    In the answer, and in the first one.
+    """
     found = answer(question(relation, target, epsilon=1.0))
     rows = {one["mechanism"]: one["boundary"] for one in found.others}
     assert found.question.values["mechanism"] == best and found.better == better and found.certified
     limit = exact(best, target)
-    assert limit <= found.value <= 1.15 * limit if better == "more" else limit / 1.15 <= found.value <= limit
-    assert all(rows[name] == pytest.approx(exact(name, target), rel=0.1) for name in ("laplace", "louder"))
+    assert (
+        limit <= found.value <= 1.15 * limit
+        if better == "more"
+        else limit / 1.15 <= found.value <= limit
+    )
+    assert all(
+        rows[name] == pytest.approx(exact(name, target), rel=0.1) for name in ("laplace", "louder")
+    )
     early = first(question(relation, target, epsilon=1.0))
     assert early.question.values["mechanism"] == best and early.record()["better"] == better
     assert early.boundary == pytest.approx(limit, rel=0.15)
@@ -89,14 +122,19 @@ def test_mechanisms_whose_directions_differ_are_compared_by_how_far_they_reach()
 
 def test_what_one_mechanism_meets_everywhere_is_refused_by_its_name():
     """Whichever comes first; another that meets it somewhere is no better."""
-    with pytest.raises(InvalidInput, match="is met at every people that was tried: .* at people = 500 with "
-                                           "mechanism=louder; give a harder target"):
+    with pytest.raises(
+        InvalidInput,
+        match="is met at every people that was tried: .* at people = 500 with "
+        "mechanism=louder; give a harder target",
+    ):
         answer(question(">=", 0.008, epsilon=1.0))
 
 
 @pytest.mark.parametrize("share", [0.97, 0.995, 1.0, 1.01, 1.03])
 def test_answers_stay_in_the_range(share):
-    """Crossings just inside and just outside of the last ε: a level of the range, with its interval, or none."""
+    """Crossings just inside and just outside of the last ε: a level of the range, with its
+    interval, or none.
+    """
     target = (1 / 12 + 2 / (2.0 * share) ** 2) / 20
     try:
         found = answer(question("<=", repr(target), n=20, mechanism="laplace"))
@@ -108,13 +146,17 @@ def test_answers_stay_in_the_range(share):
 
 
 def test_a_hint_of_a_refusal_is_true():
-    """The number of people reaches the target by the closed form, and is at most twice as many as needed."""
+    """The number of people reaches the target by the closed form, and is at most twice as many as
+    needed.
+    """
     target, epsilon = 0.003, 50.0
     needed = (1 / 12 + 2 / epsilon**2) / target
     hints = []
     for seed in range(6):
         with pytest.raises(InvalidInput) as caught:
-            answer({"problem": "own_mean", "target": f"error_squared<={target}", "n": 20, "seed": seed})
+            answer(
+                {"problem": "own_mean", "target": f"error_squared<={target}", "n": 20, "seed": seed}
+            )
         match = re.search(r"at epsilon = 50; n=(\d+) people reach it there$", str(caught.value))
         hints.append(int(match[1]))
     print(f"n={len(hints)} needed={needed:.1f} hints {sorted(hints)}")
@@ -143,7 +185,9 @@ def test_a_refusal_says_how_well_its_numbers_are_known():
     target = (1 / 12 + 2 / 2.0**2) / 20
     with pytest.raises(InvalidInput) as caught:
         answer(question("<=", repr(target * 0.999), n=20, mechanism="laplace", seed=2))
-    assert re.search(r"error_squared = [\d.]+( \[[\d.]+, [\d.]+\])? at epsilon = 2", str(caught.value)), caught.value
+    assert re.search(
+        r"error_squared = [\d.]+( \[[\d.]+, [\d.]+\])? at epsilon = 2", str(caught.value)
+    ), caught.value
 
 
 @pytest.mark.parametrize("start", [2, 3, 7, 60])
@@ -171,10 +215,14 @@ SHOWN = certificate.Measured(None, 0.0, 0.0, 0.0, 0.5, False, 0)
 
 def test_the_first_certificate_that_is_given_far_off_is_followed_by_nearer_ones():
     """As on a flat curve: attempts go on while what is learned says that much less would do."""
-    asked = read({"problem": "own_mean", "target": "error_squared<=0.05", "epsilon": 1.0, "seed": 4})
+    asked = read(
+        {"problem": "own_mean", "target": "error_squared<=0.05", "epsilon": 1.0, "seed": 4}
+    )
     simulator = Simulator(asked)
     found = find(simulator)
-    far = dataclasses.replace(found, crossings=[found.crossings[0]._replace(value=found.value + 0.5, error=0.2)])
+    far = dataclasses.replace(
+        found, crossings=[found.crossings[0]._replace(value=found.value + 0.5, error=0.2)]
+    )
     level = certify(simulator, far).level
     needed = (1 / 12 + 2) / 0.05
     print(f"needed {needed:.1f}, advised {level}, first attempt beyond {math.exp(far.value):.1f}")
@@ -184,5 +232,7 @@ def test_the_first_certificate_that_is_given_far_off_is_followed_by_nearer_ones(
 def test_a_value_far_beyond_its_boundary_says_so():
     """From 1.3 times on, also where less is advised; nearer ones say nothing."""
     asked = question("<=", 0.05, n=20)
-    assert far_beyond(asked, 1.29, 1000) is None and "1.8 times the boundary" in far_beyond(asked, 1.8, 1000)
+    assert far_beyond(asked, 1.29, 1000) is None and "1.8 times the boundary" in far_beyond(
+        asked, 1.8, 1000
+    )
     assert "few whole numbers" in far_beyond(question("<=", 0.05, epsilon=1.0), 2.0, 1000)

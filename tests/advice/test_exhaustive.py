@@ -1,4 +1,6 @@
-"""Advice against exhaustive search, which shares no code with it: a few of the questions of `benchmarks/advise.py`."""
+"""Advice against exhaustive search, which shares no code with it: a few of the questions of
+`benchmarks/advise.py`.
+"""
 
 import numpy as np
 import pytest
@@ -15,28 +17,49 @@ FRESH, REPS = 6000, (200, 1000)
 
 
 def test_exhaustive_search_finds_what_is_known():
-    """Of a problem whose answer is known in closed form, in both directions; half of the noise is another."""
+    """Of a problem whose answer is known in closed form, in both directions.
+
+    Half of the noise is another.
+    """
     known = {"model": "answers", "mechanism": "laplace", "estimator": "mean"}
-    epsilon = exhaustive.Task("own_mean", {**known, "n": 20}, "epsilon", False, "error_squared", "<=", 0.1)
-    people = exhaustive.Task("own_mean", {**known, "epsilon": 1.0}, "n", True, "error_squared", ">=", 0.05)
+    epsilon = exhaustive.Task(
+        "own_mean", {**known, "n": 20}, "epsilon", False, "error_squared", "<=", 0.1
+    )
+    people = exhaustive.Task(
+        "own_mean", {**known, "epsilon": 1.0}, "n", True, "error_squared", ">=", 0.05
+    )
     for task, exact, better in ((epsilon, truth(0.1), 1), (people, (1 / 12 + 2) / 0.05, -1)):
         with registry.registered(OWN):
             found = exhaustive.optimum(task, 2 * exact if not task.whole else round(2 * exact), 5)
         wide = 5 * found.error + 0.01  # the mean is no straight line
         print(f"{task.parameter}: {found.level:.3f} for {exact:.3f}, error {found.error:.3f}")
-        assert found.better == better and abs(np.log(found.level / exact)) < wide < abs(np.log(2)) / 2
+        assert (
+            found.better == better and abs(np.log(found.level / exact)) < wide < abs(np.log(2)) / 2
+        )
 
 
 def test_the_questions_name_everything():
-    """All mechanisms of all problems, all unknowns, mixed budgets and classes of users, in 40 questions."""
+    """All mechanisms of all problems, all unknowns, mixed budgets and classes of users, in 40
+    questions.
+    """
     assert len(advise.ROWS) == 40
     for name in ("ranking", "response", "clustering", "crowd"):
         rows = [row for row in advise.ROWS if row.problem == name]
         asked: Problem = problem(name)
         assert {row.mechanism for row in rows} >= {*asked.mechanisms}, name
         assert {row.unknown for row in rows} >= {"epsilon", "people", "items"}, name
-    assert {row.unknown for row in advise.ROWS} == {"epsilon", "people", "items", "missing", "questions"}
-    assert sum("profile" in row.more for row in advise.ROWS) >= 5 <= sum("alpha" in row.more for row in advise.ROWS)
+    assert {row.unknown for row in advise.ROWS} == {
+        "epsilon",
+        "people",
+        "items",
+        "missing",
+        "questions",
+    }
+    assert (
+        sum("profile" in row.more for row in advise.ROWS)
+        >= 5
+        <= sum("alpha" in row.more for row in advise.ROWS)
+    )
     assert sum(row.mechanism is None for row in advise.ROWS) >= 6
 
 

@@ -1,4 +1,6 @@
-"""Levels of an unknown: nothing is asked of a part where it cannot exist, at neither end of any range."""
+"""Levels of an unknown: nothing is asked of a part where it cannot exist, at neither end of any
+range.
+"""
 
 import math
 
@@ -15,15 +17,36 @@ from pipeline.advice.targets import advice_of
 from pipeline.study.parameters import InvalidInput, fields
 from pipeline.study.registry import problem
 
-MIXED = {"problem": "ranking", "m": 5, "epsilon": 2.0, "profile": "0.34:0.3, 0.66:1",
-         "mechanism": "randomized_response", "target": "kendall<=0.2"}
-CLASSES = {"problem": "clustering", "N": 6, "epsilon": 3.0, "w": 2, "alpha": "0.1, 0.45, 0.45",
-           "b": "0.9, 0.1; 0.9, 0.1; 0.8, 0.1", "mechanism": "max_sense", "target": "misclassified<=0.2"}
+MIXED = {
+    "problem": "ranking",
+    "m": 5,
+    "epsilon": 2.0,
+    "profile": "0.34:0.3, 0.66:1",
+    "mechanism": "randomized_response",
+    "target": "kendall<=0.2",
+}
+CLASSES = {
+    "problem": "clustering",
+    "N": 6,
+    "epsilon": 3.0,
+    "w": 2,
+    "alpha": "0.1, 0.45, 0.45",
+    "b": "0.9, 0.1; 0.9, 0.1; 0.8, 0.1",
+    "mechanism": "max_sense",
+    "target": "misclassified<=0.2",
+}
 SIZES = {  # problem -> what a question needs besides the unknown and the mechanism
     "ranking": {"m": 6, "L": 100, "epsilon": 1.0, "target": "kendall<=0.2"},
     "response": {"m": 6, "n": 100, "epsilon_user": 5.0, "target": "kendall<=0.2"},
-    "clustering": {"N": 8, "U": 100, "epsilon": 1.0, "w": 4, "alpha": "0.3, 0.7", "b": "0.9, 0.1; 0.2, 0.8",
-                   "target": "misclassified<=0.2"},
+    "clustering": {
+        "N": 8,
+        "U": 100,
+        "epsilon": 1.0,
+        "w": 4,
+        "alpha": "0.3, 0.7",
+        "b": "0.9, 0.1; 0.2, 0.8",
+        "target": "misclassified<=0.2",
+    },
     "crowd": {"m": 6, "n": 20, "epsilon": 1.0, "target": "label_error<=0.2"},
 }
 
@@ -51,7 +74,10 @@ def test_the_range_is_found_by_asking(whole, low, high):
 
 
 def test_single_levels_that_are_refused_lie_below_the_range():
-    """Largest remainders leave a part empty at 6 of 5, 7, 8, …; where nothing is taken, the start says why."""
+    """Largest remainders leave a part empty at 6 of 5, 7, 8, ….
+
+    Where nothing is taken, the start says why.
+    """
     found = possible(1, 5, 10**6, True, refusing(lambda level: level == 5 or level >= 7))
     assert (found.low, found.below) == (7, "not 4")
     with pytest.raises(InvalidInput, match="not 1000"):
@@ -71,7 +97,10 @@ def test_the_least_number_of_people_fills_every_group(request_, parameter, least
 
 @pytest.mark.parametrize("request_", [MIXED, CLASSES])
 def test_people_are_advised_for_mixed_budgets_and_classes(request_):
-    """Was refused, as costs were looked up for one user; the stress cases, which change classes, can be made, too."""
+    """Was refused, as costs were looked up for one user.
+
+    The stress cases, which change classes, can be made, too.
+    """
     simulator = Simulator(read(request_))
     given = certify(simulator, find(simulator))
     question = simulator.question
@@ -87,12 +116,22 @@ def test_people_are_advised_for_mixed_budgets_and_classes(request_):
 def questions():
     """The question of every mechanism of every problem with every unknown that its parts have."""
     for name, sizes in SIZES.items():
-        for mechanism, cls in ((one, problem(name).part("mechanism", one)) for one in problem(name).mechanisms):
+        for mechanism, cls in (
+            (one, problem(name).part("mechanism", one)) for one in problem(name).mechanisms
+        ):
             declared = fields(cls)
-            budget = {} if {"epsilon", "epsilon_user"} & {*declared} else {"epsilon": None, "epsilon_user": None}
+            budget = (
+                {}
+                if {"epsilon", "epsilon_user"} & {*declared}
+                else {"epsilon": None, "epsilon_user": None}
+            )
             single = {"w": 1} if "w" in declared and declared["w"].metadata["high"] == 1 else {}
             for word, unknown in advice_of(problem(name)).unknowns.items():
-                known = {key: value for key, value in {**sizes, **budget, **single}.items() if key != unknown.parameter}
+                known = {
+                    key: value
+                    for key, value in {**sizes, **budget, **single}.items()
+                    if key != unknown.parameter
+                }
                 try:
                     yield read({"problem": name, "mechanism": mechanism, "unknown": word, **known})
                 except InvalidInput as error:
@@ -100,7 +139,9 @@ def questions():
 
 
 def test_every_level_that_an_axis_gives_can_be_made():
-    """Of every mechanism of every problem, for every unknown, in both directions, at and beyond both ends."""
+    """Of every mechanism of every problem, for every unknown, in both directions, at and beyond
+    both ends.
+    """
     count = 0
     for question in questions():
         count += 1
@@ -108,7 +149,11 @@ def test_every_level_that_an_axis_gives_can_be_made():
             axis = Axis(question, better)
             ends = [axis.position(axis.worst), axis.position(axis.best)]
             for position in (-math.inf, *ends, sum(ends) / 2, math.inf):
-                for level in (axis.level(position), axis.advisable(position), *axis.levels(*ends, 5)):
+                for level in (
+                    axis.level(position),
+                    axis.advisable(position),
+                    *axis.levels(*ends, 5),
+                ):
                     assert question.refusal(level) is None, (question.values, level)
                     assert question.unknown.low <= level <= question.unknown.high
             for level in (axis.worst, axis.best, axis.advisable(sum(ends) / 2)):
@@ -121,10 +166,24 @@ def test_every_level_that_an_axis_gives_can_be_made():
 
 
 def test_an_end_that_a_part_sets_is_said():
-    """Multi-MaxSense asks ⌈ε⌉ questions unless told otherwise, of disjoint sets: five fit into ten items."""
-    question = read({"problem": "clustering", "N": 10, "U": 50, "w": 5, "b": "0.9, 0.1", "mechanism": "multi_max_sense",
-                     "target": "misclassified<=0.01"})
+    """Multi-MaxSense asks ⌈ε⌉ questions unless told otherwise, of disjoint sets: five fit into ten
+    items.
+    """
+    question = read(
+        {
+            "problem": "clustering",
+            "N": 10,
+            "U": 50,
+            "w": 5,
+            "b": "0.9, 0.1",
+            "mechanism": "multi_max_sense",
+            "target": "misclassified<=0.01",
+        }
+    )
     assert question.limits.high == pytest.approx(5, rel=1e-4) and question.limits.high <= 5
-    why = "out of reach at any epsilon that there can be: .* at epsilon = 5; beyond: 6 disjoint sets of 2 items"
+    why = (
+        "out of reach at any epsilon that there can be: .* at epsilon = 5; beyond: 6 disjoint "
+        "sets of 2 items"
+    )
     with pytest.raises(InvalidInput, match=why):
         answer(question)

@@ -1,4 +1,6 @@
-"""Replications in several processes: the same values, an end that is said in one line, nothing left behind."""
+"""Replications in several processes: the same values, an end that is said in one line, nothing left
+behind.
+"""
 
 import multiprocessing
 import os
@@ -35,7 +37,11 @@ def who(number):
 def test_several_processes_give_the_same_values_in_the_same_order(monkeypatch):
     """Of one call, and of a whole answer; another block of replications gives others."""
     numbers, children = zip(*processes.spread(who, range(40), 1.0), strict=True)
-    assert numbers == (*range(40),) and os.getpid() not in children and multiprocessing.active_children() == []
+    assert (
+        numbers == (*range(40),)
+        and os.getpid() not in children
+        and multiprocessing.active_children() == []
+    )
     many, found = Simulator(read(ASKED)).sample([0.5, 1.0], 700), answer(ASKED).record()
     later = Simulator(read(ASKED), drawn=7).sample([0.5, 1.0], 700)
     monkeypatch.setattr(processes, "LONG", 1e9)
@@ -59,18 +65,25 @@ def inner():
 
 def test_a_killed_process_is_said_in_one_line(monkeypatch):
     """As the system kills what takes too much memory."""
+
     def killed(self, truth, rng):
         assert multiprocessing.parent_process() is not None
         os.kill(os.getpid(), signal.SIGKILL)
 
     monkeypatch.setattr(OWN.part("model", "answers"), "simulate", killed)
-    with pytest.raises(InvalidInput, match="problem=own_mean: takes more memory than there is here .*killed") as caught:
+    with pytest.raises(
+        InvalidInput, match="problem=own_mean: takes more memory than there is here .*killed"
+    ) as caught:
         answer(ASKED)
     assert "\n" not in str(caught.value) and multiprocessing.active_children() == []
 
 
 def test_mistakes_and_interrupts_end_what_runs():
-    """An error of a child is its parent's, and the rest is not computed; so it is after an interrupt."""
+    """An error of a child is its parent's, and the rest is not computed.
+
+    So it is after an interrupt.
+    """
+
     def wrong(number):
         raise InvalidInput("n", number, "is wrong")
 
@@ -88,7 +101,11 @@ def test_children_end_with_a_parent_that_is_killed():
     reader, writer = os.pipe()  # closed where all who may write to it have ended
     parent = os.fork()
     if not parent:
-        list(processes.spread(lambda number: os.write(writer, b".") and time.sleep(60), range(9), 1.0))
+        list(
+            processes.spread(
+                lambda number: os.write(writer, b".") and time.sleep(60), range(9), 1.0
+            )
+        )
         os._exit(0)
     os.close(writer)
     assert os.read(reader, 1) == b"."

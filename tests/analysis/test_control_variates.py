@@ -11,7 +11,9 @@ from tests.helpers.checks import mean_agrees
 
 
 def with_control(sealed, y, *controls, expected=0.0):
-    results = sealed({"m": np.arange(len(y))}, y=y, **{f"c{k}": one for k, one in enumerate(controls)})
+    results = sealed(
+        {"m": np.arange(len(y))}, y=y, **{f"c{k}": one for k, one in enumerate(controls)}
+    )
     for k in range(len(controls)):
         results[f"c{k}"].attrs["expected"] = expected
     return results
@@ -40,11 +42,15 @@ def test_intervals_cover(sealed, covered):
     c = rng.standard_normal((2, 3000, 60))
     y = 3 + c[0] - 2 * c[1] + 0.5 * rng.standard_normal(c[0].shape)
     found = controlled(with_control(sealed, y, *c))
-    assert covered((found.y_controlled_low <= 3) & (3 <= found.y_controlled_high), what="controlled interval")
+    assert covered(
+        (found.y_controlled_low <= 3) & (3 <= found.y_controlled_high), what="controlled interval"
+    )
     narrow = abs(found.y_controlled - 3) <= 1.5 * found.y_controlled_mcse
     assert not covered(narrow, what="negative control: 1.5 standard errors")
     assert mean_agrees((found.y_controlled - 3) / found.y_controlled_mcse, 0, "unbiased")
-    gain = float((summarise(with_control(sealed, y)).y_mcse ** 2 / found.y_controlled_mcse ** 2).median())
+    gain = float(
+        (summarise(with_control(sealed, y)).y_mcse ** 2 / found.y_controlled_mcse**2).median()
+    )
     print(f"variance {gain:.1f} times smaller; 21 at the best coefficients")
     assert 16 < gain < 24
 
@@ -55,9 +61,15 @@ def test_controls_that_do_not_help_are_off(sealed):
     results = with_control(sealed, y, c)
     found, plain = controlled(results), summarise(results)
     ratio = plain["y_mcse"] ** 2 / found["y_controlled_mcse"] ** 2
-    print(f"off in {float((ratio == 1).mean()):.2f} of the cells; least ratio {float(ratio.min()):.3f}")
+    print(
+        f"off in {float((ratio == 1).mean()):.2f} of the cells; least ratio {float(ratio.min()):.3f}"
+    )
     same = np.isclose(found["y_controlled"], plain["y"], rtol=1e-12, atol=1e-14)
-    assert same.mean() > 0.85 and float(ratio.median()) == pytest.approx(1) and float(ratio.mean()) > 0.99
+    assert (
+        same.mean() > 0.85
+        and float(ratio.median()) == pytest.approx(1)
+        and float(ratio.mean()) > 0.99
+    )
     error = float((found["y_controlled"] ** 2).mean() / (plain["y"] ** 2).mean())
     print(f"mean squared error {error:.3f} times that of plain means")
     assert error < 1 / 0.95
@@ -75,7 +87,9 @@ def test_missing_constant_and_perfect_controls(sealed):
             np.testing.assert_allclose(found[f"y_controlled{end}"], plain[f"y{end}"], rtol=1e-12)
     found = controlled(with_control(sealed, 5 + 2 * c, c, c))  # two controls that are one
     assert float(abs(found["y_controlled"] - 5).max()) < 1e-12
-    assert (found["y_controlled_high"] - found["y_controlled_low"] > 0.1).all()  # another replication may differ
+    assert (
+        found["y_controlled_high"] - found["y_controlled_low"] > 0.1
+    ).all()  # another replication may differ
     assert controlled(with_control(sealed, y)).sizes == {}
 
 
@@ -90,5 +104,7 @@ def test_failed_replications_do_not_count_and_parts_agree(sealed):
     xr.testing.assert_allclose(whole, part, rtol=1e-12)
     assert whole["y_controlled_n"].values.tolist() == [90, 90, 85, 50, 90, 90]
     alone = controlled(results.isel(m=[3], replication=slice(50)))
-    assert float(alone["y_controlled"][0]) == pytest.approx(float(whole["y_controlled"][3]), rel=1e-12)
+    assert float(alone["y_controlled"][0]) == pytest.approx(
+        float(whole["y_controlled"][3]), rel=1e-12
+    )
     assert (whole["y_controlled_mcse"] < summarise(results)["y_mcse"]).all()

@@ -26,10 +26,20 @@ def data(sealed):
 
 
 def verdict(data, margin=0.01, by=("arm",), each=0.0):
-    law = measure("v over its expectation")(lambda results: law_ratios(results, "v", "expected", 1, *by))
-    claim = Claim(id="toy", statement="v is 1.", source="here", experiment="toy", measure=law, why="", conditions="",
-                  tolerance=exact_law(margin, each),
-                  control=NegativeControl("v doubled", lambda r: r.assign(v=2 * r["v"])))
+    law = measure("v over its expectation")(
+        lambda results: law_ratios(results, "v", "expected", 1, *by)
+    )
+    claim = Claim(
+        id="toy",
+        statement="v is 1.",
+        source="here",
+        experiment="toy",
+        measure=law,
+        why="",
+        conditions="",
+        tolerance=exact_law(margin, each),
+        control=NegativeControl("v doubled", lambda r: r.assign(v=2 * r["v"])),
+    )
     judgement = judge(claim, data)
     assert judgement.control.verdict == CONTRADICTED
     return judgement.check.verdict
@@ -37,11 +47,15 @@ def verdict(data, margin=0.01, by=("arm",), each=0.0):
 
 def test_a_law_that_holds_is_supported_where_the_cells_fix_it(data):
     assert verdict(data) == SUPPORTED
-    assert verdict(data, margin=1e-4) == INCONCLUSIVE  # the cells together are less precise than that
+    assert (
+        verdict(data, margin=1e-4) == INCONCLUSIVE
+    )  # the cells together are less precise than that
 
 
 def test_one_cell_that_breaks_the_law_contradicts_it(data):
-    broken = data.assign(v=data["v"].where((data["arm"] == "a") | (data["L"] > 1), 1.03 * data["v"]))
+    broken = data.assign(
+        v=data["v"].where((data["arm"] == "a") | (data["L"] > 1), 1.03 * data["v"])
+    )
     assert verdict(broken, margin=0.5) == CONTRADICTED
     assert verdict(broken, margin=0.5, each=0.02) == CONTRADICTED  # the interval is 1.03 ± 0.004
     assert verdict(broken, margin=0.5, each=0.04) == SUPPORTED
@@ -56,16 +70,21 @@ def test_intervals_of_cells_and_of_all_together(data):
     assert one.standard_error == pytest.approx(weights.sum() ** -0.5)
     assert one.high - one.value == pytest.approx(ndtri(1 - 0.01 / 2 / 2) * one.standard_error)
     assert cells[0].high - cells[0].value == pytest.approx(
-        ndtri(1 - 1e-6 / 6 / 2) * cells[0].standard_error, rel=0.005)
+        ndtri(1 - 1e-6 / 6 / 2) * cells[0].standard_error, rel=0.005
+    )
     reach = max(max(abs(one.low - 1), abs(one.high - 1)) for one in ratios[TOGETHER].values())
-    assert verdict(data, margin=1.01 * reach) == SUPPORTED and verdict(data, margin=0.99 * reach) == INCONCLUSIVE
+    assert (
+        verdict(data, margin=1.01 * reach) == SUPPORTED
+        and verdict(data, margin=0.99 * reach) == INCONCLUSIVE
+    )
 
 
 def test_skewed_cells_are_widened_as_their_tail_asks(sealed):
     """z'²(1 − 2az') = z², a = |γ|/(3√n), by another solver."""
     v = np.random.default_rng(3).chisquare(5, (1, 1, REPS)) / 5
-    cell, = law_ratios(sealed(dict(arm=["a"], L=[1]), v=v, expected=np.ones_like(v)), "v", "expected", 1)[
-        EACH_CELL].values()
+    (cell,) = law_ratios(
+        sealed(dict(arm=["a"], L=[1]), v=v, expected=np.ones_like(v)), "v", "expected", 1
+    )[EACH_CELL].values()
     z, a = ndtri(1 - FALSE_ALARM / 2), abs(stats.skew(v, axis=None)) / (3 * REPS**0.5)
     wider = optimize.brentq(lambda x: x**2 * (1 - 2 * a * x) - z**2, z, 1 / (3 * a))
     error = v.std(ddof=1) / REPS**0.5
@@ -90,7 +109,10 @@ def test_skewed_cells_that_follow_the_law_are_not_denied(sealed, reps, cells, de
 
 def test_a_skewed_law_that_is_broken_is_denied(sealed):
     v = np.random.default_rng(1).standard_normal((2, 3, REPS)) ** 2
-    assert verdict(sealed(dict(arm=["a", "b"], L=[1, 2, 4]), v=v, expected=np.full_like(v, 0.8))) == CONTRADICTED
+    assert (
+        verdict(sealed(dict(arm=["a", "b"], L=[1, 2, 4]), v=v, expected=np.full_like(v, 0.8)))
+        == CONTRADICTED
+    )
 
 
 @pytest.mark.parametrize("share", [1.0, 0.01])

@@ -9,7 +9,14 @@ import pytest
 from scipy import stats
 
 from pipeline.analysis import claims
-from pipeline.analysis.claims import CONTRADICTED, INCONCLUSIVE, NOT_TESTED, SUPPORTED, Claim, NegativeControl
+from pipeline.analysis.claims import (
+    CONTRADICTED,
+    INCONCLUSIVE,
+    NOT_TESTED,
+    SUPPORTED,
+    Claim,
+    NegativeControl,
+)
 from pipeline.analysis.intervals import more_may_follow, skewed_mean
 from pipeline.analysis.looks import AtLooks, Ends, complete, judge
 from pipeline.analysis.measures import (
@@ -43,9 +50,20 @@ def shifted(by):
 
 def claim(tolerance, **changes):
     """A claim on the mean of x in every cell."""
-    return Claim(**{"id": "a", "statement": "", "source": "", "experiment": "", "why": "", "conditions": "",
-                    "measure": mean, "tolerance": tolerance,
-                    "control": shifted(9)} | changes)
+    return Claim(
+        **{
+            "id": "a",
+            "statement": "",
+            "source": "",
+            "experiment": "",
+            "why": "",
+            "conditions": "",
+            "measure": mean,
+            "tolerance": tolerance,
+            "control": shifted(9),
+        }
+        | changes
+    )
 
 
 @pytest.fixture
@@ -66,11 +84,16 @@ def test_shares_of_all_looks_are_the_whole_error(name):
     for most, block, least in itertools.product((100, 2000, 20_000), (50, 100), (2, 100, 300)):
         looks = Until(name, least, most).looks(block)
         ends = [look.replications for look in looks]
-        assert ends == sorted(set(ends)) and ends[-1] == most and not any(end % block for end in ends)
+        assert (
+            ends == sorted(set(ends)) and ends[-1] == most and not any(end % block for end in ends)
+        )
         first = min(-(-least // block) * block, most)
         assert ends[0] >= first if name == "obrien_fleming" else ends[0] == first
         assert looks[0].share >= 1e-4
-        assert sum(look.share for look in looks) == pytest.approx(1) and min(look.share for look in looks) >= 0
+        assert (
+            sum(look.share for look in looks) == pytest.approx(1)
+            and min(look.share for look in looks) >= 0
+        )
         assert all(b <= 2 * a or b - a == block for a, b in itertools.pairwise(ends))
 
 
@@ -87,7 +110,9 @@ def test_spending_functions_are_those_of_lan_and_demets():
 def missed(looks, confidences, seed):
     """(STUDIES, looks) whether the interval of a normal mean misses it at a look."""
     rng, ends = np.random.default_rng(seed), [look.replications for look in looks]
-    sums = np.cumsum(rng.standard_normal((STUDIES, len(ends))) * np.sqrt(np.diff(ends, prepend=0)), axis=1)
+    sums = np.cumsum(
+        rng.standard_normal((STUDIES, len(ends))) * np.sqrt(np.diff(ends, prepend=0)), axis=1
+    )
     return np.abs(sums) / np.sqrt(ends) > stats.norm.isf((1 - np.array(confidences)) / 2)
 
 
@@ -100,10 +125,16 @@ def test_error_over_all_looks_is_the_promised_one_and_peeking_fails(name, covere
             return confidence_for()
 
     misses = missed(looks, [confidence(look) for look in looks], seed=3)
-    for look, found in zip(looks, misses.T, strict=True):  # of all together their sum is but a bound
+    for look, found in zip(
+        looks, misses.T, strict=True
+    ):  # of all together their sum is but a bound
         share = (1 - CONFIDENCE) * look.share
-        assert covered(~found, 1 - share, f"no miss after {look.replications}, {name}", alpha=1e-6 / len(looks))
-    assert covered(~misses.any(axis=1), nominal=CONFIDENCE, what=f"no miss at any look, {name}", most=1.0)
+        assert covered(
+            ~found, 1 - share, f"no miss after {look.replications}, {name}", alpha=1e-6 / len(looks)
+        )
+    assert covered(
+        ~misses.any(axis=1), nominal=CONFIDENCE, what=f"no miss at any look, {name}", most=1.0
+    )
     peeked = ~missed(looks, [CONFIDENCE] * len(looks), seed=3).any(axis=1)
     assert not covered(peeked, nominal=CONFIDENCE, what="the same, peeking", most=1.0)
 
@@ -140,19 +171,30 @@ def missed_by_skewed(draws, studies, conservative, seed=5):
         m2 = sums[1] - n * mean**2
         m3 = sums[2] - 3 * mean * sums[1] + 2 * n * mean**3
         with more_may_follow(conservative and look is not looks[-1]):
-            low, high = skewed_mean(mean, m2, m3, np.full(studies, n), 1 - (1 - CONFIDENCE) * look.share)
+            low, high = skewed_mean(
+                mean, m2, m3, np.full(studies, n), 1 - (1 - CONFIDENCE) * look.share
+            )
         misses |= (low > 0) | (high < 0)
     return misses
 
 
-@pytest.mark.parametrize("draws", [
-    lambda generator, shape: generator.lognormal(size=shape) - np.exp(0.5),
-    lambda generator, shape: generator.chisquare(1, shape) - 1], ids=["lognormal", "square of a normal"])
+@pytest.mark.parametrize(
+    "draws",
+    [
+        lambda generator, shape: generator.lognormal(size=shape) - np.exp(0.5),
+        lambda generator, shape: generator.chisquare(1, shape) - 1,
+    ],
+    ids=["lognormal", "square of a normal"],
+)
 def test_means_of_skewed_values_keep_the_promise_over_all_looks(draws, covered):
     """From two values on; negative control: intervals as of a fixed number at every look."""
     studies = 3000
-    assert covered(~missed_by_skewed(draws, studies, True), CONFIDENCE, "no miss at any look, skewed", most=1.0)
-    assert not covered(~missed_by_skewed(draws, studies, False), CONFIDENCE, "the same, decided early", most=1.0)
+    assert covered(
+        ~missed_by_skewed(draws, studies, True), CONFIDENCE, "no miss at any look, skewed", most=1.0
+    )
+    assert not covered(
+        ~missed_by_skewed(draws, studies, False), CONFIDENCE, "the same, decided early", most=1.0
+    )
 
 
 def test_means_of_skewed_or_few_values_wait_for_the_last_look(data):
@@ -162,8 +204,12 @@ def test_means_of_skewed_or_few_values_wait_for_the_last_look(data):
     assert judge(far, results).check.text.startswith("after 100 replications")
     waits = judge(far, skewed).check
     assert waits.verdict == SUPPORTED and int(waits.text.split()[1].replace(",", "")) > 500
-    few = claim(AtMost(50.0), measure=measure_every_cell("mean")(
-        lambda results: mean_cells(select(results, "x", min_levels=dict(cell=1), least=2), "x")))
+    few = claim(
+        AtMost(50.0),
+        measure=measure_every_cell("mean")(
+            lambda results: mean_cells(select(results, "x", min_levels=dict(cell=1), least=2), "x")
+        ),
+    )
     start = data(0.0, least=2)
     start = start.assign_attrs(study=json.dumps({"block": 2}))
     assert int(judge(few, start).check.text.split()[1]) >= 30
@@ -174,7 +220,9 @@ def test_the_last_look_decides_on_the_most_skewed_values(data):
     results = data(0.0, spread=1.5)
     skewed = results.assign(x=np.exp(results["x"]))
     check = judge(claim(AtMost(50.0)), skewed).check
-    assert check.verdict == SUPPORTED and check.text.startswith("after 2,000 replications (look 10 of 10")
+    assert check.verdict == SUPPORTED and check.text.startswith(
+        "after 2,000 replications (look 10 of 10"
+    )
 
 
 def test_every_interval_is_wider_within_a_look(data, sealed):
@@ -182,8 +230,11 @@ def test_every_interval_is_wider_within_a_look(data, sealed):
     flags = few["x"] > 0.4
 
     def widths():
-        shares = share(flags), share_of_exceptions(flags, few["status"] > 0), share_of_exceptions(
-            few["x"] > 9, few["status"] > 0)
+        shares = (
+            share(flags),
+            share_of_exceptions(flags, few["status"] > 0),
+            share_of_exceptions(few["x"] > 9, few["status"] > 0),
+        )
         return [one.high - one.low for one in (*mean.compute(few).values(), *shares)]
 
     wide = widths()
@@ -196,8 +247,12 @@ def test_a_claim_is_decided_at_the_first_look_that_is_certain(data):
     results = data(0.0, 0.1)
     one = judge(claim(AtMost(0.9)), results)
     assert one.check.verdict == SUPPORTED and one.sound
-    assert one.check.text.startswith("after 100 replications (look 1 of 10, error probability 0.00082): ")
-    changed = results.assign(x=results["x"].where(np.arange(MOST) < 100, 9.0))  # later ones do not change it
+    assert one.check.text.startswith(
+        "after 100 replications (look 1 of 10, error probability 0.00082): "
+    )
+    changed = results.assign(
+        x=results["x"].where(np.arange(MOST) < 100, 9.0)
+    )  # later ones do not change it
     assert judge(claim(AtMost(0.9)), changed).check == one.check
     later = judge(claim(AtMost(0.3)), results)
     assert later.check.text.startswith("after 100 to ")  # a look for each cell
@@ -206,8 +261,12 @@ def test_a_claim_is_decided_at_the_first_look_that_is_certain(data):
     before = [look for look in Until(most=MOST).looks(BLOCK) if look.replications < number]
     for look in before:
         with spending(look.share):
-            assert claims.judge(claim(AtMost(0.3)), results.isel(replication=slice(look.replications))).check.verdict \
+            assert (
+                claims.judge(
+                    claim(AtMost(0.3)), results.isel(replication=slice(look.replications))
+                ).check.verdict
                 == INCONCLUSIVE
+            )
     assert judge(claim(Within(-0.5, 0.1)), results).check.verdict == CONTRADICTED
     open_one = judge(claim(AtMost(0.1)), results)
     assert open_one.check.verdict == INCONCLUSIVE and " to 10 of 10, " in open_one.check.text
@@ -218,14 +277,24 @@ def test_a_claim_is_decided_at_the_first_look_that_is_certain(data):
 def test_the_confidence_is_that_of_the_look_that_spent_most(data):
     """Of two cells that are decided at different looks, the one whose interval may err more often."""
     check = judge(claim(AtMost(0.3)), data(0.0, 0.1)).check
-    first, last = (int(word) for word in check.text.removeprefix("after ").split(" replications")[0].split(" to "))
-    shares = [look.share for look in Until(most=MOST).looks(BLOCK) if look.replications in (first, last)]
-    assert len(set(shares)) == 2 and check.confidence == pytest.approx(1 - (1 - CONFIDENCE) * max(shares), abs=1e-12)
+    first, last = (
+        int(word)
+        for word in check.text.removeprefix("after ").split(" replications")[0].split(" to ")
+    )
+    shares = [
+        look.share for look in Until(most=MOST).looks(BLOCK) if look.replications in (first, last)
+    ]
+    assert len(set(shares)) == 2 and check.confidence == pytest.approx(
+        1 - (1 - CONFIDENCE) * max(shares), abs=1e-12
+    )
 
 
 def test_a_verdict_waits_for_its_control(data):
     early, late = (judge(claim(AtMost(1.5), control=shifted(by)), data(0.0)) for by in (9, 1.6))
-    assert early.check.text.startswith("after 100 ") and early.check.verdict == late.check.verdict == SUPPORTED
+    assert (
+        early.check.text.startswith("after 100 ")
+        and early.check.verdict == late.check.verdict == SUPPORTED
+    )
     assert late.sound and "(look 1 of 10, its control at look " in late.check.text
 
 
@@ -238,7 +307,9 @@ def test_what_is_not_complete_is_no_look(data):
     assert judge(claim(AtMost(0.3)), results.assign(status=status)).check.text.startswith(reached)
     status[1] = 0
     outside = results.assign(status=status)
-    assert complete(outside.assign_attrs(cells=1)) == MOST and complete(outside) == 0  # a cell of the grid, or none
+    assert (
+        complete(outside.assign_attrs(cells=1)) == MOST and complete(outside) == 0
+    )  # a cell of the grid, or none
     one = judge(claim(AtMost(0.3)), outside)
     assert one.check.verdict == INCONCLUSIVE and "the first look is after 100" in one.check.text
 
@@ -262,7 +333,7 @@ def test_power_of_no_exception_is_that_of_its_confidence(data):
 
 @measure("mean of the first cell")
 def of_first(results):
-    one, = mean_cells(select(results, "x", at=dict(cell=0)), "x").values()
+    (one,) = mean_cells(select(results, "x", at=dict(cell=0)), "x").values()
     return one
 
 
@@ -285,8 +356,12 @@ def test_a_cell_ends_when_all_that_reads_it_is_decided(data):
     assert found.ends[0] > found.ends[2] > found.ends[1] == 100 and found.by.tolist() == [1, -1, 0]
     assert all(one.certain and one.check.verdict == SUPPORTED for one in found.claims)
     assert ended(results, cells).ends.tolist()[1:] == found.ends.tolist()[1:]
-    for k, end in enumerate(found.ends):  # alone, it would have ended there, too: no interval knows of the others' ends
-        assert found.claims[0].decided[f"cell={k}"] <= [look.replications for look in LOOKS].index(end)
+    for k, end in enumerate(
+        found.ends
+    ):  # alone, it would have ended there, too: no interval knows of the others' ends
+        assert found.claims[0].decided[f"cell={k}"] <= [look.replications for look in LOOKS].index(
+            end
+        )
 
 
 def test_what_comes_after_the_end_of_a_cell_changes_nothing(data):
@@ -299,9 +374,13 @@ def test_what_comes_after_the_end_of_a_cell_changes_nothing(data):
     for changed in (other, shorter):
         again = ended(changed, *wanted)
         assert again.ends.tolist() == found.ends.tolist() and again.by.tolist() == found.by.tolist()
-        assert [one.judgement() for one in again.claims] == [one.judgement() for one in found.claims]
+        assert [one.judgement() for one in again.claims] == [
+            one.judgement() for one in found.claims
+        ]
     stopped = json.loads(results.attrs["until"]) | {"stops": [(int(end), "") for end in found.ends]}
-    sealed = shorter.isel(replication=slice(max(found.ends))).assign_attrs(until=json.dumps(stopped))
+    sealed = shorter.isel(replication=slice(max(found.ends))).assign_attrs(
+        until=json.dumps(stopped)
+    )
     assert complete(sealed) == max(found.ends)
     assert [judge(one, sealed) for one in wanted] == [one.judgement() for one in found.claims]
     status = sealed["status"].copy()
@@ -312,13 +391,26 @@ def test_what_comes_after_the_end_of_a_cell_changes_nothing(data):
 def test_all_cells_go_on_while_a_control_or_a_claim_is_not_measured(data):
     results = data(0.0, 0.1)
     assert min(ended(results, claim(AtMost(1.5), control=shifted(1.55))).ends) > 100
-    late = claim(AtMost(1.5), measure=measure_every_cell("mean")(
-        lambda results: mean_cells(select(results, "x", min_levels=dict(cell=1), least=300), "x")))
+    late = claim(
+        AtMost(1.5),
+        measure=measure_every_cell("mean")(
+            lambda results: mean_cells(
+                select(results, "x", min_levels=dict(cell=1), least=300), "x"
+            )
+        ),
+    )
     assert min(ended(results, late).ends) >= 300
     without = NegativeControl("no x", lambda results: results.drop_vars("x"))
     assert min(ended(results, replace(late, control=without)).ends) == MOST
-    mixing = claim(AtMost(1.5), control=NegativeControl("x of the last cell", lambda results: results.assign(
-        x=results["x"].isel(cell=[-1, -1]).variable + 0 * results["x"])))
+    mixing = claim(
+        AtMost(1.5),
+        control=NegativeControl(
+            "x of the last cell",
+            lambda results: results.assign(
+                x=results["x"].isel(cell=[-1, -1]).variable + 0 * results["x"]
+            ),
+        ),
+    )
     found = ended(results, mixing)  # its control is never rejected
     assert found.ends.tolist() == [MOST, MOST] and not found.claims[0].sound
 
@@ -329,8 +421,15 @@ def coarse(factor):
     @measure_every_cell("mean of e^x")
     def compute(results):
         cells = mean.compute(results.assign(x=np.exp(results["x"] / 10)))
-        return {name: replace(one, low=one.low / factor, high=one.high * factor,
-                              finest=(one.value / factor, one.value * factor)) for name, one in cells.items()}
+        return {
+            name: replace(
+                one,
+                low=one.low / factor,
+                high=one.high * factor,
+                finest=(one.value / factor, one.value * factor),
+            )
+            for name, one in cells.items()
+        }
 
     return compute
 
@@ -343,7 +442,10 @@ def test_what_the_levels_leave_open_needs_no_more_replications(data):
     assert found.ends.tolist()[0] == 100 and found.ends[1] < MOST
     (one,) = found.claims
     assert one.certain and one.check.verdict == INCONCLUSIVE and one.check.open_for_good
-    assert "the levels of the grid leave this open, whatever the number of replications: add levels" in one.check.text
+    assert (
+        "the levels of the grid leave this open, whatever the number of replications: add levels"
+        in one.check.text
+    )
     assert judge(wanted, results) == one.judgement()
     fine = ended(results, claim(AtMost(1.2), measure=coarse(1.0001)))
     assert fine.ends[1] > 100 and not fine.claims[0].check.open_for_good

@@ -36,7 +36,14 @@ SIZES = [10, 20, 40]
 REPS = 400
 LOST = 3  # of every cell with mechanism b
 RANGE = {"least": 0.0, "most": 1.0}
-WORDS = dict(id="toy", statement="A statement.", source="this file", experiment="toy/toy", why="so", conditions="all")
+WORDS = dict(
+    id="toy",
+    statement="A statement.",
+    source="this file",
+    experiment="toy/toy",
+    why="so",
+    conditions="all",
+)
 
 
 def results(status=NOT_CONVERGED, lost=LOST, ends=RANGE, seed=1, study=None, reps=REPS):
@@ -47,8 +54,14 @@ def results(status=NOT_CONVERGED, lost=LOST, ends=RANGE, seed=1, study=None, rep
     state = np.ones(values.shape, "int8")
     state[:, 1, :lost] = status
     dims = ("n", "mechanism", "replication")
-    data = xr.Dataset({"v": (dims, values, ends), "w": (dims, 2 * means + 0 * values, RANGE),
-                       "status": (dims, state)}, {"n": SIZES, "mechanism": ["a", "b"]})
+    data = xr.Dataset(
+        {
+            "v": (dims, values, ends),
+            "w": (dims, 2 * means + 0 * values, RANGE),
+            "status": (dims, state),
+        },
+        {"n": SIZES, "mechanism": ["a", "b"]},
+    )
     return data.assign_attrs(study=json.dumps(study)) if study else data
 
 
@@ -61,7 +74,9 @@ def means(source):
 
 
 def less(source):
-    return labelled(difference(data_of(source, "v"), "v", "mechanism", "b", "a"), "mean", error="mcse")
+    return labelled(
+        difference(data_of(source, "v"), "v", "mechanism", "b", "a"), "mean", error="mcse"
+    )
 
 
 def ratios(source):
@@ -85,7 +100,9 @@ def left(source):
     return source.assign(status=source["status"].where(source["status"] == OK, 0))
 
 
-@pytest.mark.parametrize("compute, slack", [(means, 1e-9), (less, 1e-9), (ratios, 1e-9), (exponents, 0.05)])
+@pytest.mark.parametrize(
+    "compute, slack", [(means, 1e-9), (less, 1e-9), (ratios, 1e-9), (exponents, 0.05)]
+)
 def test_intervals_contain_those_of_all_values_that_lost_replications_can_have(compute, slack):
     """Vertices of the box and points within; negative control: the replications that are left, by themselves.
 
@@ -102,19 +119,28 @@ def test_intervals_contain_those_of_all_values_that_lost_replications_can_have(c
         for label, one in found.items():
             moved = full[label].value - known[label].value
             margin = slack * (one.high - one.low)
-            assert one.low - margin <= known[label].low + moved and known[label].high + moved <= one.high + margin
+            assert (
+                one.low - margin <= known[label].low + moved
+                and known[label].high + moved <= one.high + margin
+            )
             outside += abs(moved) > margin
     print(f"{compute.__name__}: n={len(points) * len(found)} outside when ignored: {outside}")
     assert outside > 0
     assert [label for label, one in found.items() if one.lost] == [
-        label for label in found if "mechanism=a" not in label]
+        label for label in found if "mechanism=a" not in label
+    ]
 
 
 def test_means_move_exactly_as_far_as_they_can():
     source = results()
-    found, known = bounded(means, source)["n=10, mechanism=b"], means(left(source))["n=10, mechanism=b"]
+    found, known = (
+        bounded(means, source)["n=10, mechanism=b"],
+        means(left(source))["n=10, mechanism=b"],
+    )
     ends = [means(completed(source, end))["n=10, mechanism=b"].value for end in (0, 1)]
-    assert found.value == pytest.approx(sum(ends) / 2) and ends[1] - ends[0] == pytest.approx(LOST / REPS)
+    assert found.value == pytest.approx(sum(ends) / 2) and ends[1] - ends[0] == pytest.approx(
+        LOST / REPS
+    )
     assert found.low == pytest.approx(known.low + ends[0] - known.value)
     assert found.high == pytest.approx(known.high + ends[1] - known.value)
     assert found.lost == LOST
@@ -124,15 +150,26 @@ def test_means_are_covered_though_large_values_are_lost():
     """One replication in ten whose value is above 0.8 is lost. Negative control: intervals of those that are left."""
     cells, reps, rng = 60, 4000, np.random.default_rng(3)
     values = rng.beta(2, 1, (cells, reps))
-    status = np.where((values > 0.8) & (rng.uniform(size=values.shape) < 0.1), NOT_CONVERGED, OK).astype("int8")
-    source = xr.Dataset({"v": (("cell", "replication"), values, RANGE), "status": (("cell", "replication"), status)},
-                        {"cell": np.arange(cells)})
+    status = np.where(
+        (values > 0.8) & (rng.uniform(size=values.shape) < 0.1), NOT_CONVERGED, OK
+    ).astype("int8")
+    source = xr.Dataset(
+        {
+            "v": (("cell", "replication"), values, RANGE),
+            "status": (("cell", "replication"), status),
+        },
+        {"cell": np.arange(cells)},
+    )
 
     def compute(data):
-        return mean_cells(select(data, "v", min_levels=dict(cell=1)), "v", error_share=cells)  # 99 % each
+        return mean_cells(
+            select(data, "v", min_levels=dict(cell=1)), "v", error_share=cells
+        )  # 99 % each
 
-    missed, ignoring = (sum(not one.covers(2 / 3) for one in found.values())
-                        for found in (bounded(compute, source), compute(left(source))))
+    missed, ignoring = (
+        sum(not one.covers(2 / 3) for one in found.values())
+        for found in (bounded(compute, source), compute(left(source)))
+    )
     bound = int(stats.binom.isf(1e-6, cells, 0.01))
     print(f"missed: n={cells} statistic={missed} bound={bound} alpha=1e-06; control {ignoring}")
     assert missed <= bound < ignoring
@@ -143,8 +180,13 @@ def test_cells_that_no_estimate_reads_together_are_counted_together():
     rng = np.random.default_rng(4)
     values, status = rng.uniform(size=(60, 200)), np.ones((60, 200), "int8")
     status[:, 7] = NOT_CONVERGED
-    source = xr.Dataset({"v": (("cell", "replication"), values, RANGE), "status": (("cell", "replication"), status)},
-                        {"cell": np.arange(60)})
+    source = xr.Dataset(
+        {
+            "v": (("cell", "replication"), values, RANGE),
+            "status": (("cell", "replication"), status),
+        },
+        {"cell": np.arange(60)},
+    )
     calls = []
 
     def each(data):
@@ -156,14 +198,24 @@ def test_cells_that_no_estimate_reads_together_are_counted_together():
 
     def together(data):
         chosen = select(data, "v", min_levels=dict(cell=1))
-        return {"all": share_above(chosen, "v", chosen["v"].mean() + 0 * chosen["v"].isel(replication=0))}
+        return {
+            "all": share_above(
+                chosen, "v", chosen["v"].mean() + 0 * chosen["v"].isel(replication=0)
+            )
+        }
 
     found = bounded(each, source)
     assert len(calls) < 40 and {one.lost for one in found.values()} == {1}
-    one_by_one = bounded(each, source.assign(status=source["status"].where(source["cell"] == 9, OK)))
+    one_by_one = bounded(
+        each, source.assign(status=source["status"].where(source["cell"] == 9, OK))
+    )
     assert found["cell=9"] == one_by_one["cell=9"] == bounded(alone, source)["cell=9"]
-    larger = xr.concat([source, source.assign_coords(cell=source["cell"] + 60)], "cell", data_vars="minimal",
-                       combine_attrs="override")
+    larger = xr.concat(
+        [source, source.assign_coords(cell=source["cell"] + 60)],
+        "cell",
+        data_vars="minimal",
+        combine_attrs="override",
+    )
     with pytest.raises(LostReplications, match="lost in 120 cells that one estimate reads"):
         bounded(together, larger)
 
@@ -176,29 +228,44 @@ def test_nothing_changes_without_losses():
 @pytest.mark.parametrize("status", [NOT_CONVERGED, FAILED])
 def test_a_metric_without_a_range_stays_undecided(status):
     for ends in ({}, {"least": 0.0}, {"most": 1.0}):
-        with pytest.raises(LostReplications, match="9 of them, of a metric without a least and a greatest value"):
+        with pytest.raises(
+            LostReplications, match="9 of them, of a metric without a least and a greatest value"
+        ):
             bounded(means, results(status, ends=ends))
 
 
 def claim(compute, tolerance, decorate=measure_every_cell, make=scaled("v", 0.1)):  # noqa: B008
-    return Claim(measure=decorate("a mean")(compute), tolerance=tolerance, control=NegativeControl("wrong", make),
-                 **WORDS)
+    return Claim(
+        measure=decorate("a mean")(compute),
+        tolerance=tolerance,
+        control=NegativeControl("wrong", make),
+        **WORDS,
+    )
 
 
 def test_few_losses_decide_and_many_do_not():
     """Means of mechanism b lie at 0.16, 0.08 and 0.04; each lost replication of 400 moves them by 1/400 at most."""
     near = claim(means, AtMost(0.3))
     few = judge(near, results())
-    assert few.check.verdict == SUPPORTED and few.check.estimate.lost == 0  # the worst cell has none
-    some = claim(lambda source: {key: one for key, one in means(source).items() if "mechanism=b" in key}, AtMost(0.25))
-    assert judge(some, results()).check.text.endswith("whatever the values of 3 lost replications would be")
+    assert (
+        few.check.verdict == SUPPORTED and few.check.estimate.lost == 0
+    )  # the worst cell has none
+    some = claim(
+        lambda source: {key: one for key, one in means(source).items() if "mechanism=b" in key},
+        AtMost(0.25),
+    )
+    assert judge(some, results()).check.text.endswith(
+        "whatever the values of 3 lost replications would be"
+    )
     assert judge(some, results(lost=80)).check.verdict == INCONCLUSIVE
     assert judge(claim(means, AtMost(0.1)), results()).check.verdict == CONTRADICTED
 
 
 def test_controls_are_judged_with_losses_too():
     """Though a control, here one that forgets the ranges, is made of numbers that are not all known."""
-    one = claim(means, Within(0.1, 0.15), make=lambda data: data.assign(v=(3 * data["v"]).drop_attrs()))
+    one = claim(
+        means, Within(0.1, 0.15), make=lambda data: data.assign(v=(3 * data["v"]).drop_attrs())
+    )
     judgement = judge(one, results())
     assert (judgement.check.verdict, judgement.control.verdict) == (SUPPORTED, CONTRADICTED)
 
@@ -219,7 +286,9 @@ STUDY = {"problem": "crowd", "name": "toy", "parameters": {}}
 
 def test_a_fit_that_did_not_converge_is_no_loss_to_a_metric_that_does_not_read_it():
     source = results(study=STUDY, ends={}).rename(v="wisdom")
-    assert not reads_estimate(source.attrs, "wisdom") and reads_estimate(source.attrs, "label_error")
+    assert not reads_estimate(source.attrs, "wisdom") and reads_estimate(
+        source.attrs, "label_error"
+    )
 
     def wisdom(data):
         return mean_cells(data_of(data, "wisdom"), "wisdom")

@@ -37,13 +37,17 @@ def cells(sealed):
 
 def test_cells_share_the_error(cells):
     used = cells.assign(status=cells["status"].where(cells["L"] > 1, 0))
-    assert confidence_for() == pytest.approx(CONFIDENCE) and confidence_for(error_share=0.5) == pytest.approx(0.995)
+    assert confidence_for() == pytest.approx(CONFIDENCE) and confidence_for(
+        error_share=0.5
+    ) == pytest.approx(0.995)
     assert confidence_for(4) == pytest.approx(0.9975)
     assert confidence_for(used, 0.5) == pytest.approx(1 - 0.005 / 4)
 
 
 def test_labelled_cells_without_a_value_are_left_out():
-    cells = xr.Dataset(dict(v=("L", [1.0, np.nan]), low=("L", [0.0, 0.0]), high=2.0, e=0.5), {"L": [10, 20]})
+    cells = xr.Dataset(
+        dict(v=("L", [1.0, np.nan]), low=("L", [0.0, 0.0]), high=2.0, e=0.5), {"L": [10, 20]}
+    )
     assert labelled(cells, "v", "low", "high", "e") == {"L=10": Estimate(1.0, 0.0, 2.0, 0.5)}
 
 
@@ -71,13 +75,19 @@ def test_cells_without_any_error_have_the_interval_of_a_share(sealed):
 def test_shares_of_many_cells_miss_as_seldom_as_promised(share, sealed):
     """The exact chance that an interval misses the truth, from a cell for each count; Wilson's is the control."""
     n = 200
-    data = sealed(dict(L=[*range(n + 1)]), v=(np.arange(n) < np.arange(n + 1)[:, None]).astype(float))
+    data = sealed(
+        dict(L=[*range(n + 1)]), v=(np.arange(n) < np.arange(n + 1)[:, None]).astype(float)
+    )
     data["v"].attrs |= {"least": 0, "most": 1}
     chances, confidence = stats.binom.pmf(np.arange(n + 1), n, share), 1 - 0.01 / (n + 1)
     ends = np.array([[one.low, one.high] for one in mean_cells(data, "v").values()])
     control = np.transpose(wilson(np.arange(n + 1) / n, np.full(n + 1, n), confidence))
-    missed, by_wilson = (chances[(low > share) | (high < share)].sum() for low, high in (ends.T, control.T))
-    print(f"missed: n={n} statistic={missed:.2g} bound={1 - confidence:.2g}; control {by_wilson:.2g}")
+    missed, by_wilson = (
+        chances[(low > share) | (high < share)].sum() for low, high in (ends.T, control.T)
+    )
+    print(
+        f"missed: n={n} statistic={missed:.2g} bound={1 - confidence:.2g}; control {by_wilson:.2g}"
+    )
     assert missed <= 1 - confidence and (share < 0.9997 or by_wilson > 20 * (1 - confidence))
 
 
@@ -86,7 +96,9 @@ def test_means_of_skewed_values_cover(covered, sealed):
     values = np.random.default_rng(6).standard_normal((4000, 100)) ** 2
     data = sealed(dict(m=np.arange(4000)), v=values)
     ends = summarise(data, 0.99)
-    assert covered((ends.v_low <= 1) & (1 <= ends.v_high), nominal=0.99, what="means of 100 squares")
+    assert covered(
+        (ends.v_low <= 1) & (1 <= ends.v_high), nominal=0.99, what="means of 100 squares"
+    )
     normal = abs(ends.v - 1) <= ndtri(0.995) * ends.v_mcse
     assert not covered(normal, nominal=0.99, what="negative control: normal intervals")
 
@@ -107,7 +119,9 @@ def test_where_all_are_alike_the_cell_with_fewest_replications_sets_the_width(se
     data = sealed(dict(L=[1, 2]), status, v=np.full((2, 50), 0.5))
     value = xr.DataArray([0.5, 0.5], {"L": [1, 2]}, "L")
     half = 1.5 * (1 - (0.01 / 2 / 2) ** (1 / 10))
-    assert [one.high - one.value for one in normal_cells(data, value, 0 * value).values()] == pytest.approx([half] * 2)
+    assert [
+        one.high - one.value for one in normal_cells(data, value, 0 * value).values()
+    ] == pytest.approx([half] * 2)
 
 
 def test_paired_differences(cells):
@@ -125,8 +139,12 @@ def test_exponents_of_means_in_every_cell(cells):
     one = exponent_cells(cells, "v", exponent, 0.5)["arm=b, L=4"]
     values = cells["v"].sel(arm="b", L=4).values
     low, high = skewed(values, 1 - 0.005 / 6)
-    assert (one.value, one.low, one.high) == pytest.approx((*(-math.log(v) / 8 for v in (values.mean(), high, low)),))
-    assert one.standard_error == pytest.approx(values.std(ddof=1) / math.sqrt(400) / values.mean() / 8)
+    assert (one.value, one.low, one.high) == pytest.approx(
+        (*(-math.log(v) / 8 for v in (values.mean(), high, low)),)
+    )
+    assert one.standard_error == pytest.approx(
+        values.std(ddof=1) / math.sqrt(400) / values.mean() / 8
+    )
     seldom = cells.assign(v=cells["v"] * (cells["replication"] == 7))
     assert exponent_cells(seldom, "v", exponent)["arm=a, L=1"].high == math.inf
     with pytest.raises(InsufficientEvidence, match="v is 0 in all replications of a cell"):
@@ -139,7 +157,10 @@ def test_ratios(cells):
 
 
 def test_the_error_of_a_mean_over_cells_falls_with_their_number():
-    mean, mcse = xr.DataArray([1.0, 2.0, 6.0, np.nan], dims="L"), xr.DataArray([0.3, 0.4, 1.2, 1.0], dims="L")
+    mean, mcse = (
+        xr.DataArray([1.0, 2.0, 6.0, np.nan], dims="L"),
+        xr.DataArray([0.3, 0.4, 1.2, 1.0], dims="L"),
+    )
     one = mean_over_cells(mean, mcse)
     assert (one.value, one.standard_error) == pytest.approx((3, 1.3 / 3))
     assert one.high == pytest.approx(3 + ndtri(0.995) * 1.3 / 3)
@@ -150,13 +171,17 @@ def test_the_error_of_a_mean_over_cells_falls_with_their_number():
 def test_an_exponent_is_that_of_the_first_predictor(sealed):
     L = np.array([1.0, 2.0, 4.0, 8.0])
     noise = 1 + 0.01 * np.random.default_rng(0).standard_normal((2, 4, 200))
-    data = sealed(dict(m=[1, 5], L=L), v=np.array([1.0, 9.0])[:, None, None] * L[:, None] ** -0.5 * noise)
+    data = sealed(
+        dict(m=[1, 5], L=L), v=np.array([1.0, 9.0])[:, None, None] * L[:, None] ** -0.5 * noise
+    )
     assert exponent(data, "v", ("m",), L=data["L"]).value == pytest.approx(-0.5, abs=0.01)
 
 
 @pytest.mark.parametrize("k, n", [(0, 100), (3, 100), (100, 100)])
 def test_shares_have_the_exact_interval(k, n):
-    flags = xr.DataArray(np.where(np.arange(n + 5) < n, np.arange(n + 5) < k, np.nan))  # the last 5 not in use
+    flags = xr.DataArray(
+        np.where(np.arange(n + 5) < n, np.arange(n + 5) < k, np.nan)
+    )  # the last 5 not in use
     one, exact = share(flags), stats.binomtest(k, n).proportion_ci(0.99, method="exact")
     assert (one.value, one.low, one.high) == pytest.approx((k / n, exact.low, exact.high))
 

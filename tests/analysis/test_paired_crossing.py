@@ -11,9 +11,10 @@ AT = np.linspace(-0.3, 0.3, 5)
 
 
 def drawn(rng, shared, reps=400, truth=0.04):
-    """(reps, levels): a falling power law less its value at `truth`; errors of which a share is common to all levels.
-    """
-    errors = math.sqrt(shared) * rng.exponential(1, (reps, 1)) + math.sqrt(1 - shared) * rng.exponential(1, (reps, 5))
+    """(reps, levels): a falling power law less its value at `truth`; errors of which a share is common to all levels."""
+    errors = math.sqrt(shared) * rng.exponential(1, (reps, 1)) + math.sqrt(
+        1 - shared
+    ) * rng.exponential(1, (reps, 5))
     errors -= math.sqrt(shared) + math.sqrt(1 - shared)
     return np.exp(-0.5 * AT) - math.exp(-0.5 * truth) + 0.5 * errors
 
@@ -34,10 +35,14 @@ def test_the_interval_covers(shared, covered):
 
 
 def test_without_covariances_it_does_not(covered):
-    assert not covered(hits(np.random.default_rng(2), 0.9, unpaired), what="negative control: covariances lost")
+    assert not covered(
+        hits(np.random.default_rng(2), 0.9, unpaired), what="negative control: covariances lost"
+    )
 
 
-@pytest.mark.parametrize("truths, least, most", [((0.04, 0.02), 0.975, 0.9875), ((0.04,) * 8, 0.975, 0.976)])
+@pytest.mark.parametrize(
+    "truths, least, most", [((0.04, 0.02), 0.975, 0.9875), ((0.04,) * 8, 0.975, 0.976)]
+)
 def test_the_last_of_several_crossings_is_covered(truths, least, most, covered):
     """Curves that cross so near each other that any may seem the last; none shares its errors with another.
 
@@ -52,8 +57,10 @@ def test_the_last_of_several_crossings_is_covered(truths, least, most, covered):
 
 
 def test_beyond_the_window_the_ends_are_infinite():
-    (above,), (below,) = (paired_crossings(AT, [drawn(np.random.default_rng(4), 0.5) + move], 0.95)
-                          for move in (1.0, -1.0))
+    (above,), (below,) = (
+        paired_crossings(AT, [drawn(np.random.default_rng(4), 0.5) + move], 0.95)
+        for move in (1.0, -1.0)
+    )
     assert (above.value, above.low, above.high) == (math.inf,) * 3
     assert (below.value, below.low, below.high) == (-math.inf,) * 3
 
@@ -61,5 +68,8 @@ def test_beyond_the_window_the_ends_are_infinite():
 def test_equal_values_of_a_bounded_metric_are_not_taken_for_certain():
     """100 of 100 say little of a chance near 1: the interval is as wide as a few other values would make it."""
     values = np.tile(np.array([0.5, 0.5, 0.5, -0.5, -0.5]), (100, 1))
-    (certain,), (bounded,) = paired_crossings(AT, [values], 0.95), paired_crossings(AT, [values], 0.95, [1.0])
+    (certain,), (bounded,) = (
+        paired_crossings(AT, [values], 0.95),
+        paired_crossings(AT, [values], 0.95, [1.0]),
+    )
     assert bounded.high - bounded.low > certain.high - certain.low + 1e-3

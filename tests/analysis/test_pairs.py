@@ -33,8 +33,12 @@ def test_moments_of_pairs_are_the_sums(axis):
     for at in np.ndindex(pairs.shape[:-1]):
         metric, one, other = at[0], at[1:3], list(at[1:3])
         other[axis] = at[3]
-        expected = literal(values[metric][one], values[metric][tuple(other)], usable[one] & usable[tuple(other)])
-        np.testing.assert_allclose(pairs[at].astype(float), np.array(expected, float), rtol=1e-8, atol=1e-8)
+        expected = literal(
+            values[metric][one], values[metric][tuple(other)], usable[one] & usable[tuple(other)]
+        )
+        np.testing.assert_allclose(
+            pairs[at].astype(float), np.array(expected, float), rtol=1e-8, atol=1e-8
+        )
 
 
 def test_moments_of_pairs_merge():
@@ -45,8 +49,13 @@ def test_moments_of_pairs_merge():
     for part in parts[1:]:
         joined = merged(joined, block_moments(values[..., part], status[..., part], (1,)))
     np.testing.assert_allclose(joined.pairs[1], whole.pairs[1], rtol=1e-8, atol=1e-8)
-    first, rest = (pair_moments(values[..., part], status[..., part], 1) for part in (slice(0, 20), slice(20, 60)))
-    forgetful = first[..., 3] + rest[..., 3]  # the negative control: without the distance of the means
+    first, rest = (
+        pair_moments(values[..., part], status[..., part], 1)
+        for part in (slice(0, 20), slice(20, 60))
+    )
+    forgetful = (
+        first[..., 3] + rest[..., 3]
+    )  # the negative control: without the distance of the means
     assert not np.allclose(forgetful, merged_pairs(first, rest, 1)[..., 3], rtol=1e-3)
 
 
@@ -55,6 +64,8 @@ def test_no_common_replication_and_equal_values():
     assert (pair_moments(values, status, 0)[0, :, :, 2:] == 0).all()
     values[0, 0, :2] = values[0, 1, 2:] = np.nan
     pairs = pair_moments(values, status, 0)
-    assert pairs[0, 0, 1, 0] == 0 and np.isnan(pairs[0, 0, 1, 1]) and (pairs[0, 0, 1, 2:] == 0).all()
+    assert (
+        pairs[0, 0, 1, 0] == 0 and np.isnan(pairs[0, 0, 1, 1]) and (pairs[0, 0, 1, 2:] == 0).all()
+    )
     again = merged_pairs(pairs, pair_moments(np.full((1, 2, 4), 0.1), status, 0), 0)
     assert again[0, 0, 1].tolist() == [4, 0.1, 0, 0]

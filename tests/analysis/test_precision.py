@@ -40,43 +40,68 @@ def test_looks_grow_by_a_tenth():
         looks.append(one.next_look(looks[-1]))
     assert looks[:3] == [4, 5, 6] and looks[-1] == BLOCKS and len(set(looks)) == len(looks)
     assert all(b <= max(a + 1, 1.1 * a) for a, b in zip(looks, looks[1:], strict=False))
-    assert [one.next_look(n) for n in range(looks[20], looks[21])] == [looks[21]] * (looks[21] - looks[20])
+    assert [one.next_look(n) for n in range(looks[20], looks[21])] == [looks[21]] * (
+        looks[21] - looks[20]
+    )
 
 
 def half_width(kind, values, confidence):
     """Half-width and estimate from all values at once, by other code. values: (columns, levels, reps)."""
     dims = ("estimator", "replication")
-    data = xr.Dataset({name: (dims, one) for name, one in zip(("a", "b"), values, strict=False)},
-                      {"estimator": [0, 1]}).assign(status=(dims, np.ones(values.shape[1:], np.int8)))
+    data = xr.Dataset(
+        {name: (dims, one) for name, one in zip(("a", "b"), values, strict=False)},
+        {"estimator": [0, 1]},
+    ).assign(status=(dims, np.ones(values.shape[1:], np.int8)))
     if kind == "mean":
         part = block_moments(values[:1], np.ones(values.shape[1:], np.int8)).values[0]
-        low, high = mean_interval(dict(n=part[:, 0], mean=part[:, 1], m2=part[:, 2], m3=part[:, 3]), confidence, False)
+        low, high = mean_interval(
+            dict(n=part[:, 0], mean=part[:, 1], m2=part[:, 2], m3=part[:, 3]), confidence, False
+        )
         return (high - low) / 2, part[:, 1]
     if kind == "ratio":
         found = risk_ratio(data, "a", "b", power=2)
-        return found["mcse"].values * stats.t.ppf(0.5 + confidence / 2, values.shape[-1] - 1), found["ratio"].values
+        return found["mcse"].values * stats.t.ppf(
+            0.5 + confidence / 2, values.shape[-1] - 1
+        ), found["ratio"].values
     found = paired_difference(data, "a", "estimator", 0, 1, confidence)
-    return found["mcse"].values * stats.t.ppf(0.5 + confidence / 2, values.shape[-1] - 1), found["mean"].values
+    return found["mcse"].values * stats.t.ppf(0.5 + confidence / 2, values.shape[-1] - 1), found[
+        "mean"
+    ].values
 
 
-@pytest.mark.parametrize("kind, key, options", [
-    ("mean", "error_l2", {"relative": 0.05}), ("mean", "error_l2", {"absolute": 0.07, "confidence": 0.99}),
-    ("ratio", "error_l2 / sandwich_risk", {"relative": 0.15, "power": 2}),
-    ("difference", "error_l2 across estimator", {"absolute": 0.02}),
-], ids=["relative", "absolute", "ratio", "difference"])
+@pytest.mark.parametrize(
+    "kind, key, options",
+    [
+        ("mean", "error_l2", {"relative": 0.05}),
+        ("mean", "error_l2", {"absolute": 0.07, "confidence": 0.99}),
+        ("ratio", "error_l2 / sandwich_risk", {"relative": 0.15, "power": 2}),
+        ("difference", "error_l2 across estimator", {"absolute": 0.02}),
+    ],
+    ids=["relative", "absolute", "ratio", "difference"],
+)
 def test_it_stops_at_the_first_look_that_meets_the_target(kind, key, options):
     one = rule({key: {"least": 30, **options}})
     rng = np.random.default_rng(5)
     common = rng.exponential(size=(1, 1, BLOCK * BLOCKS))
-    values = common + 0.3 * rng.exponential(size=(2, 2, BLOCK * BLOCKS)) + [[[0.0], [0.5]], [[1.0], [1.0]]]
+    values = (
+        common
+        + 0.3 * rng.exponential(size=(2, 2, BLOCK * BLOCKS))
+        + [[[0.0], [0.5]], [[1.0], [1.0]]]
+    )
     prefix = fed(one, values if kind == "ratio" else values[:1])
     look, met = one.least, False
     while not met and look < BLOCKS:
-        half, estimate = half_width(kind, values[..., : look * BLOCK], options.get("confidence", 0.95))
+        half, estimate = half_width(
+            kind, values[..., : look * BLOCK], options.get("confidence", 0.95)
+        )
         wanted = options.get("absolute") or options["relative"] * np.abs(estimate)
         met = (half <= wanted).all()
         counted, look = look, one.next_look(look)
-    assert met and prefix.counted == counted > one.least and prefix.excess == pytest.approx((half / wanted).max())
+    assert (
+        met
+        and prefix.counted == counted > one.least
+        and prefix.excess == pytest.approx((half / wanted).max())
+    )
 
 
 def test_failures_and_absent_cells():
@@ -86,7 +111,9 @@ def test_failures_and_absent_cells():
     assert fed(one, values).counted == 10  # the least
     status[1] = FAILED
     unknown = fed(one, np.where(status == FAILED, np.nan, values), status)
-    assert unknown.counted == BLOCKS and unknown.excess == math.inf  # a mean of nothing is not known
+    assert (
+        unknown.counted == BLOCKS and unknown.excess == math.inf
+    )  # a mean of nothing is not known
     prefix = Prefix(one, np.array([True, False]))
     while prefix.counted is None:
         here = (status != FAILED).astype(np.int8)[..., :BLOCK]
@@ -100,10 +127,20 @@ def test_equal_values_are_known_within_their_range_only():
     assert fed(plain, values).counted == BLOCKS
     ranged = rule({"kendall across estimator": {"absolute": 0.05}}, metrics=["kendall"])
     prefix = fed(ranged, values)  # both always 0: 2(1 − 0.05^(1/n)) ≤ 0.05 from n = 119 on
-    assert prefix.counted == 12 and prefix.excess == pytest.approx(2 * (1 - 0.05 ** (1 / 120)) / 0.05)
-    wilsons = fed(rule({"exact_top_k": {"absolute": 0.01}}, metrics=["exact_top_k"], parameters=dict(
-        model="btl", mechanism="randomized_response", draw="conditional", K=1)), values)
-    assert BLOCK * wilsons.counted >= 1.96**2 * (1 / 0.02 - 1)  # the width of an empty share is z²/(n + z²)
+    assert prefix.counted == 12 and prefix.excess == pytest.approx(
+        2 * (1 - 0.05 ** (1 / 120)) / 0.05
+    )
+    wilsons = fed(
+        rule(
+            {"exact_top_k": {"absolute": 0.01}},
+            metrics=["exact_top_k"],
+            parameters=dict(model="btl", mechanism="randomized_response", draw="conditional", K=1),
+        ),
+        values,
+    )
+    assert BLOCK * wilsons.counted >= 1.96**2 * (
+        1 / 0.02 - 1
+    )  # the width of an empty share is z²/(n + z²)
 
 
 LAWS = {
@@ -126,7 +163,9 @@ def final_interval(values, wanted, least, growth, share, naive=False, confidence
         looks.append(look)
         look = max(look + 1, math.floor(growth * look))
     at = np.array(looks) - 1
-    part = dict(n=n[at], mean=mean[at], m2=np.maximum(m2[at], 0), m3=0 * m3[at] if naive else m3[at])
+    part = dict(
+        n=n[at], mean=mean[at], m2=np.maximum(m2[at], 0), m3=0 * m3[at] if naive else m3[at]
+    )
     low, high = mean_interval(part, confidence, share and not naive)
     first = np.argmax((high - low) / 2 <= wanted)
     return low[first], high[first]
@@ -146,7 +185,14 @@ def test_the_final_interval_covers(name):
         wide += low - (high - low) / 2 <= truth <= high + (high - low) / 2
         low, high = final_interval(values[:500], 3 * width, 2, 1.0, share, naive=True)
         peeked += low <= truth <= high
-    least, most = int(stats.binom.ppf(ALPHA, STUDIES, 0.94)), int(stats.binom.isf(ALPHA, STUDIES, 0.97))
-    print(f"n = {STUDIES}, covered {covered}, peeking {peeked}, wide {wide}, bounds {least}, {most}, alpha = {ALPHA}")
+    least, most = (
+        int(stats.binom.ppf(ALPHA, STUDIES, 0.94)),
+        int(stats.binom.isf(ALPHA, STUDIES, 0.97)),
+    )
+    print(
+        f"n = {STUDIES}, covered {covered}, peeking {peeked}, wide {wide}, bounds {least}, {most}, alpha = {ALPHA}"
+    )
     assert least <= covered <= most < wide
-    assert peeked < covered and (name == "normal" or peeked < least)  # normal values are the mildest case
+    assert peeked < covered and (
+        name == "normal" or peeked < least
+    )  # normal values are the mildest case

@@ -20,7 +20,9 @@ M, L = axis("m", [10, 20, 40]), axis("L", [100, 200, 400, 800])
 def power_law(rng, noise=0.01, scatter=0.0):
     """Means 3 m^-0.5 L^-1/3 with Monte Carlo error about `noise` and lack of fit `scatter`, both relative."""
     law = 3 * M**-0.5 * L ** (-1 / 3)
-    mcse = noise * law * np.geomspace(0.2, 2, law.size)[rng.permutation(law.size)].reshape(law.shape)
+    mcse = (
+        noise * law * np.geomspace(0.2, 2, law.size)[rng.permutation(law.size)].reshape(law.shape)
+    )
     true = law * np.exp(scatter * rng.standard_normal(law.shape))
     return true + mcse * rng.standard_normal(law.shape), mcse
 
@@ -31,13 +33,19 @@ def test_exponents_and_constant_cover(covered, scatter):
     fits = [fit_rate(*power_law(rng, scatter=scatter), m=M, L=L) for _ in range(600)]
     # The scatter is estimated: more than none where there is none, where intervals are wider on purpose.
     level, most = (0.95, 1) if not scatter else (0.94, 0.96)
-    for name, truth, found in (("m", -0.5, [fit.exponents["m"] for fit in fits]),
-                               ("L", -1 / 3, [fit.exponents["L"] for fit in fits]),
-                               ("constant", 3, [fit.constant for fit in fits])):
-        assert covered([one.covers(truth) for one in found], level, f"{name}, {scatter=}", most=most)
+    for name, truth, found in (
+        ("m", -0.5, [fit.exponents["m"] for fit in fits]),
+        ("L", -1 / 3, [fit.exponents["L"] for fit in fits]),
+        ("constant", 3, [fit.constant for fit in fits]),
+    ):
+        assert covered(
+            [one.covers(truth) for one in found], level, f"{name}, {scatter=}", most=most
+        )
         size = np.mean([((one.value - truth) / one.standard_error) ** 2 for one in found]) ** 0.5
         print(f"error of {name} over its standard error, {scatter=}: n=600 rms={size:.3f}")
-        assert 0.75 < size < 1.15  # 1 with a standard deviation of 0.03: neither too short nor too wide
+        assert (
+            0.75 < size < 1.15
+        )  # 1 with a standard deviation of 0.03: neither too short nor too wide
     control = [fit.exponents["L"].covers(-0.5) for fit in fits]
     assert sum(control) < 0.3 * len(control), "negative control: exponent off by 1/6"
 
@@ -49,7 +57,9 @@ def test_few_cells_have_t_intervals(cells, confidence):
     fit = fit_rate(law * [1, 1.05, 0.97, 1.02][:cells], 0.01 * law, L=L, confidence=confidence)
     exponent, quantile = fit.exponents["L"], stats.t.ppf(0.5 + confidence / 2, cells - 2)
     assert exponent.high - exponent.value == pytest.approx(quantile * exponent.standard_error)
-    assert quantile > 1.5 * stats.norm.ppf(0.5 + confidence / 2)  # negative control: far from normal
+    assert quantile > 1.5 * stats.norm.ppf(
+        0.5 + confidence / 2
+    )  # negative control: far from normal
 
 
 def test_lack_of_fit_is_measured_and_must_be_in_the_interval(covered):
@@ -65,9 +75,15 @@ def test_lack_of_fit_is_measured_and_must_be_in_the_interval(covered):
     assert not covered(naive, what="negative control: Monte Carlo error only")
 
 
-@pytest.mark.parametrize("errors, least, most", [
-    ([0.02, 0.02, 0.02, 0.02, 0.02], 0.94, 1), (np.geomspace(0.005, 0.05, 5), 0.94, 1),
-    ([0.002, 0.05, 0.05, 0.05, 0.002], 0.5, 0.75)], ids=["alike", "tenfold", "a 25th at both ends"])
+@pytest.mark.parametrize(
+    "errors, least, most",
+    [
+        ([0.02, 0.02, 0.02, 0.02, 0.02], 0.94, 1),
+        (np.geomspace(0.005, 0.05, 5), 0.94, 1),
+        ([0.002, 0.05, 0.05, 0.05, 0.002], 0.5, 0.75),
+    ],
+    ids=["alike", "tenfold", "a 25th at both ends"],
+)
 def test_intervals_cover_as_often_as_the_documentation_says(covered, errors, least, most):
     rng, x, errors = np.random.default_rng(3), axis("L", [1, 2, 4, 8, 16]), np.asarray(errors)
     hits = []
@@ -85,7 +101,9 @@ def test_groups_share_the_exponent_but_not_the_constant():
     assert fit.constants[("log",)].value == pytest.approx(1)
     assert fit.constants[("critical",)].value == pytest.approx(5)
     assert fit.dof == 8 - 3 and fit.inflation == 1
-    assert fit_rate(mean, 0.01 * mean, L=L).inflation > 10  # negative control: one constant for both
+    assert (
+        fit_rate(mean, 0.01 * mean, L=L).inflation > 10
+    )  # negative control: one constant for both
 
 
 def test_derived_predictors_and_labels():
@@ -141,7 +159,8 @@ def test_invariances(seed, factor, random):
     fit = fit_rate(mean, mcse, m=M, L=L)
     scaled = fit_rate(mean, mcse, m=M * factor, L=L)
     assert scaled.constant.value == pytest.approx(
-        fit.constant.value * factor ** -fit.exponents["m"].value, rel=1e-6)
+        fit.constant.value * factor ** -fit.exponents["m"].value, rel=1e-6
+    )
     order = list(range(4))
     random.shuffle(order)
     permuted = fit_rate(mean.isel(L=order).transpose("L", "m"), mcse, m=M, L=L)

@@ -21,7 +21,10 @@ def data(sealed):
 def read(measure, data):
     """Label -> cells that its estimates are said to read, as (n, m, arm); a list of estimates becomes a tuple."""
     found = cells_read(lambda some: {label: (one,) for label, one in measure(some).items()}, data)
-    return {label: {(N[i], M[j], ARMS[k]) for i, j, k in np.argwhere(cells).tolist()} for label, cells in found.items()}
+    return {
+        label: {(N[i], M[j], ARMS[k]) for i, j, k in np.argwhere(cells).tolist()}
+        for label, cells in found.items()
+    }
 
 
 ALL = {(n, m, arm) for n in N for m in M for arm in ARMS}
@@ -40,7 +43,9 @@ def test_a_cell_by_itself_reads_itself(data):
 
 def test_a_paired_difference_reads_both_of_its_cells(data):
     def apart(some):
-        return paired_cells(select(some, "v", min_levels={"n": 1, "m": 1, "arm": 2}), "v", "arm", "a", "b")
+        return paired_cells(
+            select(some, "v", min_levels={"n": 1, "m": 1, "arm": 2}), "v", "arm", "a", "b"
+        )
 
     assert read(apart, data)["n=10, m=1.5"] == {(10, 1.5, "a"), (10, 1.5, "b")}
 
@@ -71,8 +76,10 @@ def mixed(some):
 def beside(some):
     """Estimates by cell that use a cell which `select` does not give out."""
     largest = float(some["w"].sel(n=40, m=1.5, arm="b").mean())
-    return {label: Estimate(one.value * largest, one.low, one.high) for label, one in
-            mean_cells(one_arm(some), "v").items()}
+    return {
+        label: Estimate(one.value * largest, one.low, one.high)
+        for label, one in mean_cells(one_arm(some), "v").items()
+    }
 
 
 def without_select(some):
@@ -80,8 +87,13 @@ def without_select(some):
 
 
 def overlapping(some):
-    return {label: one for axis in ("n", "m") for label, one in
-            mean_cells(one_arm(some).isel({axis: [0]}).squeeze(axis, drop=True), "v").items()}
+    return {
+        label: one
+        for axis in ("n", "m")
+        for label, one in mean_cells(
+            one_arm(some).isel({axis: [0]}).squeeze(axis, drop=True), "v"
+        ).items()
+    }
 
 
 def of_ranks(some):
@@ -90,9 +102,15 @@ def of_ranks(some):
     return {f"rank={k}": Estimate(one, 0, 9) for k, one in enumerate(values)}
 
 
-@pytest.mark.parametrize("measure, cells", [
-    (mixed, {cell for cell in ALL if cell[2] == "a"}), (of_ranks, {cell for cell in ALL if cell[2] == "a"}),
-    (overlapping, {cell for cell in ALL if cell[2] == "a"}), (beside, ALL)])
+@pytest.mark.parametrize(
+    "measure, cells",
+    [
+        (mixed, {cell for cell in ALL if cell[2] == "a"}),
+        (of_ranks, {cell for cell in ALL if cell[2] == "a"}),
+        (overlapping, {cell for cell in ALL if cell[2] == "a"}),
+        (beside, ALL),
+    ],
+)
 def test_where_it_cannot_be_known_more_cells_are_read(measure, cells, data):
     for label, found in read(measure, data).items():
         assert found == cells, label
@@ -105,7 +123,9 @@ def test_without_select_it_is_tried_on_all_cells(data):
 
 def test_results_that_are_changed_before_they_are_selected(data):
     def other(some):  # numbers of the cells, too
-        changed = some.assign({name: one + 1 for name, one in some.data_vars.items() if name != "status"})
+        changed = some.assign(
+            {name: one + 1 for name, one in some.data_vars.items() if name != "status"}
+        )
         return mean_cells(one_arm(changed), "v")
 
     assert all(cells == ALL for cells in read(other, data).values())

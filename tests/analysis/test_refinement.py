@@ -9,9 +9,9 @@ import xarray as xr
 from scipy import stats
 
 from pipeline.analysis.boundaries import boundary_exponent
-from pipeline.analysis.refined_levels import next_levels
-from pipeline.analysis.moments import COUNTS, STATISTICS, block_moments
 from pipeline.analysis.crossings import SIDES, Curve, boundary, find, says, statements
+from pipeline.analysis.moments import COUNTS, STATISTICS, block_moments
+from pipeline.analysis.refined_levels import next_levels
 from pipeline.study.refinement import LEVELS, Refinement
 
 ASKED = Refinement("x", "share", level=0.5, width=0.03, most=3)
@@ -35,7 +35,9 @@ def refined(values, asked=ASKED, base=BASE, bounds=(0, 1)):
 def shares(rng, probability, reps=200):
     """Zeros and ones, drawn anew for every cell."""
     drawn = {}
-    return lambda level: drawn.setdefault(level, (rng.random(reps) < probability(level)).astype(float))
+    return lambda level: drawn.setdefault(
+        level, (rng.random(reps) < probability(level)).astype(float)
+    )
 
 
 def rising(slope, truth=2.1):
@@ -45,7 +47,12 @@ def rising(slope, truth=2.1):
 CURVES = {
     "steep": (lambda rng: shares(rng, rising(40.0)), ASKED, (0, 1), 2.1),
     "shallow": (lambda rng: shares(rng, rising(0.8)), ASKED, (0, 1), 2.1),
-    "skewed errors, not symmetric": (lambda rng: lambda x: rng.exponential(1 / x, 200), ASKED, (0, math.inf), 2.0),
+    "skewed errors, not symmetric": (
+        lambda rng: lambda x: rng.exponential(1 / x, 200),
+        ASKED,
+        (0, math.inf),
+        2.0,
+    ),
 }
 
 
@@ -56,29 +63,44 @@ def test_the_interval_of_the_place_covers(kind, covered):
     places = []
     for _ in range(120):
         draw, kept = values(rng), {}
-        found, _ = refined(lambda x, draw=draw, kept=kept: kept.setdefault(x, draw(x)), asked, bounds=bounds)
+        found, _ = refined(
+            lambda x, draw=draw, kept=kept: kept.setdefault(x, draw(x)), asked, bounds=bounds
+        )
         assert found.count == 1
         places += found.places
     width = np.median([one.width for one in places])
-    assert covered([one.low <= truth <= one.high for one in places], 0.95, f"crossing, {kind}, width {width:.3f}")
+    assert covered(
+        [one.low <= truth <= one.high for one in places],
+        0.95,
+        f"crossing, {kind}, width {width:.3f}",
+    )
     off = truth * (1 + 1.5 * width)
-    assert not covered([one.low <= off <= one.high for one in places], 0.95, "negative control: 1.5 widths off")
+    assert not covered(
+        [one.low <= off <= one.high for one in places], 0.95, "negative control: 1.5 widths off"
+    )
 
 
 def test_no_crossing_and_two_are_said():
     rng, never, twice = np.random.default_rng(2), [], []
     for _ in range(30):
         never.append(refined(shares(rng, lambda x: 0.15 + 0.03 * math.log(x), 1000)))
-        twice.append(refined(shares(rng, lambda x: 0.85 * math.exp(-math.log(x / 2) ** 2), 1000)))
+        twice.append(refined(shares(rng, lambda x: 0.85 * math.exp(-(math.log(x / 2) ** 2)), 1000)))
     assert all(found.count == 0 and not found.places for found, _ in never)
-    assert all(-0.4 < found.distance < 0 and len(curve.levels) == len(BASE) + LEVELS for found, curve in never)
-    assert says(never[0][0], ASKED).startswith("does not cross within x: the mean stays below, by 0.")
+    assert all(
+        -0.4 < found.distance < 0 and len(curve.levels) == len(BASE) + LEVELS
+        for found, curve in never
+    )
+    assert says(never[0][0], ASKED).startswith(
+        "does not cross within x: the mean stays below, by 0."
+    )
     ends = [2 * math.exp(sign * math.log(1.7) ** 0.5) for sign in (-1, 1)]
     assert all(found.count == 2 for found, _ in twice)
     for k, end in enumerate(ends):
         hit = sum(found.places[k].low <= end <= found.places[k].high for found, _ in twice)
         print(f"crossing {k + 1} of 2: n=30 covered={hit}, bound 20 (P(less) ≤ 1e-6 at 0.95)")
-        assert hit >= 20 and not any(found.places[k].low <= 2.0 <= found.places[k].high for found, _ in twice)
+        assert hit >= 20 and not any(
+            found.places[k].low <= 2.0 <= found.places[k].high for found, _ in twice
+        )
     assert says(twice[0][0], ASKED).startswith("crosses 2 times, at x = ")
 
 
@@ -87,7 +109,9 @@ def test_a_curve_that_lies_on_the_level_is_not_decided():
     assert found.count == 0 and [(one.low, one.high) for one in found.places] == [(0.0, math.inf)]
     assert says(found, ASKED).startswith("not decided: may cross at x in [0, inf]")
     toward, _ = refined(shares(np.random.default_rng(3), lambda x: min(0.5, 0.1 * x), 1000))
-    assert toward.count == 0 and toward.places[-1].high == math.inf and 2 < toward.places[-1].low < 5.6
+    assert (
+        toward.count == 0 and toward.places[-1].high == math.inf and 2 < toward.places[-1].low < 5.6
+    )
 
 
 @pytest.mark.parametrize("factor, decided", [(0.99, False), (1.01, True)])
@@ -96,16 +120,24 @@ def test_sides_hold_together_for_all_cells_that_a_curve_may_get(factor, decided)
     asked, reps = replace(ASKED, level=0.0), 400
     z = stats.norm.ppf((np.arange(reps) + 0.5) / reps)
     cells = 3 + LEVELS * asked.most
-    limit = stats.t.isf(SIDES * (1 - asked.confidence) / cells / 2, reps - 1) * z.std(ddof=1) / reps**0.5
+    limit = (
+        stats.t.isf(SIDES * (1 - asked.confidence) / cells / 2, reps - 1)
+        * z.std(ddof=1)
+        / reps**0.5
+    )
     drawn = (z + factor * limit * np.array([[-1], [1], [1]]))[None]
-    curve = Curve((1.0, 2.0, 3.0), block_moments(drawn, np.ones(drawn.shape[1:], np.int8)).values[0].T)
+    curve = Curve(
+        (1.0, 2.0, 3.0), block_moments(drawn, np.ones(drawn.shape[1:], np.int8)).values[0].T
+    )
     assert (find(curve, asked, (-math.inf, math.inf)).count == 1) == decided
 
 
 def test_levels_of_a_round_follow_from_the_moments_and_are_rounded():
     curve = refined(shares(np.random.default_rng(4), rising(2.0)), replace(ASKED, most=1))[1]
     found = find(curve, ASKED, (0, 1))
-    assert len(curve.levels) == len(BASE) + LEVELS and all(float(f"{x:.4g}") == x for x in curve.levels)
+    assert len(curve.levels) == len(BASE) + LEVELS and all(
+        float(f"{x:.4g}") == x for x in curve.levels
+    )
     more = next_levels(curve, found, ASKED, 1)
     noisy = Curve(curve.levels, curve.moments * (1 + 1e-13))  # another machine's last digits
     assert len(more) == LEVELS and next_levels(noisy, find(noisy, ASKED, (0, 1)), ASKED, 1) == more
@@ -113,7 +145,10 @@ def test_levels_of_a_round_follow_from_the_moments_and_are_rounded():
     assert all(curve.levels[place.first] < x < curve.levels[place.last] for x in more)
     assert next_levels(curve, found, ASKED, ASKED.most) == ()
     known = replace(found, places=(place._replace(width=0.02),))  # narrower than asked for
-    assert next_levels(curve, known, ASKED, 1) == () and len(next_levels(curve, known, ASKED, 0)) == LEVELS
+    assert (
+        next_levels(curve, known, ASKED, 1) == ()
+        and len(next_levels(curve, known, ASKED, 0)) == LEVELS
+    )
 
 
 def test_whole_numbers_end_at_neighbours_and_levels_may_be_negative():
@@ -122,12 +157,16 @@ def test_whole_numbers_end_at_neighbours_and_levels_may_be_negative():
     assert {7, 8} <= {*curve.levels} and all(type(level) is int for level in curve.levels)
     assert (found.places[0].low, found.places[0].high) == (pytest.approx(7), pytest.approx(8))
     assert next_levels(curve, found, ASKED, 1) == ()
-    found, curve = refined(shares(rng, lambda x: 1 / (1 + math.exp(-9 * (x + 0.3)))), base=(-2.0, 0.0, 2.0))
+    found, curve = refined(
+        shares(rng, lambda x: 1 / (1 + math.exp(-9 * (x + 0.3)))), base=(-2.0, 0.0, 2.0)
+    )
     assert found.places[0].low < -0.3 < found.places[0].high and found.places[0].width < 0.1
 
 
 def test_equal_values_of_a_metric_without_a_range_decide_nothing():
-    found, _ = refined(lambda x: np.full(50, x), replace(ASKED, most=1), bounds=(-math.inf, math.inf))
+    found, _ = refined(
+        lambda x: np.full(50, x), replace(ASKED, most=1), bounds=(-math.inf, math.inf)
+    )
     assert found.count == 0 and found.places[0].high == math.inf
 
 
@@ -142,11 +181,22 @@ def test_the_boundary_of_a_family_has_an_exponent():
         at = [levels.index(level) for level in curve.levels]
         moments[k, at], counts[k, at] = curve.moments.T, 200
     summary = xr.Dataset(
-        {"share": (("N", "x", "statistic"), moments, {"least": 0.0, "most": 1.0}),
-         "status": (("N", "x", "count"), counts)},
-        {"N": sizes, "x": levels, "statistic": [*STATISTICS], "count": [*COUNTS]})
+        {
+            "share": (("N", "x", "statistic"), moments, {"least": 0.0, "most": 1.0}),
+            "status": (("N", "x", "count"), counts),
+        },
+        {"N": sizes, "x": levels, "statistic": [*STATISTICS], "count": [*COUNTS]},
+    )
     found = boundary(summary, ASKED)
-    assert (found.crossings == 1).all() and (found.low < found.value).all() and (found.value < found.high).all()
+    assert (
+        (found.crossings == 1).all()
+        and (found.low < found.value).all()
+        and (found.value < found.high).all()
+    )
     exponent = boundary_exponent(found, N=found.N).exponents["N"]
-    assert exponent.covers(0.5) and not exponent.covers(0.5 + 1 / 3) and exponent.standard_error > 0.005
+    assert (
+        exponent.covers(0.5)
+        and not exponent.covers(0.5 + 1 / 3)
+        and exponent.standard_error > 0.005
+    )
     assert [where for where, _ in statements(summary, ASKED)] == [f"N = {n}" for n in sizes]

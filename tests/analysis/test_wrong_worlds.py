@@ -25,12 +25,22 @@ from pipeline.study.wrong_worlds import WrongWorld, unchanged
 
 EPSILONS = [0.5, 1.0, 2.0]
 METRICS = ("answers_wrong", "ones_wrong", "zeros_wrong", "wrong_together", "label_error")
-STUDY = Study("wang/privacy", "crowd", seed=3, replications=200, block=100, metrics=METRICS,
-              grid={"epsilon": EPSILONS, "ability_low": [0.5, 1.0]},
-              parameters=dict(model="dawid_skene", n=10, m=200, mechanism="randomized_response",
-                              estimator="majority_vote"))
+STUDY = Study(
+    "wang/privacy",
+    "crowd",
+    seed=3,
+    replications=200,
+    block=100,
+    metrics=METRICS,
+    grid={"epsilon": EPSILONS, "ability_low": [0.5, 1.0]},
+    parameters=dict(
+        model="dawid_skene", n=10, m=200, mechanism="randomized_response", estimator="majority_vote"
+    ),
+)
 LOSS = next(claim for claim in CLAIMS if claim.id == "wang.theorem_1")
-TWICE = SimulatedControl("twice the declared ε", with_parameters("mechanism", epsilon=lambda declared: 2 * declared))
+TWICE = SimulatedControl(
+    "twice the declared ε", with_parameters("mechanism", epsilon=lambda declared: 2 * declared)
+)
 
 
 def whole(study: Study) -> xr.Dataset:
@@ -55,8 +65,15 @@ def test_a_world_without_a_change_has_the_numbers_of_the_study():
 
 
 def test_a_claim_is_contradicted_in_its_wrong_world_only():
-    controls = TWICE, SimulatedControl("nothing", unchanged), SimulatedControl("nothing", unchanged, SUPPORTED)
-    claims = [dataclasses.replace(LOSS, simulated=control) for control in (*controls, NotSimulated("none"))]
+    controls = (
+        TWICE,
+        SimulatedControl("nothing", unchanged),
+        SimulatedControl("nothing", unchanged, SUPPORTED),
+    )
+    claims = [
+        dataclasses.replace(LOSS, simulated=control)
+        for control in (*controls, NotSimulated("none"))
+    ]
     found = list(checks_of_wrong_worlds(claims, STUDY, blank(STUDY)))
     assert [claim.simulated for claim, _ in found] == [*controls]
     assert [check.verdict for _, check in found] == [CONTRADICTED, SUPPORTED, SUPPORTED]
@@ -68,8 +85,12 @@ def released(change, labels):
     parts = STUDY.components(labels)
     wrong = change(parts)
     truth = parts.model.truth(np.random.default_rng(1), 50, np.random.default_rng(2))
-    return [one.mechanism.release(one.model.simulate(truth, np.random.default_rng(3)), np.random.default_rng(4))
-            for one in (parts, wrong)]
+    return [
+        one.mechanism.release(
+            one.model.simulate(truth, np.random.default_rng(3)), np.random.default_rng(4)
+        )
+        for one in (parts, wrong)
+    ]
 
 
 LABELS = {"epsilon": 1.0, "ability_low": 1.0}
@@ -78,16 +99,24 @@ LABELS = {"epsilon": 1.0, "ability_low": 1.0}
 def test_what_is_done_in_secret_is_not_told():
     right, open_one = released(TWICE.change, LABELS)
     _, secret = released(in_secret(TWICE.change), LABELS)
-    assert np.array_equal(secret.answers, open_one.answers) and not np.array_equal(secret.answers, right.answers)
+    assert np.array_equal(secret.answers, open_one.answers) and not np.array_equal(
+        secret.answers, right.answers
+    )
     assert secret.flip == right.flip != open_one.flip
 
 
-@pytest.mark.parametrize("change", [
-    changed_release(lambda release, rng: dataclasses.replace(release, answers=-release.answers)),
-    changed_data(lambda data, rng: dataclasses.replace(data, answers=-data.answers)),
-    answers_of(lambda model: dataclasses.replace(model, answered=0.5)),
-    data_of(lambda truth: dataclasses.replace(truth, abilities=1 - truth.abilities)),
-], ids=["release", "data", "answers", "truth"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        changed_release(
+            lambda release, rng: dataclasses.replace(release, answers=-release.answers)
+        ),
+        changed_data(lambda data, rng: dataclasses.replace(data, answers=-data.answers)),
+        answers_of(lambda model: dataclasses.replace(model, answered=0.5)),
+        data_of(lambda truth: dataclasses.replace(truth, abilities=1 - truth.abilities)),
+    ],
+    ids=["release", "data", "answers", "truth"],
+)
 def test_people_or_releases_may_be_wrong(change):
     right, wrong = released(change, LABELS)
     assert not np.array_equal(right.answers, wrong.answers)
@@ -96,8 +125,12 @@ def test_people_or_releases_may_be_wrong(change):
 def test_a_changed_release_says_its_type():
     """Releases are checked against it: without it that of the declared mechanism."""
     parts = STUDY.components(LABELS)
-    same, another = (changed_release(lambda release, rng: release, releases=kind)(parts) for kind in (None, dict))
-    assert same.mechanism.releases is parts.mechanism.releases and another.mechanism.releases is dict
+    same, another = (
+        changed_release(lambda release, rng: release, releases=kind)(parts) for kind in (None, dict)
+    )
+    assert (
+        same.mechanism.releases is parts.mechanism.releases and another.mechanism.releases is dict
+    )
 
 
 def test_changes_come_one_after_the_other_and_leave_other_parts():
@@ -108,7 +141,9 @@ def test_changes_come_one_after_the_other_and_leave_other_parts():
 
 
 def test_estimates_may_be_wrong():
-    flipped = changed_estimate(lambda estimate: dataclasses.replace(estimate, labels=1 - estimate.labels))
+    flipped = changed_estimate(
+        lambda estimate: dataclasses.replace(estimate, labels=1 - estimate.labels)
+    )
     world = WrongWorld.of(STUDY, flipped)
     right, wrong = (one.simulate(LABELS, 0)["label_error"] for one in (STUDY, world))
     assert np.allclose(right, 1 - wrong)

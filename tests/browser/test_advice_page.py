@@ -18,11 +18,19 @@ from tests.helpers.chromium import BROWSER, Chromium
 
 if BROWSER is None:
     warnings.warn("no chromium here: the page was not looked at in a browser", stacklevel=1)
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="no chromium here: the page was NOT looked at in a browser")
+pytestmark = pytest.mark.skipif(
+    BROWSER is None, reason="no chromium here: the page was NOT looked at in a browser"
+)
 
 ASKED = {"problem": "ranking", "m": 13, "L": 333, "target": "kendall<=0.12"}
-AXE = next((Path(spec.submodule_search_locations[0]) / "axe.min.js" for name in ("axe_core_python",)
-            if (spec := importlib.util.find_spec(name))), None)
+AXE = next(
+    (
+        Path(spec.submodule_search_locations[0]) / "axe.min.js"
+        for name in ("axe_core_python",)
+        if (spec := importlib.util.find_spec(name))
+    ),
+    None,
+)
 ANSWER = "document.getElementById('answer').textContent"
 LEAST = "[...document.querySelectorAll('#rows td[data-value]')].map(e => +e.dataset.value)"
 
@@ -53,8 +61,15 @@ def browser(tmp_path_factory):
 def test_the_page_is_one_small_file_that_asks_for_nothing(page, browser):
     assert page.stat().st_size < 2e6
     browser.open(page.as_uri())
-    assert browser.asked_for() == [page.as_uri()] and browser.run("document.title") == "How small may ε be?"
-    errors = [event for event in browser.events if event.get("method") in ("Runtime.exceptionThrown", "Log.entryAdded")]
+    assert (
+        browser.asked_for() == [page.as_uri()]
+        and browser.run("document.title") == "How small may ε be?"
+    )
+    errors = [
+        event
+        for event in browser.events
+        if event.get("method") in ("Runtime.exceptionThrown", "Log.entryAdded")
+    ]
     assert errors == [] and "not certified" in browser.run("document.body.textContent")
 
 
@@ -66,46 +81,68 @@ def test_it_shows_what_python_says(page, browser):
     assert len(shown) == len(rows) == 2 and np.allclose(shown, [*rows.values()], rtol=3e-3)
     assert f"from ε = {min(rows.values()):.3g} on" in browser.run(ANSWER)
     words = shlex.split(browser.run("document.getElementById('command').textContent"))
-    again = read(dict(word.split("=", 1) for word in words[2:] if not word.startswith(("m=", "L=")))
-                 | {"m": int(words[4][2:]), "L": int(words[3][2:])})
+    again = read(
+        dict(word.split("=", 1) for word in words[2:] if not word.startswith(("m=", "L=")))
+        | {"m": int(words[4][2:]), "L": int(words[3][2:])}
+    )
     assert first(again).boundary == first(read(ASKED)).boundary
-    table = browser.run("decodeURIComponent(document.getElementById('csv').href.split(',').slice(1).join(','))")
+    table = browser.run(
+        "decodeURIComponent(document.getElementById('csv').href.split(',').slice(1).join(','))"
+    )
     head, *lines = table.strip().splitlines()
-    assert head == "problem,mechanism,estimator,L,m,epsilon,metric,mean,low,high" and len(lines) == 480
+    assert (
+        head == "problem,mechanism,estimator,L,m,epsilon,metric,mean,low,high" and len(lines) == 480
+    )
     bands = first(read(ASKED)).curve
     mine = [line.split(",") for line in lines if line.split(",")[1] == "randomized_response"]
     for which in range(3):
-        mean = np.interp([float(one[5]) for one in mine], bands.levels, bands.bands["kendall"][which])
+        mean = np.interp(
+            [float(one[5]) for one in mine], bands.levels, bands.bands["kendall"][which]
+        )
         assert np.allclose([float(one[7 + which]) for one in mine], mean, rtol=5e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize(("problem", "target", "sizes"), [
-    ("response", "kendall<=0.2", {"m": 17, "n": 300, "p": 0.55}),
-    ("crowd", "label_error<=0.1", {"m": 23, "n": 77, "answered": 0.8}),
-    ("clustering", "misclassified<=0.15", {"N": 14, "U": 5000, "w": 7, "b": "0.9,0.1", "Q": 2})])
+@pytest.mark.parametrize(
+    ("problem", "target", "sizes"),
+    [
+        ("response", "kendall<=0.2", {"m": 17, "n": 300, "p": 0.55}),
+        ("crowd", "label_error<=0.1", {"m": 23, "n": 77, "answered": 0.8}),
+        ("clustering", "misclassified<=0.15", {"N": 14, "U": 5000, "w": 7, "b": "0.9,0.1", "Q": 2}),
+    ],
+)
 def test_every_problem_is_on_it(page, browser, problem, target, sizes):
     """Chosen on the page, with sizes set by script as sliders set them."""
     browser.open(page.as_uri())
-    browser.run(f"$('problem').value = '{problem}', $('problem').dispatchEvent(new Event('change')), 1")
+    browser.run(
+        f"$('problem').value = '{problem}', $('problem').dispatchEvent(new Event('change')), 1"
+    )
     numbers = [sizes[one] for one in browser.run("problem.axes.slice(0, -1).map(one => one.name)")]
     browser.run(f"sizes = {json.dumps(numbers)}, target = {target.split('=')[1]}, draw(), 1")
     exact = []
     for name, axes in browser.run("problem.mechanisms.map(one => [one.name, one.axes])"):
         known = {size: value for size, value in sizes.items() if size in [*axes, "b"]}
-        exact.append(first(read({"problem": problem, "target": target, "mechanism": name, **known})).boundary)
+        exact.append(
+            first(read({"problem": problem, "target": target, "mechanism": name, **known})).boundary
+        )
     assert np.allclose(browser.run(LEAST), exact, rtol=3e-3) and min(exact) > 0
 
 
 def test_a_size_of_one_mechanism_only_is_in_its_command(page, browser):
     """Multi-MaxSense asks each user Q questions; the command of another mechanism says nothing of Q."""
     browser.open(page.as_uri())
-    browser.run("$('problem').value = 'clustering', $('problem').dispatchEvent(new Event('change')), 1")
+    browser.run(
+        "$('problem').value = 'clustering', $('problem').dispatchEvent(new Event('change')), 1"
+    )
     command = "document.getElementById('command').textContent"
     assert "Q=" not in browser.run(command) and "multi" not in browser.run(command)
     assert all(float(one) == int(one) for one in browser.run("sizes"))
-    browser.run("problem.mechanisms = problem.mechanisms.filter(one => one.name !== 'max_sense'), draw(), 1")
+    browser.run(
+        "problem.mechanisms = problem.mechanisms.filter(one => one.name !== 'max_sense'), draw(), 1"
+    )
     words = dict(word.split("=", 1) for word in shlex.split(browser.run(command))[2:])
-    asked = read({name: int(value) if value.isdecimal() else value for name, value in words.items()})
+    asked = read(
+        {name: int(value) if value.isdecimal() else value for name, value in words.items()}
+    )
     assert asked.values["mechanism"] == "multi_max_sense" and f"{asked.values['Q']}" == words["Q"]
 
 
@@ -118,7 +155,16 @@ def test_sliders_move_by_keyboard(page, browser):
         seen.append(browser.run(focused))
         if seen[-1] == "csv":
             break
-    assert [one for one in seen if one] == ["problem", "metric", "target", "size-0", "size-1", "look", "risk", "csv"]
+    assert [one for one in seen if one] == [
+        "problem",
+        "metric",
+        "target",
+        "size-0",
+        "size-1",
+        "look",
+        "risk",
+        "csv",
+    ]
     before = browser.run(LEAST)[0]
     browser.run("document.getElementById('target').focus()")
     browser.press("ArrowLeft", 10)
@@ -126,7 +172,14 @@ def test_sliders_move_by_keyboard(page, browser):
     browser.run("document.getElementById('size-0').focus()")
     browser.press("ArrowRight", 20)
     assert before < smaller > browser.run(LEAST)[0]
-    assert int(browser.run("document.getElementById('size-0').getAttribute('aria-valuetext')").replace(",", "")) > 333
+    assert (
+        int(
+            browser.run("document.getElementById('size-0').getAttribute('aria-valuetext')").replace(
+                ",", ""
+            )
+        )
+        > 333
+    )
     browser.press("End")
     assert browser.run("sizes[0]") == 10_000
 
@@ -137,10 +190,14 @@ def test_nothing_runs_out_of_the_page(page, browser, width, dark):
 
     browser.open(page.as_uri(), width, dark=dark)
     assert browser.run("innerWidth") == width >= browser.run("document.documentElement.scrollWidth")
-    out = "[...document.querySelectorAll('main *')].filter(e => !e.closest('.wide')" \
-          " && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 80))"
+    out = (
+        "[...document.querySelectorAll('main *')].filter(e => !e.closest('.wide')"
+        " && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 80))"
+    )
     assert browser.run(out) == []
-    assert browser.run("document.querySelector('#chart svg').getBoundingClientRect().width") > 0.8 * min(width, 800)
+    assert browser.run(
+        "document.querySelector('#chart svg').getBoundingClientRect().width"
+    ) > 0.8 * min(width, 800)
     pixels = matplotlib.image.imread(io.BytesIO(browser.picture(whole=True)))[..., :3]
     assert (np.median(pixels) < 0.3) == dark and (np.ptp(pixels, axis=2) > 0.3).mean() > 0.001
 
@@ -148,8 +205,12 @@ def test_nothing_runs_out_of_the_page(page, browser, width, dark):
 def test_mechanisms_differ_without_colour(page, browser):
     """In grey: each has a line, marks and a lightness of its own."""
     browser.open(page.as_uri())
-    lines = browser.run("[...document.querySelectorAll('#rows .line')].map(e => e.getAttribute('stroke-dasharray'))")
-    marks = browser.run("[...document.querySelectorAll('#rows .mark')].map(e => e.getAttribute('d'))")
+    lines = browser.run(
+        "[...document.querySelectorAll('#rows .line')].map(e => e.getAttribute('stroke-dasharray'))"
+    )
+    marks = browser.run(
+        "[...document.querySelectorAll('#rows .mark')].map(e => e.getAttribute('d'))"
+    )
     assert len(lines) == len(set(lines)) == len(set(marks)) == 2
 
 

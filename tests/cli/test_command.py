@@ -19,8 +19,16 @@ from tests.helpers.engine import ROOT, arguments, command, environment
 def test_help_names_tasks_experiments_and_fields(flag, tmp_path):
     done = command([flag], cwd=tmp_path)
     assert done.returncode == 0 and done.stderr == "" and not list(tmp_path.iterdir())
-    for name in (*TASKS, *names_of("experiment"), *names_of("cluster"), *fields(Settings), "seed", "replications",
-                 "block", "grid.AXIS"):
+    for name in (
+        *TASKS,
+        *names_of("experiment"),
+        *names_of("cluster"),
+        *fields(Settings),
+        "seed",
+        "replications",
+        "block",
+        "grid.AXIS",
+    ):
         assert name in done.stdout, name
     assert max(map(len, done.stdout.splitlines())) < 180
 
@@ -28,18 +36,29 @@ def test_help_names_tasks_experiments_and_fields(flag, tmp_path):
 def complete(line, **changes):
     """What Hydra's hook for bash asks of the installed script after TAB."""
     script = shutil.which("pipeline", path=os.path.dirname(sys.executable))
-    done = subprocess.run([script, "--shell-completion", "query=bash"], capture_output=True, text=True, check=True,
-                          env=environment(COMP_LINE=line, COMP_POINT=str(len(line)), COMP_WORDBREAKS="", **changes))
+    done = subprocess.run(
+        [script, "--shell-completion", "query=bash"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment(COMP_LINE=line, COMP_POINT=str(len(line)), COMP_WORDBREAKS="", **changes),
+    )
     assert "Traceback" not in done.stderr
     return done.stdout.split()
 
 
-@pytest.mark.parametrize("line, expected", [
-    ("pipeline experiment=xu/", {"experiment=xu/lemmas", "experiment=xu/scenario_2", "experiment=xu/phase_transition"}),
-    ("pipeline experiment=xu/l", {"experiment=xu/lemmas"}),
-    ("pipeline task=ver", {"task=verify"}),
-    ("pipeline task=plan exp", {"experiment="}),
-])
+@pytest.mark.parametrize(
+    "line, expected",
+    [
+        (
+            "pipeline experiment=xu/",
+            {"experiment=xu/lemmas", "experiment=xu/scenario_2", "experiment=xu/phase_transition"},
+        ),
+        ("pipeline experiment=xu/l", {"experiment=xu/lemmas"}),
+        ("pipeline task=ver", {"task=verify"}),
+        ("pipeline task=plan exp", {"experiment="}),
+    ],
+)
 def test_shell_completion(line, expected):
     found = complete(line)
     assert expected <= set(found) and all(word.startswith(line.split()[-1]) for word in found)
@@ -48,10 +67,12 @@ def test_shell_completion(line, expected):
 @pytest.fixture
 def call(capsys):
     """The command in this process: quicker where processes are not the subject."""
+
     def perform(words):
         capsys.readouterr()
         code = main(words)
         return code, *capsys.readouterr()
+
     return perform
 
 
@@ -90,8 +111,13 @@ def test_from_plan_to_report_and_again(tmp_path, call):
 
 
 def test_plan_tells_what_a_mechanism_remarks(tmp_path, call):
-    code, out, _ = call(["experiment=nguyen/shuffling", "size=quick", "task=plan", f"outputs={tmp_path}"])
-    assert code == 0 and "remark        randomized_response: amplification by shuffling does not apply" in out
+    code, out, _ = call(
+        ["experiment=nguyen/shuffling", "size=quick", "task=plan", f"outputs={tmp_path}"]
+    )
+    assert (
+        code == 0
+        and "remark        randomized_response: amplification by shuffling does not apply" in out
+    )
     assert "remark" not in call([*arguments(tmp_path), "task=plan"])[1]
 
 
@@ -103,7 +129,12 @@ def test_a_report_older_than_its_results_is_written_again(tmp_path, call):
     os.utime(report, (1, 1))
     os.utime(report.parent / "results.zarr/zarr.json", (2, 2))
     code, out, _ = call(words)
-    assert code == 0 and "nothing to do" in out and "report written" in out and report.stat().st_mtime > 1
+    assert (
+        code == 0
+        and "nothing to do" in out
+        and "report written" in out
+        and report.stat().st_mtime > 1
+    )
 
 
 def test_stop_after_exits_with_more_to_do(tmp_path, call):
@@ -115,16 +146,26 @@ def test_stop_after_exits_with_more_to_do(tmp_path, call):
 
 
 def test_a_reader_that_goes_away_is_no_crash():
-    done = subprocess.run(f"{sys.executable} -m pipeline --help | head -1", shell=True, cwd=ROOT, text=True,
-                          env=environment(), capture_output=True)
+    done = subprocess.run(
+        f"{sys.executable} -m pipeline --help | head -1",
+        shell=True,
+        cwd=ROOT,
+        text=True,
+        env=environment(),
+        capture_output=True,
+    )
     assert "Traceback" not in done.stderr
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
-    done = subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)], cwd=ROOT,
-                          capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     (built,) = folder.glob("*.whl")
     return built
@@ -135,7 +176,10 @@ BUILD_HOOK = ROOT / "pipeline/hatch_build.py"  # of no use once a wheel is built
 
 def test_the_wheel_carries_configs_and_templates(wheel):
     inside = set(zipfile.ZipFile(wheel).namelist())
-    for path in [*(ROOT / "conf").rglob("*.yaml"), *(p for p in (ROOT / "pipeline").rglob("*") if p.is_file())]:
+    for path in [
+        *(ROOT / "conf").rglob("*.yaml"),
+        *(p for p in (ROOT / "pipeline").rglob("*") if p.is_file()),
+    ]:
         if "__pycache__" not in path.parts and path != BUILD_HOOK:
             name = str(path.relative_to(ROOT))
             assert (f"pipeline/{name}" if path.is_relative_to(ROOT / "conf") else name) in inside
@@ -146,9 +190,25 @@ def test_the_wheel_carries_configs_and_templates(wheel):
 def test_the_wheel_works_from_any_folder(wheel, tmp_path):
     site, elsewhere = tmp_path / "site", tmp_path / "elsewhere"
     elsewhere.mkdir()
-    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(site),
-                    str(wheel)], check=True, capture_output=True)
-    options = dict(cwd=elsewhere, env=environment(PYTHONPATH=str(site)), capture_output=True, text=True)
+    subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--no-deps",
+            "--no-index",
+            "--target",
+            str(site),
+            str(wheel),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    options = dict(
+        cwd=elsewhere, env=environment(PYTHONPATH=str(site)), capture_output=True, text=True
+    )
     script = "import pipeline, pipeline.__main__ as m; print(pipeline.__file__); m.main(['task=plan', 'size=quick'])"
     done = subprocess.run([sys.executable, "-c", script], **options)
     assert done.returncode == 0 and "xu/phase_transition" in done.stdout, done.stderr
@@ -164,7 +224,12 @@ def test_another_title_or_figure_asks_for_another_report(tmp_path, call):
     assert call(words)[0] == 0
     (page,) = tmp_path.rglob("report.html")
     code, out, _ = call([*words, "title=Another heading"])
-    assert code == 0 and "nothing to do" in out and "report written" in out and "Another heading" in page.read_text()
+    assert (
+        code == 0
+        and "nothing to do" in out
+        and "report written" in out
+        and "Another heading" in page.read_text()
+    )
     assert "report written" not in call([*words, "title=Another heading"])[1]
 
 
@@ -172,18 +237,42 @@ def test_another_title_or_figure_asks_for_another_report(tmp_path, call):
 @pytest.mark.parametrize("where", ["ascii", "no stdin", "no stdout", "no stderr"])
 def test_any_terminal_or_none(task, where, tmp_path):
     closed = {"no stdin": "<&-", "no stdout": ">&-", "no stderr": "2>&-"}.get(where, "")
-    words = " ".join([task, *(arguments(tmp_path) if task != "help" else ())]).replace("[", "'[").replace("]", "]'")
+    words = (
+        " ".join([task, *(arguments(tmp_path) if task != "help" else ())])
+        .replace("[", "'[")
+        .replace("]", "]'")
+    )
     changes = dict(LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0") if where == "ascii" else {}
-    done = subprocess.run(["sh", "-c", f"{sys.executable} -m pipeline {words} {closed}"], cwd=ROOT,
-                          env=environment(**changes), capture_output=True, text=True, timeout=900)
+    done = subprocess.run(
+        ["sh", "-c", f"{sys.executable} -m pipeline {words} {closed}"],
+        cwd=ROOT,
+        env=environment(**changes),
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
     assert done.returncode == 0 and done.stderr == ""
     assert "cells" in done.stdout or where == "no stdout"
 
 
-@pytest.mark.parametrize("words", [
-    ["problem=[a]"], ["problem={a: 1}"], ["parameters.mechanism=[]"], ["parameters.mechanism={}"],
-    ["parameters.mechanism=[[a]]"], ["parameters.model=null"], ["grid.mechanism=[[a]]"], ["metrics=[[a]]"],
-    ["grid.m=[{a: 1}]"], ["derive.epsilon=[]"], ["coordinates=[1]"], ["paired=[[]]"], ["seed=1e400"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["problem=[a]"],
+        ["problem={a: 1}"],
+        ["parameters.mechanism=[]"],
+        ["parameters.mechanism={}"],
+        ["parameters.mechanism=[[a]]"],
+        ["parameters.model=null"],
+        ["grid.mechanism=[[a]]"],
+        ["metrics=[[a]]"],
+        ["grid.m=[{a: 1}]"],
+        ["derive.epsilon=[]"],
+        ["coordinates=[1]"],
+        ["paired=[[]]"],
+        ["seed=1e400"],
+    ],
+)
 def test_a_list_or_mapping_in_place_of_a_name_is_one_line(words, call, tmp_path):
     code, _, error = call([*arguments(tmp_path), *words, "task=plan"])
     assert code == 2 and error.startswith("error: ") and error.count("\n") == 1, error

@@ -14,9 +14,13 @@ from pipeline.study.parameters import InvalidInput
 from pipeline.study.wrong_worlds import unchanged
 
 LOSS = next(claim for claim in CLAIMS if claim.id == "wang.theorem_1")
-SLIGHTLY = SimulatedControl("a little more than the declared ε",
-                            with_parameters("mechanism", epsilon=lambda declared: 1.02 * declared))
-TWICE = SimulatedControl("twice the declared ε", with_parameters("mechanism", epsilon=lambda declared: 2 * declared))
+SLIGHTLY = SimulatedControl(
+    "a little more than the declared ε",
+    with_parameters("mechanism", epsilon=lambda declared: 1.02 * declared),
+)
+TWICE = SimulatedControl(
+    "twice the declared ε", with_parameters("mechanism", epsilon=lambda declared: 2 * declared)
+)
 
 
 def experiment(*words):
@@ -39,16 +43,24 @@ def judged(monkeypatch, capsys):
 def test_a_line_for_each_claim_says_what_is_wrong_and_what_the_claim_says(judged):
     code, lines = judged(TWICE, NotSimulated("an exact number"))
     assert code == 0 and len(lines) == 3
-    assert lines[0].startswith("  contradicted  wang.theorem_1, as it must be: twice the declared ε; all answers: 2.0")
-    assert lines[1:] == ["  not simulated wang.theorem_1: an exact number",
-                         "1 of 1 wrong worlds were judged as they must be"]
+    assert lines[0].startswith(
+        "  contradicted  wang.theorem_1, as it must be: twice the declared ε; all answers: 2.0"
+    )
+    assert lines[1:] == [
+        "  not simulated wang.theorem_1: an exact number",
+        "1 of 1 wrong worlds were judged as they must be",
+    ]
 
 
 def test_a_world_that_a_claim_does_not_see_fails(judged):
     code, lines = judged(SimulatedControl("nothing is wrong", unchanged))
-    assert code == 1 and lines[0].startswith("✗ supported     wang.theorem_1, must be contradicted: nothing is wrong; ")
+    assert code == 1 and lines[0].startswith(
+        "✗ supported     wang.theorem_1, must be contradicted: nothing is wrong; "
+    )
     code, lines = judged(SimulatedControl("nothing is wrong", unchanged, SUPPORTED))
-    assert code == 0 and lines[0].startswith("  supported     wang.theorem_1, as it must be: nothing is wrong; ")
+    assert code == 0 and lines[0].startswith(
+        "  supported     wang.theorem_1, as it must be: nothing is wrong; "
+    )
 
 
 def test_too_few_data_are_no_failure_and_the_line_says_what_is_missing(judged):
@@ -57,13 +69,19 @@ def test_too_few_data_are_no_failure_and_the_line_says_what_is_missing(judged):
     assert code == 0 and len(lines) == 3
     start = "? not tested    wang.theorem_1, too few data to decide (4 of 12 cells): a little more than the "
     assert lines[0].startswith(start)
-    assert lines[-1] == ("0 of 2 wrong worlds were judged as they must be; 2 cannot be decided by fewer data than the "
-                         "experiment has, which is no failure: size=paper simulates all of them")
+    assert lines[-1] == (
+        "0 of 2 wrong worlds were judged as they must be; 2 cannot be decided by fewer data than the "
+        "experiment has, which is no failure: size=paper simulates all of them"
+    )
     code, lines = judged(SLIGHTLY, TWICE, words=["replications=500"])
     assert code == 0
-    assert lines[0].startswith("? inconclusive  wang.theorem_1, too few data to decide (500 of 1,000 replications): ")
+    assert lines[0].startswith(
+        "? inconclusive  wang.theorem_1, too few data to decide (500 of 1,000 replications): "
+    )
     assert lines[1].startswith("  contradicted  wang.theorem_1, as it must be: ")
-    assert lines[2].startswith("1 of 2 wrong worlds were judged as they must be; 1 cannot be decided by fewer data ")
+    assert lines[2].startswith(
+        "1 of 2 wrong worlds were judged as they must be; 1 cannot be decided by fewer data "
+    )
 
 
 def test_a_claim_about_people_s_files_asks_for_its_file(capsys):
@@ -71,7 +89,9 @@ def test_a_claim_about_people_s_files_asks_for_its_file(capsys):
     raw = compose(["experiment=nguyen/figure_2", "size=quick"])[0]
     assert controls.controls([read_experiment(raw)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) > 1 and all(line.startswith("  not simulated nguyen.figure_2.") for line in lines[:-1])
+    assert len(lines) > 1 and all(
+        line.startswith("  not simulated nguyen.figure_2.") for line in lines[:-1]
+    )
     assert all("and these are other data: give data.path" in line for line in lines[:-1])
     assert lines[-1] == "0 of 0 wrong worlds were judged as they must be"
 
@@ -85,9 +105,13 @@ def test_a_world_that_the_whole_experiment_does_not_decide_fails(judged):
 
 
 def test_fewer_data_do_not_excuse_a_world_that_is_judged_the_wrong_way(judged):
-    code, lines = judged(SimulatedControl("nothing is wrong", unchanged), words=["grid.ability_low=[1]"])
+    code, lines = judged(
+        SimulatedControl("nothing is wrong", unchanged), words=["grid.ability_low=[1]"]
+    )
     assert code == 1
-    assert lines[0].startswith("✗ supported     wang.theorem_1, must be contradicted: nothing is wrong; ")
+    assert lines[0].startswith(
+        "✗ supported     wang.theorem_1, must be contradicted: nothing is wrong; "
+    )
 
 
 def test_what_is_missing_is_counted_against_the_experiment_that_ships():
@@ -95,12 +119,16 @@ def test_what_is_missing_is_counted_against_the_experiment_that_ships():
     assert controls.what_is_missing(experiment("replications=5000")) == ""
     some = experiment("grid.epsilon=[0.5,3]", "replications=500")  # 3 is no level of the experiment
     assert controls.what_is_missing(some) == "2 of 12 cells, 500 of 1,000 replications"
-    one_of_someone = dataclasses.replace(some, study=dataclasses.replace(some.study, name="one/of_someone"))
+    one_of_someone = dataclasses.replace(
+        some, study=dataclasses.replace(some.study, name="one/of_someone")
+    )
     assert controls.what_is_missing(one_of_someone) == ""
 
 
 def test_with_targets_of_precision_cells_get_the_least(monkeypatch):
-    asked = experiment("precision={answers_wrong: {relative: 0.01, least: 200}}", "replications=5000", "block=500")
+    asked = experiment(
+        "precision={answers_wrong: {relative: 0.01, least: 200}}", "replications=5000", "block=500"
+    )
     assert controls._fixed(asked.study).replications == 500
     with pytest.raises(InvalidInput, match="do not fit in memory"):
         controls._fixed(experiment("replications=100000000").study)

@@ -8,14 +8,29 @@ import xarray as xr
 from pipeline.__main__ import main
 from pipeline.cli import assess
 
-SMALL = ["experiment=xu/lemmas", "figures=[]", "cluster=synchronous", "grid.m=[3]", "grid.L=[20,30]", "claims=false",
-         "block=20"]
+SMALL = [
+    "experiment=xu/lemmas",
+    "figures=[]",
+    "cluster=synchronous",
+    "grid.m=[3]",
+    "grid.L=[20,30]",
+    "claims=false",
+    "block=20",
+]
 
 
 def files(folder):
     """Bytes of all files that a person reads."""
-    deep = (path for name in ("results.zarr", "summary.zarr", "figures") for path in (folder / name).rglob("*"))
-    return {path.relative_to(folder): path.read_bytes() for path in (*deep, *folder.glob("*.*")) if path.is_file()}
+    deep = (
+        path
+        for name in ("results.zarr", "summary.zarr", "figures")
+        for path in (folder / name).rglob("*")
+    )
+    return {
+        path.relative_to(folder): path.read_bytes()
+        for path in (*deep, *folder.glob("*.*"))
+        if path.is_file()
+    }
 
 
 def run(outputs, *words, code=0):
@@ -31,17 +46,27 @@ def study(tmp_path):
 
 def test_the_larger_stays_and_both_can_be_had(study, tmp_path, capsys):
     larger = files(study)
-    for smaller in (["replications=40"], ["replications=60", "grid.L=[30]"], ["replications=40", "grid.L=[30,40]"]):
+    for smaller in (
+        ["replications=40"],
+        ["replications=60", "grid.L=[30]"],
+        ["replications=40", "grid.L=[30,40]"],
+    ):
         run(tmp_path, *smaller)
         assert files(study) == larger
     shelved = sorted((study / "requests").iterdir())
     asked = [xr.open_zarr(folder / "results.zarr").load() for folder in shelved]
     assert {(*one["L"].values.tolist(), one.sizes["replication"]) for one in asked} == {
-        (20, 30, 40), (30, 60), (30, 40, 40)}
+        (20, 30, 40),
+        (30, 60),
+        (30, 40, 40),
+    }
     assert all((folder / "report.html").exists() for folder in shelved)
     before = {folder: files(folder) for folder in shelved}
     capsys.readouterr()
-    for words in (["replications=60"], ["replications=40"]):  # again: nothing is simulated, sealed or drawn
+    for words in (
+        ["replications=60"],
+        ["replications=40"],
+    ):  # again: nothing is simulated, sealed or drawn
         run(tmp_path, *words)
         out = capsys.readouterr().out
         assert "nothing to do" in out and "written" not in out
@@ -53,14 +78,23 @@ def test_the_smaller_has_the_bytes_that_it_has_alone(study, tmp_path):
     alone = run(tmp_path / "alone", "replications=40")
     (beside,) = (study / "requests").iterdir()
     for name in ("results.zarr", "summary.zarr"):
-        one, other = ({path.relative_to(where / name): path.read_bytes() for path in (where / name).rglob("*")
-                       if path.is_file()} for where in (beside, alone))
+        one, other = (
+            {
+                path.relative_to(where / name): path.read_bytes()
+                for path in (where / name).rglob("*")
+                if path.is_file()
+            }
+            for where in (beside, alone)
+        )
         assert one == other
 
 
 def test_a_larger_one_takes_the_first_place(study, tmp_path):
     run(tmp_path, "replications=80")
-    assert xr.open_zarr(study / "results.zarr").sizes["replication"] == 80 and not (study / "requests").exists()
+    assert (
+        xr.open_zarr(study / "results.zarr").sizes["replication"] == 80
+        and not (study / "requests").exists()
+    )
 
 
 def test_all_are_checked_listed_and_removed(study, tmp_path, capsys):
@@ -106,12 +140,17 @@ def test_of_a_suite_the_larger_report_stays(tmp_path):
 
 
 @pytest.mark.parametrize("suite", [[], ["suite=demo", "experiments=[xu/lemmas]"]])
-def test_an_interim_page_goes_beside_a_finished_one_until_its_request_is_finished(tmp_path, suite, capsys):
+def test_an_interim_page_goes_beside_a_finished_one_until_its_request_is_finished(
+    tmp_path, suite, capsys
+):
     words = [*(SMALL[1:] if suite else SMALL), *suite, f"outputs={tmp_path}"]
     assert main([*words, "replications=20"]) == 0
     (page,) = tmp_path.glob("suite-demo/report.html" if suite else "xu/*/report.html")
     finished = page.read_bytes()
-    assert main([*words, "replications=60", "shard=1/2"]) == 0 and main([*words, "replications=60", "task=report"]) == 0
+    assert (
+        main([*words, "replications=60", "shard=1/2"]) == 0
+        and main([*words, "replications=60", "task=report"]) == 0
+    )
     assert page.read_bytes() == finished
     (interim,) = page.parent.glob("requests/*/report.html")
     assert str(interim) in capsys.readouterr().out and b"Interim" in interim.read_bytes()
@@ -130,7 +169,9 @@ def test_interim_pages_of_two_requests_lie_beside_each_other(tmp_path):
     assert main([*words, "replications=60", "task=report"]) == 0
     (beside,) = page.parent.glob("requests/*/report.html")
     assert page.read_bytes() == first != beside.read_bytes() and b"Interim" in beside.read_bytes()
-    assert main([*words, "replications=40", "shard=2/2"]) == 0  # again: it takes the place of its own page
+    assert (
+        main([*words, "replications=40", "shard=2/2"]) == 0
+    )  # again: it takes the place of its own page
     assert main([*words, "replications=40", "task=report"]) == 0
     assert page.read_bytes() != first and beside.exists()
     assert main([*words, "replications=60"]) == 0
@@ -138,7 +179,9 @@ def test_interim_pages_of_two_requests_lie_beside_each_other(tmp_path):
 
 
 @pytest.mark.parametrize("suite", [[], ["suite=demo", "experiments=[xu/lemmas]"]])
-def test_a_larger_one_that_ends_while_a_smaller_writes_its_page_keeps_its_place(tmp_path, monkeypatch, suite):
+def test_a_larger_one_that_ends_while_a_smaller_writes_its_page_keeps_its_place(
+    tmp_path, monkeypatch, suite
+):
     """The page of the larger is never replaced; that of the smaller is written beside it, in the same command."""
     words = [*(SMALL[1:] if suite else SMALL), *suite, f"outputs={tmp_path}"]
     original, larger = assess.assess, {}
@@ -147,12 +190,18 @@ def test_a_larger_one_that_ends_while_a_smaller_writes_its_page_keeps_its_place(
         monkeypatch.undo()
         answers = original(*rest)
         assert main([*words, "replications=60"]) == 0
-        larger.update((path, path.read_bytes()) for path in tmp_path.glob("*" if suite else "xu/*") for path in (
-            path / "report.html", path / "report.yaml") if path.exists())
+        larger.update(
+            (path, path.read_bytes())
+            for path in tmp_path.glob("*" if suite else "xu/*")
+            for path in (path / "report.html", path / "report.yaml")
+            if path.exists()
+        )
         return answers
 
     monkeypatch.setattr(assess, "assess", overtaken)
     assert main([*words, "replications=20"]) == 0
-    assert len(larger) == 2 and all(path.read_bytes() == content for path, content in larger.items())
+    assert len(larger) == 2 and all(
+        path.read_bytes() == content for path, content in larger.items()
+    )
     (beside,) = next(iter(larger)).parent.glob("requests/*/report.html")
     assert b"160 replications in 8 cells" in beside.read_bytes()

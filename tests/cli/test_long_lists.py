@@ -34,30 +34,47 @@ def test_levels_are_the_same_from_a_command_a_file_a_mapping_and_quick(tmp_path)
     (tmp_path / "own.yaml").write_text(yaml.safe_dump(own))
     from_file = compose([f"experiment={tmp_path / 'own.yaml'}"])[0]
     assert from_file["grid"] == config["grid"] == compose([], own)[0]["grid"]
-    (tmp_path / "own.yaml").write_text(yaml.safe_dump(own | {"quick": {"grid": {"epsilon": LEVELS[:900]}}}))
-    for more in ([], ["grid.m=[4]"]):  # with a change of the same section, Hydra reads those of quick
+    (tmp_path / "own.yaml").write_text(
+        yaml.safe_dump(own | {"quick": {"grid": {"epsilon": LEVELS[:900]}}})
+    )
+    for more in (
+        [],
+        ["grid.m=[4]"],
+    ):  # with a change of the same section, Hydra reads those of quick
         quick = compose([f"experiment={tmp_path / 'own.yaml'}", "size=quick", *more])[0]
         assert quick["grid"]["epsilon"] == LEVELS[:900]
 
 
 def test_hydra_sees_short_lists_only(tmp_path, monkeypatch):
     parse, words = OverridesParser.parse_override, []
-    monkeypatch.setattr(OverridesParser, "parse_override", lambda self, word: words.append(word) or parse(self, word))
+    monkeypatch.setattr(
+        OverridesParser,
+        "parse_override",
+        lambda self, word: words.append(word) or parse(self, word),
+    )
     config = compose([*SMALL, f"grid.epsilon={typed(LEVELS)}"])[0]
     assert words and max(word.count(",") for word in words) < LONG
     compose([], {key: value for key, value in config.items() if key in own_experiments.KEYS})
     offered = ConfigStore.instance().repo["experiment"]
-    (node,) = [one.node for name, one in offered.items() if name.startswith(own_experiments.OFFERED)]
+    (node,) = [
+        one.node for name, one in offered.items() if name.startswith(own_experiments.OFFERED)
+    ]
     assert len(node["grid"]["epsilon"]) == 1
     compose(SMALL)
-    assert not [name for name in offered if name.startswith(own_experiments.OFFERED)]  # nothing is left of it
+    assert not [
+        name for name in offered if name.startswith(own_experiments.OFFERED)
+    ]  # nothing is left of it
 
 
-@pytest.mark.parametrize("value, says", [
-    (f"[{'1,' * 3_000}]", "cannot be read"), (f"[{'1,,' * 300}1]", "cannot be read"),
-    (typed(LEVELS).replace("0.5,", "'0.5',"), "write it into a file"),
-    ("{" + "a:1," * 3_000 + "b:1}", "write it into a file"),
-])
+@pytest.mark.parametrize(
+    "value, says",
+    [
+        (f"[{'1,' * 3_000}]", "cannot be read"),
+        (f"[{'1,,' * 300}1]", "cannot be read"),
+        (typed(LEVELS).replace("0.5,", "'0.5',"), "write it into a file"),
+        ("{" + "a:1," * 3_000 + "b:1}", "write it into a file"),
+    ],
+)
 def test_what_cannot_be_read_is_one_line(value, says, capsys):
     assert value.count(",") > LONG and (says == "cannot be read" or value.count(",") > MOST_TYPED)
     assert main([*SMALL, f"grid.epsilon={value}", "task=show"]) == 2
@@ -69,10 +86,18 @@ def test_a_value_is_checked_once_for_all_cells(monkeypatch):
     checked = []
     check = parameters._check
     monkeypatch.setattr(parameters, "_check", lambda *given: checked.append(given) or check(*given))
-    config = compose(["experiment=xu/lemmas", "grid.m=[3,4]", f"grid.epsilon={typed(LEVELS[:41])}",
-                      f"grid.L={typed(range(101, 142))}"])[0]
+    config = compose(
+        [
+            "experiment=xu/lemmas",
+            "grid.m=[3,4]",
+            f"grid.epsilon={typed(LEVELS[:41])}",
+            f"grid.L={typed(range(101, 142))}",
+        ]
+    )[0]
     assert len(read_experiment(config).study.grid) == 2 * 41 * 41
-    assert len([value for _, value, _ in checked if value is not None]) < 500  # there are 3,362 mechanisms
+    assert (
+        len([value for _, value, _ in checked if value is not None]) < 500
+    )  # there are 3,362 mechanisms
 
 
 def test_values_of_other_types_are_not_mixed_up():

@@ -15,7 +15,9 @@ def noting(tmp_path, monkeypatch):
     for name in ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "SGE_ROOT"):
         monkeypatch.delenv(name, raising=False)
     script, log = tmp_path / "notify.sh", tmp_path / "log"
-    script.write_text(f'#!/bin/sh\necho "$PIPELINE_EXIT_CODE $PIPELINE_OUTPUTS $PIPELINE_STUDIES" >> {log}\n')
+    script.write_text(
+        f'#!/bin/sh\necho "$PIPELINE_EXIT_CODE $PIPELINE_OUTPUTS $PIPELINE_STUDIES" >> {log}\n'
+    )
     script.chmod(0o755)
 
     def lines():

@@ -11,9 +11,12 @@ from pipeline.study.registry import problem, problems
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
     """A repository with one file that takes the place of the program, and a function that runs git in it."""
+
     def git(*words):
         who = ("-c", "user.name=a", "-c", "user.email=a@example.org")
-        return subprocess.run(["git", "-C", str(tmp_path), *who, *words], check=True, capture_output=True, text=True)
+        return subprocess.run(
+            ["git", "-C", str(tmp_path), *who, *words], check=True, capture_output=True, text=True
+        )
 
     (tmp_path / "program.py").write_text("1")
     monkeypatch.setattr(provenance, "__file__", str(tmp_path / "program.py"))
@@ -39,7 +42,11 @@ def test_the_commit_of_a_checkout(checkout, tmp_path):
 def test_an_entry_for_bibtex(checkout):
     entry = provenance.bibtex("A & 5 %", ["2025", "2026"])
     assert entry.startswith("@software{private_learning_pipeline,\n") and entry.endswith("\n}")
-    assert "  note = {A \\& 5 \\%},\n" in entry and "  year = {2026},\n" in entry and "{{The private-learning" in entry
+    assert (
+        "  note = {A \\& 5 \\%},\n" in entry
+        and "  year = {2026},\n" in entry
+        and "{{The private-learning" in entry
+    )
     assert entry.count("{") == entry.count("}")
 
 

@@ -27,9 +27,14 @@ def test_other_code_seals_again(tmp_path, monkeypatch):
     assert not sealed.is_current(store)
     reduce.seal(stored(study(), tmp_path), Executor())
     assert sealed.is_current(store)
-    after = {f"{part}/{name}": content for part in ("results.zarr", "summary.zarr")
-             for name, content in engine.contents(tmp_path / part).items()}
+    after = {
+        f"{part}/{name}": content
+        for part in ("results.zarr", "summary.zarr")
+        for name, content in engine.contents(tmp_path / part).items()
+    }
     roots = {"results.zarr/zarr.json", "summary.zarr/zarr.json"}
-    assert {name for name in before if before[name] != after[name]} == roots and before.keys() == after.keys()
+    assert {
+        name for name in before if before[name] != after[name]
+    } == roots and before.keys() == after.keys()
     was, now = (json.loads(one["results.zarr/zarr.json"])["attributes"] for one in (before, after))
     assert {name for name in was if was[name] != now[name]} == {"reduced_by", "digest"}

@@ -13,16 +13,26 @@ from pipeline.__main__ import main
 from pipeline.cli import compare
 from pipeline.cli.reports import _digest_line as digest_line
 
-SMALL = ["experiment=xu/lemmas", "figures=[]", "cluster=synchronous", "grid.m=[3]", "grid.L=[20,30]",
-         "grid.epsilon=[0.5,1]", "block=20"]
+SMALL = [
+    "experiment=xu/lemmas",
+    "figures=[]",
+    "cluster=synchronous",
+    "grid.m=[3]",
+    "grid.L=[20,30]",
+    "grid.epsilon=[0.5,1]",
+    "block=20",
+]
 
 
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory):
     """Three studies: `a`; `b`, other estimates of the same seed, fewer; `c`, of another seed and one level less."""
     where = tmp_path_factory.mktemp("outputs")
-    for name, words in {"a": ["replications=60"], "b": ["replications=40", "+parameters.lambda_scale=4"],
-                        "c": ["replications=60", "seed=5", "grid.L=[30]"]}.items():
+    for name, words in {
+        "a": ["replications=60"],
+        "b": ["replications=40", "+parameters.lambda_scale=4"],
+        "c": ["replications=60", "seed=5", "grid.L=[30]"],
+    }.items():
         assert main([*SMALL, f"name=s/{name}", "claims=false", f"outputs={where}", *words]) == 0
     return where
 
@@ -40,20 +50,28 @@ def test_the_list_names_all_with_size_and_verdicts(outputs, names, capsys):
     (outputs / "foreign").mkdir(exist_ok=True)
     (outputs / "foreign" / "report.yaml").write_text("of somebody else")
     (outputs / names["b"] / "gone").symlink_to("nowhere")
-    (folder / "verdicts.csv").write_text("section,verdict\ns/a,supported\ns/b,supported\ns/c,contradicted\n")
+    (folder / "verdicts.csv").write_text(
+        "section,verdict\ns/a,supported\ns/b,supported\ns/c,contradicted\n"
+    )
     (folder / "figures").mkdir(exist_ok=True)
     (folder / "figures" / "s-a-1-curves.svg").touch()
     whole = digest_line(folder / "report.html", [])
     (folder / "report.yaml").write_text(f"# of results {root.stat().st_mtime_ns}\n{whole}")
     assert main(["task=list", f"outputs={outputs}"]) == 0
     out = capsys.readouterr().out
-    for name, rest in {"a": "60 replications  1 supported", "b": "40 replications", "c": "60 replications"}.items():
+    for name, rest in {
+        "a": "60 replications  1 supported",
+        "b": "40 replications",
+        "c": "60 replications",
+    }.items():
         words = rf"^{names[name]} +sealed +20\d\d-\d\d-\d\d \d\d:\d\d +[\d.]+ [kM]iB +{rest}$"
         assert re.search(words, out, re.M), out
     assert re.search(r"^suite-x +suite +\d+ B +2 supported, 1 contradicted$", out, re.M)
     page = (outputs / "index.html").read_text()
     assert all(f'href="{name}/report.html"' in page for name in (*names.values(), "suite-x"))
-    assert page.count("<img") == page.count('src="suite-x/figures/s-a-1-curves.svg"') == 2  # of the suite, and of `a`
+    assert (
+        page.count("<img") == page.count('src="suite-x/figures/s-a-1-curves.svg"') == 2
+    )  # of the suite, and of `a`
     assert "All &amp; more</a>" in page and "foreign" not in out + page
     assert "✓ 2 supported" in page and "<script" not in page and str(outputs) not in page
 
@@ -67,16 +85,24 @@ def test_a_report_that_was_changed_has_no_verdicts(outputs, names, capsys):
     out, page = capsys.readouterr().out, (outputs / "index.html").read_text()
     assert out.count("files of its report were changed; task=report writes them again") == 1
     assert "certain" not in out + page and "files of its report were changed" in page
-    (folder / "report.yaml").write_text(record[: record.index("# of files")] + digest_line(folder / "report.html", []))
+    (folder / "report.yaml").write_text(
+        record[: record.index("# of files")] + digest_line(folder / "report.html", [])
+    )
     assert main(["task=list", f"outputs={outputs}"]) == 0  # of a version with other verdicts
-    assert "1 certain" in capsys.readouterr().out and "· 1 certain" in (outputs / "index.html").read_text()
+    assert (
+        "1 certain" in capsys.readouterr().out
+        and "· 1 certain" in (outputs / "index.html").read_text()
+    )
     table.unlink()
     (folder / "report.yaml").write_text(record)
 
 
 def test_an_empty_folder_has_no_study(tmp_path, capsys):
     assert main(["task=list", f"outputs={tmp_path / 'none'}"]) == 0
-    assert capsys.readouterr().out == f"no study in {tmp_path / 'none'}\n" and not (tmp_path / "none").exists()
+    assert (
+        capsys.readouterr().out == f"no study in {tmp_path / 'none'}\n"
+        and not (tmp_path / "none").exists()
+    )
 
 
 def test_a_page_of_somebody_else_is_left_alone(outputs, capsys):
@@ -84,7 +110,11 @@ def test_a_page_of_somebody_else_is_left_alone(outputs, capsys):
     page.write_text("<title>Finished studies</title> of a person's own")
     assert main(["task=list", f"outputs={outputs}"]) == 0
     out = capsys.readouterr().out
-    assert page.read_text().endswith("own") and out.splitlines()[-1].startswith("page: not written") and "sealed" in out
+    assert (
+        page.read_text().endswith("own")
+        and out.splitlines()[-1].startswith("page: not written")
+        and "sealed" in out
+    )
     page.unlink()
     for _ in range(2):  # then over its own
         assert main(["task=list", f"outputs={outputs}"]) == 0
@@ -108,14 +138,18 @@ def test_differences_are_those_of_the_replications(outputs, names, capsys):
     first, second = (data["lean_released"].sel(at).values.ravel()[:40] for data in (one, unlike))
     interval = stats.ttest_rel(first, second).confidence_interval(1 - 0.05 / 4)
     assert found["mean"].sel(at).item() == pytest.approx((first - second).mean())
-    assert [found[end].sel(at).item() for end in ("low", "high")] == pytest.approx([interval.low, interval.high])
+    assert [found[end].sel(at).item() for end in ("low", "high")] == pytest.approx(
+        [interval.low, interval.high]
+    )
 
 
 def test_without_a_common_seed_intervals_are_wider(outputs, names, capsys):
     assert main(["task=compare", f"studies={names['a']},{names['c']}", f"outputs={outputs}"]) == 0
     out = capsys.readouterr().out
     assert "2 cells in common; 1 level of L in one of them only" in out and "not paired" in out
-    one, other = (xr.open_zarr(outputs / names[k] / "results.zarr").load().sel(L=[30]) for k in "ac")
+    one, other = (
+        xr.open_zarr(outputs / names[k] / "results.zarr").load().sel(L=[30]) for k in "ac"
+    )
     found = compare.difference(one, other, "lean_released", paired=False)
     at = dict(m=3, L=30, epsilon=0.5)
     first, second = (data["lean_released"].sel(at).values.ravel() for data in (one, other))
@@ -123,13 +157,19 @@ def test_without_a_common_seed_intervals_are_wider(outputs, names, capsys):
     assert found["high"].sel(at).item() - found["mean"].sel(at).item() == pytest.approx(half)
 
 
-@pytest.mark.parametrize(("words", "message"), [
-    (["task=compare"], "task=compare needs 2 names of studies"),
-    (["task=compare", "studies=a"], "needs 2 names of studies"),
-    (["task=compare", "studies=s/x,s/x"], "needs 2 names of studies"),
-    (["task=compare", "studies=s/x,s/y"], "no such study"), (["task=remove"], "needs names of studies"),
-    (["task=remove", "studies=../.."], "no such study"), (["sure=true"], "goes with task=remove only"),
-    (["studies=a"], "goes with task=compare or remove only")])
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["task=compare"], "task=compare needs 2 names of studies"),
+        (["task=compare", "studies=a"], "needs 2 names of studies"),
+        (["task=compare", "studies=s/x,s/x"], "needs 2 names of studies"),
+        (["task=compare", "studies=s/x,s/y"], "no such study"),
+        (["task=remove"], "needs names of studies"),
+        (["task=remove", "studies=../.."], "no such study"),
+        (["sure=true"], "goes with task=remove only"),
+        (["studies=a"], "goes with task=compare or remove only"),
+    ],
+)
 def test_mistakes_are_one_line(outputs, capsys, words, message):
     assert main([*words, f"outputs={outputs}"]) == 2
     err = capsys.readouterr().err
@@ -147,7 +187,9 @@ def test_studies_are_removed_only_for_sure_and_never_while_simulated(outputs, na
     assert main([*asked, "sure=true"]) == 0 and not (outputs / names["c"]).exists()
     assert (outputs / names["a"]).exists()
     assert main(["task=list", f"outputs={outputs}"]) == 0 and (outputs / "index.html").exists()
-    left = ",".join(name for name in (names["a"], names["b"], "suite-x") if (outputs / name).exists())
+    left = ",".join(
+        name for name in (names["a"], names["b"], "suite-x") if (outputs / name).exists()
+    )
     assert main(["task=remove", f"studies={left}", f"outputs={outputs}", "sure=true"]) == 0
     assert not (outputs / "index.html").exists()  # which would show what is gone
 
@@ -161,7 +203,19 @@ def test_a_pipe_in_place_of_a_file_is_not_waited_for(name, tmp_path, capsys):
     (folder / name).unlink(missing_ok=True)
     os.mkfifo(folder / name)
     assert main(["task=list", f"outputs={tmp_path}"]) == 0
-    assert main([*SMALL, "name=s/a", "claims=false", "replications=20", f"outputs={tmp_path}", "task=status"]) == 0
+    assert (
+        main(
+            [
+                *SMALL,
+                "name=s/a",
+                "claims=false",
+                "replications=20",
+                f"outputs={tmp_path}",
+                "task=status",
+            ]
+        )
+        == 0
+    )
     assert "s/a" in capsys.readouterr().out
 
 

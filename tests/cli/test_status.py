@@ -26,7 +26,9 @@ def facts(folder):
 def test_a_shard_that_failed_is_no_study_that_failed(tmp_path, monkeypatch, shard, code):
     """Others may do what it left."""
     pending(study(), Store(study(), tmp_path))
-    monkeypatch.setattr(status, "sessions", lambda folder: [SESSION | dict(state="failed", shard=shard)])
+    monkeypatch.setattr(
+        status, "sessions", lambda folder: [SESSION | dict(state="failed", shard=shard)]
+    )
     assert facts(tmp_path)["exit_code"] == code
 
 
@@ -35,7 +37,9 @@ def test_time_left_is_the_cost_that_is_left_over_the_pace_of_all_sessions(tmp_pa
     schedule = pending(study(), Store(study(), tmp_path))
     session = SESSION | dict(state="running", seconds=7200.0, units=5, cost_done=80.0)
     session |= dict(workers_now=4, units_made=3, cost_made=50.0, seconds_made=10.0)
-    waiting = SESSION | dict(state="running", seconds=60.0, workers_now=0, units_made=0, seconds_made=0.0)
+    waiting = SESSION | dict(
+        state="running", seconds=60.0, workers_now=0, units_made=0, seconds_made=0.0
+    )
     monkeypatch.setattr(status, "sessions", lambda folder: [session] * 2 + [waiting])
     found = facts(tmp_path)
     assert found["seconds_left"] == pytest.approx(schedule.cost / (2 * 4 * 50 / 10))
@@ -55,7 +59,9 @@ def test_slow_cells_and_memory_are_shown_and_survive_packing(tmp_path, monkeypat
     monkeypatch.setattr(Study, "simulate", slow)
     assert main(arguments(tmp_path)) == 0
     (folder,) = (tmp_path / "xu").iterdir()
-    assert list(folder.glob("replications/packs/*")) and not list(folder.glob("replications/units/*/*"))
+    assert list(folder.glob("replications/packs/*")) and not list(
+        folder.glob("replications/units/*/*")
+    )
     entries = efforts.read(Store(study(), folder))
     units = {(int(entry["block"]), int(entry["cell"])) for entry in entries}
     assert len(entries) == len(units) == 8, "every unit, once"
@@ -64,7 +70,9 @@ def test_slow_cells_and_memory_are_shown_and_survive_packing(tmp_path, monkeypat
     (found,) = json.loads(capsys.readouterr().out)["studies"]
     print(found["effort"])
     slowest = [cell["cell"]["m"] for cell in found["effort"]["slowest"]]
-    assert slowest[:2] == [4, 4] and all(cell["seconds"] > 0.05 for cell in found["effort"]["slowest"][:2])
+    assert slowest[:2] == [4, 4] and all(
+        cell["seconds"] > 0.05 for cell in found["effort"]["slowest"][:2]
+    )
     assert 2**25 < found["effort"]["memory_of_worker"] < 2**34
     assert main([*arguments(tmp_path), "task=status"]) == 0
     text = capsys.readouterr().out
@@ -101,7 +109,9 @@ exit 1
 """
 
 
-def test_jobs_in_the_queue_and_their_reasons_are_shown_and_none_is_an_end(tmp_path, monkeypatch, capsys):
+def test_jobs_in_the_queue_and_their_reasons_are_shown_and_none_is_an_end(
+    tmp_path, monkeypatch, capsys
+):
     """So that `until pipeline task=status …` ends where the jobs died."""
     pending(study(), Store(study(), tmp_path))
     squeue = tmp_path / "squeue"
@@ -110,14 +120,21 @@ def test_jobs_in_the_queue_and_their_reasons_are_shown_and_none_is_an_end(tmp_pa
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     assert facts(tmp_path)["exit_code"] == 75, "nothing was submitted"
     queued.record(tmp_path, queued.Submitted("slurm", ("7", "8"), "logs"))
-    (tmp_path / "queue").write_text("7_1|RUNNING|None\n7_[2-9]|PENDING|Priority\n8|PENDING|Dependency\n")
+    (tmp_path / "queue").write_text(
+        "7_1|RUNNING|None\n7_[2-9]|PENDING|Priority\n8|PENDING|Dependency\n"
+    )
     known = facts(tmp_path)
     assert known["exit_code"] == 75 and known["queue"]["left"] == 3
-    assert "  jobs of slurm: 1 running, 2 waiting (Priority 1, Dependency 1)" in status._lines(known)
+    assert "  jobs of slurm: 1 running, 2 waiting (Priority 1, Dependency 1)" in status._lines(
+        known
+    )
     (tmp_path / "queue").unlink()
     gone = facts(tmp_path)
     assert gone["exit_code"] == 1 and gone["deserted"]
-    assert any("the same task=submit goes on; the jobs' output is in logs" in line for line in status._lines(gone))
+    assert any(
+        "the same task=submit goes on; the jobs' output is in logs" in line
+        for line in status._lines(gone)
+    )
     running = dict.fromkeys(status.SHOWN) | SESSION | dict(state="running")
     monkeypatch.setattr(status, "sessions", lambda folder: [running])
     assert facts(tmp_path)["exit_code"] == 75, "somebody else is at it"

@@ -30,9 +30,16 @@ def flip(path):
     path.write_bytes(content)
 
 
-@pytest.mark.parametrize("damage, key", [
-    (flip, "kendall/c/0/0/0/0/0"), (flip, "zarr.json"), (lambda path: path.unlink(), "status/zarr.json"),
-    (lambda path: path.with_name("other").write_text(""), "epsilon/c/0")], ids=["bit", "root", "missing", "added"])
+@pytest.mark.parametrize(
+    "damage, key",
+    [
+        (flip, "kendall/c/0/0/0/0/0"),
+        (flip, "zarr.json"),
+        (lambda path: path.unlink(), "status/zarr.json"),
+        (lambda path: path.with_name("other").write_text(""), "epsilon/c/0"),
+    ],
+    ids=["bit", "root", "missing", "added"],
+)
 def test_a_copy_is_whole_or_its_damaged_file_is_named(damage, key, copy, capsys):
     assert main(["task=verify", f"results={copy}"]) == 0
     assert capsys.readouterr().out == f"{copy}: every byte is as it was written\n"
@@ -48,8 +55,12 @@ def test_a_digest_that_was_changed_is_damage_of_the_root_and_not_of_its_file(cop
     text = root.read_text()
     digest = json.loads(text)["attributes"]["files"][str(path.relative_to(copy))]
     flip(path)
-    root.write_text(text.replace(digest, ZarrLocation(Folder(copy.parent), copy.name).file_digest(
-        str(path.relative_to(copy)))))
+    root.write_text(
+        text.replace(
+            digest,
+            ZarrLocation(Folder(copy.parent), copy.name).file_digest(str(path.relative_to(copy))),
+        )
+    )
     for exchanged in (True, False):
         if not exchanged:
             flip(path)
@@ -59,10 +70,17 @@ def test_a_digest_that_was_changed_is_damage_of_the_root_and_not_of_its_file(cop
     assert main(["task=verify", f"results={copy}"]) == 0
 
 
-@pytest.mark.parametrize("words, says", [
-    (["task=verify", "results=/nowhere/results.zarr"], "results=/nowhere/results.zarr: must be a folder with a copy"),
-    (["task=report", "results=."], "results=.: goes with task=verify only"),
-    (["task=verify", "results=.", "repair=true"], "repair=true: goes with no results=…")])
+@pytest.mark.parametrize(
+    "words, says",
+    [
+        (
+            ["task=verify", "results=/nowhere/results.zarr"],
+            "results=/nowhere/results.zarr: must be a folder with a copy",
+        ),
+        (["task=report", "results=."], "results=.: goes with task=verify only"),
+        (["task=verify", "results=.", "repair=true"], "repair=true: goes with no results=…"),
+    ],
+)
 def test_mistakes_are_one_line(words, says, tmp_path, capsys):
     assert main([*arguments(tmp_path), *words]) == 2
     error = capsys.readouterr().err

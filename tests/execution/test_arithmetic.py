@@ -13,7 +13,9 @@ from pipeline.execution.environment import environment as arithmetic_of_this_pro
 from pipeline.execution.workers import variables_of_workers
 from tests.helpers.engine import ROOT, environment
 
-X86 = pytest.mark.skipif(not arithmetic.has_baseline(), reason="no x86-64 with AVX2: nothing is pinned here")
+X86 = pytest.mark.skipif(
+    not arithmetic.has_baseline(), reason="no x86-64 with AVX2: nothing is pinned here"
+)
 KERNELS = """
 import json
 {first}
@@ -32,8 +34,14 @@ def kernels(first="", **changes):
     """What a process and a worker of it have loaded. first: what the process does before anything else."""
     chosen = ("OPENBLAS_CORETYPE", "PIPELINE_ARITHMETIC")
     shell = {name: value for name, value in environment().items() if name not in chosen}
-    done = subprocess.run([sys.executable, "-c", KERNELS.format(first=first)], env=shell | changes, cwd=ROOT,
-                          capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [sys.executable, "-c", KERNELS.format(first=first)],
+        env=shell | changes,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -50,20 +58,31 @@ def test_tests_use_the_arithmetic_of_the_program():
     """What they hold numbers against, such as the cells of atlases, was computed by it."""
     if os.environ.get(arithmetic.SETTING) == arithmetic.FREE:
         pytest.skip("this person wants the processor's own")
-    assert os.environ[arithmetic.KERNELS] == arithmetic.BASELINE and "Haswell" in arithmetic_of_this_process()["BLAS"]
+    assert (
+        os.environ[arithmetic.KERNELS] == arithmetic.BASELINE
+        and "Haswell" in arithmetic_of_this_process()["BLAS"]
+    )
 
 
 @X86
 def test_numpy_uses_nothing_beyond_the_baseline():
     """Of what it has code for: its functions differ in last digits, too. The control is what a free process uses."""
-    script = ("import pipeline, numpy._core._multiarray_umath as umath; "
-              "print(*(name for name in umath.__cpu_dispatch__ if umath.__cpu_features__[name]))")
+    script = (
+        "import pipeline, numpy._core._multiarray_umath as umath; "
+        "print(*(name for name in umath.__cpu_dispatch__ if umath.__cpu_features__[name]))"
+    )
     used = {}
     for choice in ("", "free"):
         shell = environment(PIPELINE_ARITHMETIC=choice)
         shell.pop("OPENBLAS_CORETYPE", None)
-        done = subprocess.run([sys.executable, "-W", "error", "-c", script], env=shell, cwd=ROOT, capture_output=True,
-                              text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", script],
+            env=shell,
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         used[choice] = set(done.stdout.split())
     print(used)
     beyond = {*arithmetic.BEYOND.split(), *arithmetic.BEYOND_BEFORE.split()}
@@ -71,9 +90,15 @@ def test_numpy_uses_nothing_beyond_the_baseline():
 
 
 @X86
-@pytest.mark.parametrize("first, changes", [
-    ("import numpy", {}), ("", {"PIPELINE_ARITHMETIC": "free"}), ("", {"OPENBLAS_CORETYPE": "Sandybridge"})],
-    ids=["NumPy was loaded before", "set free", "others were chosen"])
+@pytest.mark.parametrize(
+    "first, changes",
+    [
+        ("import numpy", {}),
+        ("", {"PIPELINE_ARITHMETIC": "free"}),
+        ("", {"OPENBLAS_CORETYPE": "Sandybridge"}),
+    ],
+    ids=["NumPy was loaded before", "set free", "others were chosen"],
+)
 def test_workers_are_as_free_as_their_driver(first, changes):
     here, there = kernels(first, **changes)
     print(here)
@@ -81,9 +106,17 @@ def test_workers_are_as_free_as_their_driver(first, changes):
     assert ("Sandybridge" in here[0]) == ("OPENBLAS_CORETYPE" in changes)
 
 
-@pytest.mark.parametrize("machine, flags, pinned", [
-    ("x86_64", "flags : fpu avx2 fma", True), ("x86_64", "flags : fpu avx", False), ("aarch64", "", False)])
-def test_only_processors_that_have_it_get_the_baseline(machine, flags, pinned, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "machine, flags, pinned",
+    [
+        ("x86_64", "flags : fpu avx2 fma", True),
+        ("x86_64", "flags : fpu avx", False),
+        ("aarch64", "", False),
+    ],
+)
+def test_only_processors_that_have_it_get_the_baseline(
+    machine, flags, pinned, tmp_path, monkeypatch
+):
     (tmp_path / "cpuinfo").write_text(f"model name : planted\n{flags}\n")
     monkeypatch.setattr(arithmetic, "PROCESSORS", tmp_path / "cpuinfo")
     monkeypatch.setattr(platform, "machine", lambda: machine)

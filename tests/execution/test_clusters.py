@@ -39,8 +39,11 @@ def listening(process):
     return {c.laddr for c in process.net_connections(kind="inet") if c.status == psutil.CONN_LISTEN}
 
 
-@pytest.mark.parametrize("cluster", [Local(workers=2), Threads(workers=2), Synchronous()],
-                         ids=["local", "threads", "synchronous"])
+@pytest.mark.parametrize(
+    "cluster",
+    [Local(workers=2), Threads(workers=2), Synchronous()],
+    ids=["local", "threads", "synchronous"],
+)
 def test_listens_on_loopback_only_and_leaves_nothing(cluster):
     children, sockets = len(family()), listening(psutil.Process())
     level = logging.getLogger("distributed").level
@@ -57,8 +60,12 @@ def test_workers_are_processes_with_one_blas_thread(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     seen = []
     with Local(workers=2).open() as executor:
-        run(executor, tell, ((unit, 1.0) for unit in range(200)),
-            on_done=lambda results, *_: seen.extend(results))
+        run(
+            executor,
+            tell,
+            ((unit, 1.0) for unit in range(200)),
+            on_done=lambda results, *_: seen.extend(results),
+        )
     assert len({pid for pid, *_ in seen} - {os.getpid()}) == 2
     assert {threads for _, *threads in map(list, seen) for threads in threads} == {"1"}
     assert os.environ["OMP_NUM_THREADS"] == "7"
@@ -71,8 +78,10 @@ def test_a_worker_out_of_memory_is_one_clear_line():
 
 
 def test_default_uses_every_core_this_process_may_use():
-    command = ("import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))});"
-               "from pipeline.study.machine import cores; print(cores())")
+    command = (
+        "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))});"
+        "from pipeline.study.machine import cores; print(cores())"
+    )
     assert subprocess.check_output([sys.executable, "-c", command], text=True).strip() == "1"
     assert cores() == len(os.sched_getaffinity(0))
 
@@ -87,7 +96,11 @@ def test_memory_sizes():
     from pipeline.execution.clusters.executor import size
 
     assert [size(text) for text in ("1GB", "1.5GiB", "500 MB", "300000000")] == [
-        10**9, 3 * 2**29, 5 * 10**8, 3 * 10**8]
+        10**9,
+        3 * 2**29,
+        5 * 10**8,
+        3 * 10**8,
+    ]
 
 
 def test_every_parameter_describes_itself():
@@ -100,14 +113,19 @@ def test_naming_clusters_loads_no_dask():
     assert subprocess.check_output([sys.executable, "-c", command], text=True).strip() == "set()"
 
 
-def test_folders_of_killed_processes_are_removed_and_those_of_living_ones_are_not(tmp_path, monkeypatch):
+def test_folders_of_killed_processes_are_removed_and_those_of_living_ones_are_not(
+    tmp_path, monkeypatch
+):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     (tmp_path / "pipeline-workers-killed").mkdir()
     (tmp_path / "pipeline-workers-killed/lock").touch()
     (tmp_path / "pipeline-workers-begins").mkdir()  # not locked yet
     with scratch() as living, scratch() as another:
         assert {path.name for path in tmp_path.iterdir()} == {
-            "pipeline-workers-begins", os.path.basename(living), os.path.basename(another)}
+            "pipeline-workers-begins",
+            os.path.basename(living),
+            os.path.basename(another),
+        }
     with Threads(workers=1).open() as executor:
         run(executor, len, [(1, 1.0)])
     assert [path.name for path in tmp_path.iterdir()] == ["pipeline-workers-begins"]
@@ -124,18 +142,23 @@ def test_more_workers_than_files_may_be_open_are_one_line(monkeypatch):
         pass
     assert str(error.value).startswith(
         "cluster.workers=500: makes 500 workers, which take 2200 open files here; "
-        "this machine allows 1024 (ulimit -Hn), enough for 206 workers; ")
+        "this machine allows 1024 (ulimit -Hn), enough for 206 workers; "
+    )
     Local(workers=206).check()
-    monkeypatch.setattr("pipeline.execution.clusters.batch_workers.BatchWorkers.script", lambda self: "")
+    monkeypatch.setattr(
+        "pipeline.execution.clusters.batch_workers.BatchWorkers.script", lambda self: ""
+    )
     with pytest.raises(InvalidInput, match="^cluster.jobs=100: makes 400 workers"):
         BatchWorkers(Slurm(jobs=100, cores=4, memory="4GiB")).check()
 
 
 def test_the_driver_may_open_as_many_files_as_the_system_allows():
     """In a process of its own, whose limit is low at first."""
-    code = ("import resource; from pipeline.execution.clusters import Threads\n"
-            "hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]\n"
-            "resource.setrlimit(resource.RLIMIT_NOFILE, (200, hard))\n"
-            "with Threads(workers=1).open():\n"
-            "    assert resource.getrlimit(resource.RLIMIT_NOFILE) == (hard, hard)\n")
+    code = (
+        "import resource; from pipeline.execution.clusters import Threads\n"
+        "hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (200, hard))\n"
+        "with Threads(workers=1).open():\n"
+        "    assert resource.getrlimit(resource.RLIMIT_NOFILE) == (hard, hard)\n"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -22,7 +22,11 @@ class Meeting:
     """Workers wait in it for each other, once it is `called`; they are threads of this process."""
 
     def __init__(self):
-        self.lock, self.called, self.complete = threading.Lock(), threading.Event(), threading.Event()
+        self.lock, self.called, self.complete = (
+            threading.Lock(),
+            threading.Event(),
+            threading.Event(),
+        )
         self.here = set()
 
     def attend(self):
@@ -40,7 +44,9 @@ MEETING = Meeting()
 
 
 def meet(runner, units):
-    time.sleep(0.02)  # Dask gives what takes less than 5 ms to no other worker that has nothing to do
+    time.sleep(
+        0.02
+    )  # Dask gives what takes less than 5 ms to no other worker that has nothing to do
     MEETING.attend()
     return runner(units)
 
@@ -53,8 +59,15 @@ def expected(tmp_path_factory):
 @pytest.fixture
 def workers():
     """A scheduler without any worker; those that it gets are threads, which speak to it as processes do."""
-    with distributed.LocalCluster(n_workers=0, threads_per_worker=1, processes=False, protocol="tcp://",
-                                  host="127.0.0.1", dashboard_address="127.0.0.1:0", memory_limit=0) as started:
+    with distributed.LocalCluster(
+        n_workers=0,
+        threads_per_worker=1,
+        processes=False,
+        protocol="tcp://",
+        host="127.0.0.1",
+        dashboard_address="127.0.0.1:0",
+        memory_limit=0,
+    ) as started:
         yield started
 
 
@@ -77,8 +90,9 @@ def adapt(workers, done):
 
 
 @pytest.mark.parametrize("change, window", [(grow_and_shrink, 2), (adapt, None)])
-def test_every_worker_that_comes_has_units_and_the_bytes_are_the_same(change, window, workers, expected, tmp_path,
-                                                                       monkeypatch):
+def test_every_worker_that_comes_has_units_and_the_bytes_are_the_same(
+    change, window, workers, expected, tmp_path, monkeypatch
+):
     """With two bundles for a worker, eight workers have one each only if the sweep has seen that they are there."""
     monkeypatch.setitem(globals(), "MEETING", Meeting())
     store = Store(STUDY, tmp_path)
@@ -90,8 +104,18 @@ def test_every_worker_that_comes_has_units_and_the_bytes_are_the_same(change, wi
 
     with Address(workers.scheduler_address).open() as executor:
         change(workers, 0)
-        outcome = run(executor, functools.partial(meet, Runner(store, schedule.references)), iter(schedule),
-                      bundle_seconds=1e-9, window=window, on_done=on_done)
-        assert MEETING.complete.is_set() and outcome.workers == MANY and len(done) == outcome.units_done == 128
+        outcome = run(
+            executor,
+            functools.partial(meet, Runner(store, schedule.references)),
+            iter(schedule),
+            bundle_seconds=1e-9,
+            window=window,
+            on_done=on_done,
+        )
+        assert (
+            MEETING.complete.is_set()
+            and outcome.workers == MANY
+            and len(done) == outcome.units_done == 128
+        )
         reduce.seal(stored(STUDY, tmp_path), executor)
     assert sealed(STUDY, tmp_path) == expected

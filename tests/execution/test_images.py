@@ -66,7 +66,9 @@ def test_the_containerfile_is_well_formed():
             source, _, target = rest.removeprefix("--from=").partition(" ")
             assert source == "build" and stage == 2 and len(target.split()) == 2
     assert [rest for _, name, rest in found if name == "RUN"] == ["sh jobs/image.sh /opt/pipeline"]
-    assert dict((name, rest) for _, name, rest in found)["USER"] == "12345:0", "no root, and the group that may read"
+    assert dict((name, rest) for _, name, rest in found)["USER"] == "12345:0", (
+        "no root, and the group that may read"
+    )
 
 
 def test_all_that_is_copied_is_there_and_nothing_of_it_is_ignored():
@@ -74,7 +76,15 @@ def test_all_that_is_copied_is_there_and_nothing_of_it_is_ignored():
     for source, _ in copied():
         assert (ROOT / source).exists(), source
         assert source.split("/")[0] not in ignored
-    needed = {"constraints.txt", "pyproject.toml", "README.md", "pipeline", "conf", "jobs", "docs/papers.md"}
+    needed = {
+        "constraints.txt",
+        "pyproject.toml",
+        "README.md",
+        "pipeline",
+        "conf",
+        "jobs",
+        "docs/papers.md",
+    }
     assert {source for source, _ in copied()} >= needed, "what the wheel is made of"
 
 
@@ -84,8 +94,11 @@ def test_the_definition_for_apptainer_makes_the_same():
     assert header["From"] in instructions()[0][2], "the base of the Containerfile"
     pairs = [line.split() for line in sections["files"].splitlines() if line.strip()]
     assert [(source, target.removeprefix("/src/")) for source, target in pairs] == [
-        (source, target.removeprefix("./")) for source, target in
-        sorted(copied(), key=lambda one: [pair[0] for pair in pairs].index(one[0]))]
+        (source, target.removeprefix("./"))
+        for source, target in sorted(
+            copied(), key=lambda one: [pair[0] for pair in pairs].index(one[0])
+        )
+    ]
     assert "sh jobs/image.sh /opt/pipeline\n" in sections["post"]
     entry = json.loads(next(rest for _, name, rest in instructions() if name == "ENTRYPOINT"))
     assert shlex.split(sections["runscript"]) == ["exec", *entry, "$@"]
@@ -99,14 +112,23 @@ def test_scripts_are_shell_of_every_system(script):
     assert subprocess.run([shutil.which("dash") or "sh", "-n", JOBS / script]).returncode == 0
 
 
-@pytest.mark.parametrize("variables, shard", [
-    ({"AWS_BATCH_JOB_ARRAY_INDEX": "0", "AWS_BATCH_JOB_ARRAY_SIZE": "20"}, "1/20"),
-    ({"AWS_BATCH_JOB_ARRAY_INDEX": "19", "SHARDS": "20"}, "20/20"),
-    ({"JOB_COMPLETION_INDEX": "3", "SHARDS": "20"}, "4/20"),
-    ({"JOB_COMPLETION_INDEX": "3"}, None), ({"SHARDS": "20"}, None)])
+@pytest.mark.parametrize(
+    "variables, shard",
+    [
+        ({"AWS_BATCH_JOB_ARRAY_INDEX": "0", "AWS_BATCH_JOB_ARRAY_SIZE": "20"}, "1/20"),
+        ({"AWS_BATCH_JOB_ARRAY_INDEX": "19", "SHARDS": "20"}, "20/20"),
+        ({"JOB_COMPLETION_INDEX": "3", "SHARDS": "20"}, "4/20"),
+        ({"JOB_COMPLETION_INDEX": "3"}, None),
+        ({"SHARDS": "20"}, None),
+    ],
+)
 def test_a_task_of_an_array_takes_its_shard(variables, shard):
-    done = subprocess.run(["sh", JOBS / "array_task.sh", "a=b c"], capture_output=True, text=True,
-                          env=environment(PIPELINE="echo", TMPDIR="/scratch", **variables))
+    done = subprocess.run(
+        ["sh", JOBS / "array_task.sh", "a=b c"],
+        capture_output=True,
+        text=True,
+        env=environment(PIPELINE="echo", TMPDIR="/scratch", **variables),
+    )
     if shard is None:
         assert done.returncode == 2 and "give SHARDS=N" in done.stderr
     else:
@@ -137,13 +159,16 @@ def test_pods_of_the_recipe_have_what_a_read_only_root_needs():
         volumes = {volume["name"] for volume in pod["volumes"]}
         assert [one["mountPath"] for one in container["volumeMounts"]] == ["/tmp"]
         assert {one["name"] for one in container["volumeMounts"]} == volumes
-        assert container["securityContext"]["readOnlyRootFilesystem"] and container["securityContext"]["runAsNonRoot"]
+        assert (
+            container["securityContext"]["readOnlyRootFilesystem"]
+            and container["securityContext"]["runAsNonRoot"]
+        )
         assert all(isinstance(word, str) for word in container["args"])
 
 
 def test_the_jobs_of_the_recipe_have_as_many_shards_as_tasks():
     job = recipes()["Job"]["spec"]
-    (_, container), = containers(job)
+    ((_, container),) = containers(job)
     assert {"name": "SHARDS", "value": str(job["completions"])} in container["env"]
     assert job["completionMode"] == "Indexed" and container["args"][0] == "pipeline-array-task"
 
@@ -151,11 +176,13 @@ def test_the_jobs_of_the_recipe_have_as_many_shards_as_tasks():
 def test_options_of_workers_and_schedulers_are_those_of_dask():
     """`--version` ends the program after all options before it were read."""
     for name in ("worker", "scheduler"):
-        (_, container), = containers(recipes()["DaskCluster"]["spec"][name])
+        ((_, container),) = containers(recipes()["DaskCluster"]["spec"][name])
         words = [VALUE_OF_KUBERNETES.sub("name", word) for word in container["args"]]
         assert words[:2] == ["dask", name]
         module = f"distributed.cli.dask_{name}"
-        done = subprocess.run([sys.executable, "-m", module, *words[2:], "--version"], capture_output=True, text=True)
+        done = subprocess.run(
+            [sys.executable, "-m", module, *words[2:], "--version"], capture_output=True, text=True
+        )
         assert done.returncode == 0 and "version" in done.stdout, done.stderr
 
 
@@ -176,7 +203,10 @@ def test_the_recipe_for_aws_batch_is_what_its_service_takes():
 def engine():
     """A program that builds images here and now; None if there is none."""
     for name in filter(shutil.which, ENGINES):
-        if name == "apptainer" or subprocess.run([name, "info"], capture_output=True).returncode == 0:
+        if (
+            name == "apptainer"
+            or subprocess.run([name, "info"], capture_output=True).returncode == 0
+        ):
             return name
     return None
 
@@ -191,12 +221,24 @@ def test_the_image_is_built_and_starts(tmp_path):
     else:
         image = f"pipeline-test-{os.getpid()}"
         build = [name, "build", "--file", "jobs/Containerfile", "--tag", image, "."]
-        start = [name, "run", "--rm", "--read-only", "--tmpfs", "/tmp", image, "pipeline", "--version"]
+        start = [
+            name,
+            "run",
+            "--rm",
+            "--read-only",
+            "--tmpfs",
+            "/tmp",
+            image,
+            "pipeline",
+            "--version",
+        ]
     built = subprocess.run(build, cwd=ROOT, capture_output=True, text=True)
     assert built.returncode == 0, built.stderr[-2000:]
     if name != "buildah":  # which starts none
         started = subprocess.run(start, capture_output=True, text=True)
-        assert "private-learning-pipeline" in started.stdout or started.returncode == 0, started.stderr
+        assert "private-learning-pipeline" in started.stdout or started.returncode == 0, (
+            started.stderr
+        )
 
 
 @pytest.mark.skipif(os.environ.get("FAULTS") != "full", reason="installs all packages: make faults")
@@ -214,14 +256,25 @@ def test_what_builds_the_image_makes_what_runs_in_a_pod(tmp_path):
     path = os.pathsep.join([f"{sys.base_prefix}/bin", os.environ["PATH"]])
     (command,) = (rest for _, name, rest in instructions() if name == "RUN")
     inside = f"mount --bind {tmp_path}/opt /opt && cd {tmp_path}/src && {command}"
-    built = subprocess.run(["unshare", "--mount", "sh", "-c", inside], env=os.environ | {"PATH": path}, text=True,
-                           capture_output=True)
+    built = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", inside],
+        env=os.environ | {"PATH": path},
+        text=True,
+        capture_output=True,
+    )
     assert built.returncode == 0, built.stderr
     entry = json.loads(next(rest for _, name, rest in instructions() if name == "ENTRYPOINT"))
     pod = Pod("image", {}, f'mkdir "$root/opt"; mount --bind {tmp_path}/opt "$root/opt"')
-    words = ["/opt/pipeline/bin/pipeline", "experiment=xu/lemmas", "size=quick", "outputs=/tmp/outputs",
-             "cluster.workers=1"]
-    start = (f"import os; os.environ.update(PATH='/opt/pipeline/bin'); os.environ.pop('PYTHONPATH'); "
-             f"os.execv('/opt/pipeline/bin/python', {[*entry, *words]!r})")
+    words = [
+        "/opt/pipeline/bin/pipeline",
+        "experiment=xu/lemmas",
+        "size=quick",
+        "outputs=/tmp/outputs",
+        "cluster.workers=1",
+    ]
+    start = (
+        f"import os; os.environ.update(PATH='/opt/pipeline/bin'); os.environ.pop('PYTHONPATH'); "
+        f"os.execv('/opt/pipeline/bin/python', {[*entry, *words]!r})"
+    )
     done = pod.run(["-c", start])
     assert done.returncode == 0 and "report: /tmp/outputs/xu/lemmas-" in done.stdout, done.stderr

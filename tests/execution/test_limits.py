@@ -44,6 +44,7 @@ def test_a_call_in_time_returns_or_raises_as_ever():
 
 def test_a_call_that_catches_the_exception_is_over_its_limit_all_the_same():
     """Or half of a computation would be stored as a result."""
+
     def deaf():
         try:
             endless()
@@ -115,13 +116,26 @@ def test_a_worker_stuck_in_compiled_code_is_ended_and_its_unit_blamed(tmp_path):
     assert Stuck.bad not in schedule.references
     failed = []
     with Local(workers=1).open() as executor:
-        outcome = run(executor, Stuck(store, schedule.references, most_seconds=5.0), iter(schedule),
-                      total_cost=schedule.cost, on_done=lambda works, bundle, _: failed.extend(
-                          unit for unit, work in zip(bundle.units, works, strict=True) if work.failed))
+        outcome = run(
+            executor,
+            Stuck(store, schedule.references, most_seconds=5.0),
+            iter(schedule),
+            total_cost=schedule.cost,
+            on_done=lambda works, bundle, _: failed.extend(
+                unit for unit, work in zip(bundle.units, works, strict=True) if work.failed
+            ),
+        )
     listing = store.listing()
-    assert listing.done.all() and failed == [Stuck.bad] and listing.failed.sum() == 1 and listing.failed[Stuck.bad]
+    assert (
+        listing.done.all()
+        and failed == [Stuck.bad]
+        and listing.failed.sum() == 1
+        and listing.failed[Stuck.bad]
+    )
     error = store.read(*Stuck.bad).error
-    assert "in _simulate" in error and error.endswith("TimeLimit: in code that cannot be interrupted, longer than 5 s")
+    assert "in _simulate" in error and error.endswith(
+        "TimeLimit: in code that cannot be interrupted, longer than 5 s"
+    )
     assert outcome.units_done == listing.done.size and not outcome.interrupted
 
 
@@ -138,14 +152,20 @@ def test_a_unit_has_a_limit_from_its_predicted_cost(tmp_path, monkeypatch):
     monkeypatch.setattr(Runner, "_simulate", lambda *_: endless())
     (unit,) = work.careful(Bundle([bad], 1.0, expected=0.1))
     assert unit.failed
-    assert store.read(*bad).error.endswith("TimeLimit: longer than 0.2 s, and than 2 times its predicted time; "
-                                           "retry_failed=true most_seconds=… gives it more\n")
+    assert store.read(*bad).error.endswith(
+        "TimeLimit: longer than 0.2 s, and than 2 times its predicted time; "
+        "retry_failed=true most_seconds=… gives it more\n"
+    )
 
 
 def test_before_any_unit_has_ended_a_limit_is_ten_times_as_long(tmp_path):
     """A unit that is predicted to take 20 s may take 20,000; the shortest limit is 100 minutes."""
     store = Store(study(), tmp_path)
-    assert [Runner(store)._unmeasured(cost) for cost in (0.0, 1e9, 20e9)] == [None, 6000.0, 20_000.0]
+    assert [Runner(store)._unmeasured(cost) for cost in (0.0, 1e9, 20e9)] == [
+        None,
+        6000.0,
+        20_000.0,
+    ]
     assert Runner(store, most_seconds=5.0)._unmeasured(20e9) == 5.0
 
 
@@ -158,7 +178,9 @@ def test_bundles_say_what_they_should_take_once_others_have_ended():
             return bundle.units
 
     run(Executor(), Careful(), ((unit, 1.0) for unit in range(20)), bundle_seconds=1e-9)
-    assert expected[0] is None and len(expected) > 2 and all(seconds > 0 for seconds in expected[1:])
+    assert (
+        expected[0] is None and len(expected) > 2 and all(seconds > 0 for seconds in expected[1:])
+    )
     bundler = Bundler([(0, 3.0), (1, 5.0)], None)
     bundler.learn(bundler.next(1), 6.0)
     assert bundler.expected(bundler.next(1)) == 10.0

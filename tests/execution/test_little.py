@@ -30,7 +30,9 @@ def opened(monkeypatch):
         yield Executor(description="its workers")
 
     monkeypatch.setattr(Local, "open_while", open_it)
-    monkeypatch.setattr("pipeline.cli.run.registered", lambda: registry.Registered((), ()))  # by other tests
+    monkeypatch.setattr(
+        "pipeline.cli.run.registered", lambda: registry.Registered((), ())
+    )  # by other tests
     without_report(monkeypatch)
     return found
 
@@ -43,12 +45,17 @@ def sealed(folder):
 def test_work_is_little_while_workers_would_start_for_longer():
     most = STARTING / (1 - 1 / max(processors(), 2))
     assert Local().needless(0.99 * most) and not Local().needless(1.01 * most)
-    assert not any(one.needless(0) for one in (Local(workers=2), Local(memory="1GiB"), Threads(), Synchronous()))
+    assert not any(
+        one.needless(0)
+        for one in (Local(workers=2), Local(memory="1GiB"), Threads(), Synchronous())
+    )
 
 
 def test_little_work_opens_no_cluster_and_gives_the_same_bytes(tmp_path, capsys, opened):
     assert main(arguments(tmp_path / "local", cluster="local")) == 0
-    assert re.search(rf"\nabout [\d.]+ \S+ of work: {HERE}\n", capsys.readouterr().out) and not opened
+    assert (
+        re.search(rf"\nabout [\d.]+ \S+ of work: {HERE}\n", capsys.readouterr().out) and not opened
+    )
     assert main([*arguments(tmp_path / "asked", cluster="local"), "cluster.workers=2"]) == 0
     assert HERE not in capsys.readouterr().out and len(opened) == 1
     assert sealed(tmp_path / "local") == sealed(tmp_path / "asked")
@@ -58,7 +65,9 @@ def test_little_work_opens_no_cluster_and_gives_the_same_bytes(tmp_path, capsys,
 def test_the_first_units_are_made_here_while_workers_start(tmp_path, monkeypatch, how):
     """Those with which others are compared; not if they take long, in a worker's memory, or ended a process before."""
     join, made = Processes.join, []
-    monkeypatch.setattr(Processes, "join", lambda *own: (made.extend(tmp_path.rglob("units/*/*")), join(*own)))
+    monkeypatch.setattr(
+        Processes, "join", lambda *own: (made.extend(tmp_path.rglob("units/*/*")), join(*own))
+    )
     if how == "much":
         monkeypatch.setattr("pipeline.cli.run.STARTING", 1e-9)
     if how == "tried":
@@ -77,13 +86,19 @@ def test_work_that_was_misjudged_goes_on_with_workers(tmp_path, capsys, monkeypa
 
 
 def test_code_that_was_added_here_has_a_process_of_its_own(tmp_path, monkeypatch, opened):
-    monkeypatch.setattr("pipeline.cli.run.registered", lambda: registry.Registered((), ("anything",)))
+    monkeypatch.setattr(
+        "pipeline.cli.run.registered", lambda: registry.Registered((), ("anything",))
+    )
     assert main(arguments(tmp_path, cluster="local")) == 0
     assert len(opened) == 1
 
 
-@pytest.mark.parametrize("workers", [[], ["cluster.workers=2"]], ids=["here", "while workers start"])
-def test_a_file_that_this_process_is_writing_is_nobody_elses_to_remove(tmp_path, monkeypatch, opened, workers):
+@pytest.mark.parametrize(
+    "workers", [[], ["cluster.workers=2"]], ids=["here", "while workers start"]
+)
+def test_a_file_that_this_process_is_writing_is_nobody_elses_to_remove(
+    tmp_path, monkeypatch, opened, workers
+):
     """Another process, which would remove it, finds nothing left over while this one writes units or what they need."""
     put, seen = Folder.put, {}
     monkeypatch.setattr("pipeline.storage.replications.PACKED_FROM", 1)
@@ -93,10 +108,19 @@ def test_a_file_that_this_process_is_writing_is_nobody_elses_to_remove(tmp_path,
             half = (self.path / key).with_name("half.partial")
             half.parent.mkdir(parents=True, exist_ok=True)
             half.write_bytes(b"half")
-            seen.setdefault(key.split("/")[1], []).extend(Folder(self.path).left_over("replications"))
+            seen.setdefault(key.split("/")[1], []).extend(
+                Folder(self.path).left_over("replications")
+            )
             half.unlink()
         put(self, key, content)
 
     monkeypatch.setattr(Folder, "put", watched)
     assert main([*arguments(tmp_path, cluster="local"), *workers]) == 0
-    assert seen == {"study.json": [], "units": [], "trying": [], "agreed": [], "in_work": [], "packs": []}
+    assert seen == {
+        "study.json": [],
+        "units": [],
+        "trying": [],
+        "agreed": [],
+        "in_work": [],
+        "packs": [],
+    }

@@ -24,7 +24,11 @@ def costs(one):
 
 
 def test_memory_is_extrapolated_to_the_block():
-    one = study(grid={"m": [40], "L": [50], "epsilon": [1.0], "estimator": ["debiased"]}, block=500, replications=500)
+    one = study(
+        grid={"m": [40], "L": [50], "epsilon": [1.0], "estimator": ["debiased"]},
+        block=500,
+        replications=500,
+    )
     one.simulate(one.grid.labels(0), 0)
     tracemalloc.start()
     one.simulate(one.grid.labels(0), 0)
@@ -40,7 +44,9 @@ def test_seconds_that_a_block_takes_whatever_its_size_are_counted_once():
     """5 ms a block and 20 µs a replication, of which the last trials were far from the whole block."""
     trials = [probe.Trial(0, count, 5e-3 + 2e-5 * count, 0) for count in (1, 4, 16)]
     assert probe._extrapolated(trials, "seconds", 2000) == pytest.approx(5e-3 + 2e-5 * 2000)
-    assert probe._extrapolated(trials[:1], "seconds", 2000) == pytest.approx(2000 * 5.02e-3)  # nothing else is known
+    assert probe._extrapolated(trials[:1], "seconds", 2000) == pytest.approx(
+        2000 * 5.02e-3
+    )  # nothing else is known
     slower = probe.Trial(0, 64, 4e-3, 0)  # by chance less than before
     assert probe._extrapolated([*trials, slower], "seconds", 2000) == pytest.approx(4e-3)
 
@@ -48,24 +54,37 @@ def test_seconds_that_a_block_takes_whatever_its_size_are_counted_once():
 def test_a_trial_gives_the_numbers_of_a_study_with_such_blocks():
     one = study(block=100, replications=200)
     labels = one.grid.labels(0)
-    found, wanted = probe._part(one, 8).simulate(labels, 0), replace(one, block=8, replications=8).simulate(labels, 0)
-    assert found.keys() == wanted.keys() and all(np.array_equal(found[name], wanted[name]) for name in found)
+    found, wanted = (
+        probe._part(one, 8).simulate(labels, 0),
+        replace(one, block=8, replications=8).simulate(labels, 0),
+    )
+    assert found.keys() == wanted.keys() and all(
+        np.array_equal(found[name], wanted[name]) for name in found
+    )
     assert (one.block, one.replications) == (100, 200)
 
 
 @pytest.mark.parametrize("limit, value", [("SECONDS", 0.0), ("BYTES", 2**20)])
 def test_what_exceeds_a_limit_is_not_known(limit, value, tmp_path):
     """A replication of 400 items takes more than 1 MiB; none takes no time. In a process with no memory to spare."""
-    script = (f"import sys; from pipeline.execution import probe; probe.{limit} = {value}; "
-              "from pipeline.__main__ import main; sys.exit(main(sys.argv[1:]))")
+    script = (
+        f"import sys; from pipeline.execution import probe; probe.{limit} = {value}; "
+        "from pipeline.__main__ import main; sys.exit(main(sys.argv[1:]))"
+    )
     words = [*arguments(tmp_path, **{"grid.m": "[400]"}), "task=plan"]
-    done = subprocess.run([sys.executable, "-c", script, *words], env=environment(), capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script, *words], env=environment(), capture_output=True, text=True
+    )
     assert done.returncode == 0 and "unknown: one replication takes more than" in done.stdout, done
 
 
 def test_time_that_others_have_the_processor_does_not_count(monkeypatch):
     """As where a machine has much to do: the clock goes on, the unit does not. The control spends the time itself."""
-    one = study(grid={"m": [40], "L": [50], "epsilon": [1.0], "estimator": ["debiased"]}, block=500, replications=500)
+    one = study(
+        grid={"m": [40], "L": [50], "epsilon": [1.0], "estimator": ["debiased"]},
+        block=500,
+        replications=500,
+    )
     alone, simulate = probe.probe(one, costs(one)).longest, Study.simulate
 
     def waiting(self, *args):
@@ -82,12 +101,16 @@ def test_time_that_others_have_the_processor_does_not_count(monkeypatch):
     for kind in (waiting, working):
         monkeypatch.setattr(Study, "simulate", kind)
         measured[kind] = probe.probe(one, costs(one)).longest
-    print(f"alone {alone:.3f} s; waiting 0.2 s {measured[waiting]:.3f} s; working 0.2 s {measured[working]:.3f} s")
+    print(
+        f"alone {alone:.3f} s; waiting 0.2 s {measured[waiting]:.3f} s; working 0.2 s {measured[working]:.3f} s"
+    )
     assert measured[waiting] < 5 * alone < 0.2 * 500 / 4 < measured[working]
 
 
 @pytest.mark.parametrize("large", [3, 40])
-def test_a_cell_without_memory_for_one_replication_hides_no_other(monkeypatch, tmp_path, capsys, large):
+def test_a_cell_without_memory_for_one_replication_hides_no_other(
+    monkeypatch, tmp_path, capsys, large
+):
     """Time is known from the others, memory is not, and the plan says why."""
     simulate = Study.simulate
 
@@ -106,7 +129,9 @@ def test_a_cell_without_memory_for_one_replication_hides_no_other(monkeypatch, t
     assert "of work)" in told
 
 
-def test_a_trial_of_many_replications_without_memory_leaves_those_of_fewer(monkeypatch, tmp_path, capsys):
+def test_a_trial_of_many_replications_without_memory_leaves_those_of_fewer(
+    monkeypatch, tmp_path, capsys
+):
     simulate = Study.simulate
 
     def hungry(self, *args):
@@ -120,7 +145,10 @@ def test_a_trial_of_many_replications_without_memory_leaves_those_of_fewer(monke
     assert measured.longest > 0 and measured.memory > probe.WORKER
     assert measured.most_replications == 16
     assert main([*arguments(tmp_path), "task=plan"]) == 0
-    assert "per worker, extrapolated: 16 replications at once take more than 200.00 MiB" in capsys.readouterr().out
+    assert (
+        "per worker, extrapolated: 16 replications at once take more than 200.00 MiB"
+        in capsys.readouterr().out
+    )
 
 
 QUOTAS = """Disk quotas for user me (uid 1000):
@@ -130,10 +158,16 @@ QUOTAS = """Disk quotas for user me (uid 1000):
 """
 
 
-@pytest.mark.parametrize("files, line", [(100, "needs 8 files, one for each unit, but only 5 more"), (1000, "")])
-def test_a_plan_warns_where_a_quota_has_no_room_for_the_files(files, line, monkeypatch, tmp_path, capsys):
+@pytest.mark.parametrize(
+    "files, line", [(100, "needs 8 files, one for each unit, but only 5 more"), (1000, "")]
+)
+def test_a_plan_warns_where_a_quota_has_no_room_for_the_files(
+    files, line, monkeypatch, tmp_path, capsys
+):
     """And a run begins nothing. The control: a quota that leaves enough."""
-    answer = QUOTAS.replace("DEVICE", room._device(tmp_path)).replace("100       0", f"{files}       0")
+    answer = QUOTAS.replace("DEVICE", room._device(tmp_path)).replace(
+        "100       0", f"{files}       0"
+    )
     (tmp_path / "quota").write_text(f"#!/bin/sh\ncat <<'END'\n{answer}END\n")
     (tmp_path / "quota").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
@@ -146,9 +180,16 @@ def test_a_plan_warns_where_a_quota_has_no_room_for_the_files(files, line, monke
 
 
 @pytest.mark.parametrize("files, free, known", [(1000, 3, 3), (0, 0, None)])
-def test_file_systems_that_count_files_are_asked_how_many_are_left(files, free, known, monkeypatch, tmp_path):
-    monkeypatch.setattr(os, "statvfs", lambda _: types.SimpleNamespace(
-        f_files=files, f_favail=free, f_blocks=9, f_bavail=9, f_bfree=9, f_frsize=4096))
+def test_file_systems_that_count_files_are_asked_how_many_are_left(
+    files, free, known, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(
+        os,
+        "statvfs",
+        lambda _: types.SimpleNamespace(
+            f_files=files, f_favail=free, f_blocks=9, f_bavail=9, f_bfree=9, f_frsize=4096
+        ),
+    )
     monkeypatch.setenv("PATH", "/nowhere")
     assert room.room_in(tmp_path).files == known
 
@@ -163,12 +204,25 @@ def test_nothing_is_simulated_in_this_process(monkeypatch, tmp_path):
 
 def test_more_units_than_can_be_looked_after_are_one_line(tmp_path, capsys):
     tracemalloc.start()
-    code = main(["experiment=xu/lemmas", "block=10", "replications=1000000000", "task=plan", f"outputs={tmp_path}"])
+    code = main(
+        [
+            "experiment=xu/lemmas",
+            "block=10",
+            "replications=1000000000",
+            "task=plan",
+            f"outputs={tmp_path}",
+        ]
+    )
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     error = capsys.readouterr().err
     print(f"{most:,} bytes")
-    assert code == 2 and "makes 2,400,000,000 units" in error and "a larger block" in error and error.count("\n") == 1
+    assert (
+        code == 2
+        and "makes 2,400,000,000 units" in error
+        and "a larger block" in error
+        and error.count("\n") == 1
+    )
     assert most < 2**28
 
 
@@ -185,6 +239,11 @@ def test_a_plan_of_millions_of_units_needs_some_bytes_of_each():
 
 
 def _with_nothing_done(blocks):
-    grid = {"m": [3, 4, 5], "L": [50, 60], "epsilon": [0.5, 1.0, 2.0, 3.0], "estimator": ["debiased"]}
+    grid = {
+        "m": [3, 4, 5],
+        "L": [50, 60],
+        "epsilon": [0.5, 1.0, 2.0, 3.0],
+        "estimator": ["debiased"],
+    }
     one = study(grid=grid, block=1, replications=blocks)
     return one, Listing(*np.zeros((2, len(one.grid), blocks), bool))

@@ -21,7 +21,10 @@ from tests.helpers.servers.buckets import Objects, moto
 from tests.helpers.servers.pods import Pod
 
 PINNED = "import os, sys, pipeline; os.execvp(sys.argv[1], sys.argv[1:])"  # the entry point of jobs/Containerfile
-SMALL = {"figures": "[{kind: curves, along: m, metric: lean_true, by: [epsilon]}]", "claims": "true"}
+SMALL = {
+    "figures": "[{kind: curves, along: m, metric: lean_true, by: [epsilon]}]",
+    "claims": "true",
+}
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +63,7 @@ def recipe(name):
 def scheduler_and_workers(*workers: Pod):
     """A scheduler in a pod, and a worker in each of these; the scheduler's address."""
     with contextlib.ExitStack() as stack:
+
         def start(pod, words):
             process = pod.start(words, stderr=subprocess.PIPE)
             stack.callback(process.wait)
@@ -69,7 +73,11 @@ def scheduler_and_workers(*workers: Pod):
         scheduler = start(Pod("scheduler", {}), [*recipe("scheduler"), "--port", "0"])
         address = next(line.split()[-1] for line in scheduler.stderr if "Scheduler at:" in line)
         for pod in workers:
-            variables = {**pod.variables, "DASK_SCHEDULER_ADDRESS": address, "DASK_WORKER_NAME": pod.name}
+            variables = {
+                **pod.variables,
+                "DASK_SCHEDULER_ADDRESS": address,
+                "DASK_WORKER_NAME": pod.name,
+            }
             words = [word.replace("$(DASK_WORKER_NAME)", pod.name) for word in recipe("worker")]
             start(dataclasses.replace(pod, variables=variables), words)
         yield address
@@ -91,8 +99,15 @@ def test_workers_in_pods_need_the_bucket_alone(
     keyless = {name: value for name, value in credentials.items() if "KEY" not in name}
     workers = [Pod("able", credentials), Pod("keyless", keyless)]
     with scheduler_and_workers(*workers) as address:
-        words = arguments(tmp_path / "driver", **SMALL | {
-            "cluster": "address", "cluster.address": address, "store.url": f"s3://{bucket.name}/studies"})
+        words = arguments(
+            tmp_path / "driver",
+            **SMALL
+            | {
+                "cluster": "address",
+                "cluster.address": address,
+                "store.url": f"s3://{bucket.name}/studies",
+            },
+        )
         assert main(words) == 0
         errors = capsys.readouterr().err
         assert main([*words, "task=verify"]) == 0
@@ -126,13 +141,19 @@ def tasks_in_a_pod(credentials, tasks):
 def test_a_driver_in_a_pod_can_do_all_tasks(credentials, bucket, laptop):
     """With a folder for reports among its temporary files; where none is named, a line says how to."""
     in_bucket = f"store.url=s3://{bucket.name}/studies"
-    run = [*arguments("/tmp/outputs", **SMALL | {"cluster": "local", "cluster.workers": "1"}), in_bucket]
+    run = [
+        *arguments("/tmp/outputs", **SMALL | {"cluster": "local", "cluster.workers": "1"}),
+        in_bucket,
+    ]
     other = [*arguments("/tmp/outputs", seed="7"), in_bucket]
     every = ["outputs=/tmp/outputs", in_bucket]
     tasks = [
         *([*run, f"task={task}"] for task in ("plan", "run", "status", "verify", "show")),
         [*run, "figures=[]", "claims=false", "task=report"],
-        other, [*every, "task=list"], [*every, "task=compare"], [*run, "seed=8", "outputs=outputs"],
+        other,
+        [*every, "task=list"],
+        [*every, "task=compare"],
+        [*run, "seed=8", "outputs=outputs"],
     ]
     printed, errors = tasks_in_a_pod(credentials, tasks)
     codes = re.findall(r"^code (\d+)$", printed, re.MULTILINE)
@@ -141,18 +162,28 @@ def test_a_driver_in_a_pod_can_do_all_tasks(credentials, bucket, laptop):
     (error,) = (line for line in errors if not re.fullmatch(r".*\d+ of 8 units.*", line))
     assert re.fullmatch(
         r"error: outputs=outputs/xu/lemmas-[0-9a-f]{8}: no permission to write in /; reports and records of sessions "
-        "go there, so name a folder that can be written, as outputs=/tmp/outputs", error)
-    identity = next(key for key in bucket.keys("/replications/study.json") if b'"seed": 7' not in bucket.read(key))
+        "go there, so name a folder that can be written, as outputs=/tmp/outputs",
+        error,
+    )
+    identity = next(
+        key
+        for key in bucket.keys("/replications/study.json")
+        if b'"seed": 7' not in bucket.read(key)
+    )
     folder = identity.removesuffix("replications/study.json")
-    sealed = {key.removeprefix(f"{folder}results.zarr/"): bucket.read(key)
-              for key in bucket.keys(f"{folder}results.zarr/")}
+    sealed = {
+        key.removeprefix(f"{folder}results.zarr/"): bucket.read(key)
+        for key in bucket.keys(f"{folder}results.zarr/")
+    }
     assert sealed == laptop
 
 
 def test_a_folder_is_asked_for_where_a_bucket_is_given_for_outputs(capsys):
     assert main(["experiment=xu/lemmas", "outputs=s3://bucket/studies"]) == 2
     error = capsys.readouterr().err
-    assert error.startswith("error: outputs=s3://…: must be a folder") and "store.url=s3://…" in error
+    assert (
+        error.startswith("error: outputs=s3://…: must be a folder") and "store.url=s3://…" in error
+    )
 
 
 class KubeCluster:
@@ -177,9 +208,13 @@ class KubeCluster:
         return client
 
 
-def test_the_program_for_kubernetes_runs_as_the_document_has_it(credentials, bucket, laptop, tmp_path, monkeypatch):
+def test_the_program_for_kubernetes_runs_as_the_document_has_it(
+    credentials, bucket, laptop, tmp_path, monkeypatch
+):
     """But for a smaller study, and a bucket that there is."""
-    (program,) = re.findall(r"```text\n(import yaml\n.*?)```", (ROOT / "docs/containers.md").read_text(), re.DOTALL)
+    (program,) = re.findall(
+        r"```text\n(import yaml\n.*?)```", (ROOT / "docs/containers.md").read_text(), re.DOTALL
+    )
     for name, value in credentials.items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(ROOT)
@@ -189,8 +224,11 @@ def test_the_program_for_kubernetes_runs_as_the_document_has_it(credentials, buc
     monkeypatch.setitem(sys.modules, "dask_kubernetes.operator", operator)
     monkeypatch.setitem(sys.modules, "dask_kubernetes", types.ModuleType("dask_kubernetes"))
     (tmp_path / "small.yaml").write_text(shown(compose(arguments("unused", **SMALL))[0]))
-    for before, after in (("xu/scenario_2", str(tmp_path / "small.yaml")), ("s3://bucket/", f"s3://{bucket.name}/"),
-                          ("/tmp/outputs", str(tmp_path / "outputs"))):
+    for before, after in (
+        ("xu/scenario_2", str(tmp_path / "small.yaml")),
+        ("s3://bucket/", f"s3://{bucket.name}/"),
+        ("/tmp/outputs", str(tmp_path / "outputs")),
+    ):
         assert before in program
         program = program.replace(before, after)
     names = {}
@@ -208,10 +246,14 @@ def test_tasks_of_an_array_in_pods_and_what_ends_it_elsewhere(
     in_bucket = f"store.url=s3://{bucket.name}/studies"
     start = "import os, sys; os.execvp('sh', ['sh', sys.argv[1], *sys.argv[2:]])"
     for index in range(2):
-        variables = {"AWS_BATCH_JOB_ARRAY_INDEX": str(index), "AWS_BATCH_JOB_ARRAY_SIZE": "2",
-                     "PIPELINE": f"{sys.prefix}/bin/pipeline"}
+        variables = {
+            "AWS_BATCH_JOB_ARRAY_INDEX": str(index),
+            "AWS_BATCH_JOB_ARRAY_SIZE": "2",
+            "PIPELINE": f"{sys.prefix}/bin/pipeline",
+        }
         done = Pod(f"task-{index}", {**credentials, **variables}).run(
-            ["-c", start, str(ROOT / "jobs/array_task.sh"), *study, in_bucket])
+            ["-c", start, str(ROOT / "jobs/array_task.sh"), *study, in_bucket]
+        )
         assert done.returncode == 0 and f"shard {index + 1}/2 is done" in done.stdout, done.stderr
     for name, value in credentials.items():
         monkeypatch.setenv(name, value)

@@ -82,10 +82,16 @@ def test_the_time_left_is_known_from_a_tenth_on_whatever_the_jobs_waited(wait):
             workers = 2 if clock.now < begin + 30 else 4
             skipped = done % 5 == 0
             clock.now += 0.0 if skipped else 2.0 / workers  # a unit takes a worker 2 s
-            progress.advance(Advance(1, 1.0, workers, *((0, 0.0, 0.0) if skipped else (1, 1.0, 2.0))))
+            progress.advance(
+                Advance(1, 1.0, workers, *((0, 0.0, 0.0) if skipped else (1, 1.0, 2.0)))
+            )
             if done in (100, 300, 500, 800):
                 elapsed = clock.now - progress.start
-                predicted[done] = clock.now, progress.seconds_left(elapsed), elapsed * (1000 - done) / done
+                predicted[done] = (
+                    clock.now,
+                    progress.seconds_left(elapsed),
+                    elapsed * (1000 - done) / done,
+                )
     ratios = {done: left / (clock.now - now) for done, (now, left, _) in predicted.items()}
     before = {done: left / (clock.now - now) for done, (now, _, left) in predicted.items()}
     print(f"predicted over true time left {ratios}, by the time since the start {before}")
@@ -110,4 +116,8 @@ def test_something_is_said_while_nothing_ends(monkeypatch):
         progress.advance(Advance(1, 1.0, 1))
         progress._reminder.join(30)
         assert not progress._reminder.is_alive()
-    assert re.search(r"^0 of 10 units after .*: jobs of slurm: 2 waiting \(Priority 2\)$", stream.getvalue(), re.M)
+    assert re.search(
+        r"^0 of 10 units after .*: jobs of slurm: 2 waiting \(Priority 2\)$",
+        stream.getvalue(),
+        re.M,
+    )

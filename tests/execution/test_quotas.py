@@ -27,15 +27,23 @@ mkdir -p "$root/sys"
 mount -t tmpfs -o mode=755 sys "$root/sys"
 mkdir -p "$root/sys/fs/cgroup"
 """
-VERSION_2 = FOLDERS + f"""
+VERSION_2 = (
+    FOLDERS
+    + f"""
 echo "150000 100000" > "$root/sys/fs/cgroup/cpu.max"
 echo {LIMIT} > "$root/sys/fs/cgroup/memory.max"
 """
-UNLIMITED = FOLDERS + """
+)
+UNLIMITED = (
+    FOLDERS
+    + """
 echo "max 100000" > "$root/sys/fs/cgroup/cpu.max"
 echo max > "$root/sys/fs/cgroup/memory.max"
 """
-ENTER = 'for kind in cpu memory; do echo $$ > "/sys/fs/cgroup/$kind/$0/cgroup.procs"; done; exec "$@"'
+)
+ENTER = (
+    'for kind in cpu memory; do echo $$ > "/sys/fs/cgroup/$kind/$0/cgroup.procs"; done; exec "$@"'
+)
 TOO_MUCH = """
 from pipeline.execution.clusters import Local
 from pipeline.execution.errors import SweepError
@@ -71,11 +79,14 @@ def group():
         (folders["memory"] / "memory.limit_in_bytes").write_text(str(LIMIT))
     except OSError as error:
         pytest.skip(f"no control group of version 1 can be made here: {error}")
-    mounts = FOLDERS + f"""
+    mounts = (
+        FOLDERS
+        + f"""
         mkdir "$root/sys/fs/cgroup/cpu,cpuacct" "$root/sys/fs/cgroup/memory"
         mount --bind {folders["cpu"]} "$root/sys/fs/cgroup/cpu,cpuacct"
         mount --bind {folders["memory"]} "$root/sys/fs/cgroup/memory"
     """
+    )
     yield Pod("quota", {}, mounts, before=("sh", "-c", ENTER, name))
     for folder in folders.values():
         with contextlib.suppress(OSError):
@@ -97,7 +108,13 @@ def test_a_real_group_of_version_1(group):
 def test_version_2():
     """A processor and a half are two workers, of a machine that has as many; rounded up as Dask does."""
     processors = min(2, len(os.sched_getaffinity(0)))
-    assert shown(Pod("quota", {}, VERSION_2)) == [processors, LIMIT, processors, LIMIT - 512 * MIB, None]
+    assert shown(Pod("quota", {}, VERSION_2)) == [
+        processors,
+        LIMIT,
+        processors,
+        LIMIT - 512 * MIB,
+        None,
+    ]
 
 
 def test_without_a_quota_the_machine_counts():
@@ -110,5 +127,7 @@ def test_a_unit_that_is_too_large_for_the_group_fails_and_ends_no_process(group)
     """768 MiB for the worker: 1 GiB is refused in it, before the group's limit ends a process."""
     done = group.run(["-c", TOO_MUCH])
     first, second = done.stdout.splitlines()
-    assert first.startswith("1 worker processes of up to 768.00 MiB of memory, scheduler at "), done.stderr
+    assert first.startswith("1 worker processes of up to 768.00 MiB of memory, scheduler at "), (
+        done.stderr
+    )
     assert second.startswith("MemoryError")

@@ -62,8 +62,11 @@ def test_where_a_reference_failed_another_finished_unit_is_compared(tmp_path, mo
     for key in store.backend.keys(agreement.FOLDER):
         store.backend.delete(f"{agreement.FOLDER}/{key}")
     simulate = Runner._simulate
-    monkeypatch.setattr(Runner, "_simulate", lambda *words: {
-        name: values * 2 for name, values in simulate(*words).items()})
+    monkeypatch.setattr(
+        Runner,
+        "_simulate",
+        lambda *words: {name: values * 2 for name, values in simulate(*words).items()},
+    )
     with pytest.raises(Unfit, match="come out differently"):
         Runner(store, schedule.references)(others[:1])
 
@@ -77,7 +80,8 @@ def test_a_unit_that_failed_is_no_reference_where_others_are_done(tmp_path):
     store.fail(*failed, "Traceback", "0" * 16)
     listing = store.listing()
     assert listing.done.all() and set(Schedule(store.study, listing).references) == {
-        Unit(cell, block) for cell, block in np.ndindex(listing.done.shape)} - {failed}
+        Unit(cell, block) for cell, block in np.ndindex(listing.done.shape)
+    } - {failed}
 
 
 def test_a_writer_that_only_compares_is_recorded_once_all_references_are_there(tmp_path):
@@ -129,8 +133,20 @@ def test_a_reference_of_every_combination_of_parts(tmp_path):
 
 def wide(**grid):
     """A crowd of many workers and 500 tasks: some 200 MB for 200 workers."""
-    return study(problem="crowd", grid=grid, replications=400, block=400, metrics=["label_error"], parameters=dict(
-        model="dawid_skene", m=500, mechanism="randomized_response", epsilon=1.0, estimator="majority_vote"))
+    return study(
+        problem="crowd",
+        grid=grid,
+        replications=400,
+        block=400,
+        metrics=["label_error"],
+        parameters=dict(
+            model="dawid_skene",
+            m=500,
+            mechanism="randomized_response",
+            epsilon=1.0,
+            estimator="majority_vote",
+        ),
+    )
 
 
 def test_a_worker_with_little_memory_makes_the_same_numbers_in_smaller_slices(tmp_path):
@@ -140,9 +156,15 @@ def test_a_worker_with_little_memory_makes_the_same_numbers_in_smaller_slices(tm
     schedule = pending(what, store)
     with Local(workers=1, memory="256MiB").open() as executor:
         outcome = run(executor, Runner(store), [(Unit(1, 0), 1.0), (Unit(0, 0), 1.0)])
-    assert outcome.units_done == 2 and outcome.lost == 0 and store.listing().failed.tolist() == [[False], [True]]
+    assert (
+        outcome.units_done == 2
+        and outcome.lost == 0
+        and store.listing().failed.tolist() == [[False], [True]]
+    )
     error = store.read(1, 0).error
-    assert error.endswith("also in slices of 16.00 MiB; give workers more memory, then retry_failed=true\n")
+    assert error.endswith(
+        "also in slices of 16.00 MiB; give workers more memory, then retry_failed=true\n"
+    )
     assert schedule.pending == 2 and "Unable to allocate 122. MiB" in error
     here = what.simulate(what.grid.labels(0), 0)["label_error"]
     assert store.read(0, 0).metrics.tobytes() == here.tobytes()
@@ -151,8 +173,14 @@ def test_a_worker_with_little_memory_makes_the_same_numbers_in_smaller_slices(tm
 def test_a_unit_whose_worker_died_gets_smaller_slices(tmp_path, monkeypatch):
     store, schedule = begun(tmp_path)
     simulate, asked = Study.simulate, []
-    monkeypatch.setattr(Study, "simulate", lambda self, labels, block, memo, size: (
-        asked.append(size), simulate(self, labels, block, memo))[1])
+    monkeypatch.setattr(
+        Study,
+        "simulate",
+        lambda self, labels, block, memo, size: (
+            asked.append(size),
+            simulate(self, labels, block, memo),
+        )[1],
+    )
     unit = other_unit(schedule)
     for kills in (0, 1, 2, 9):
         store.forget(*unit)  # or it would be left as it is
@@ -177,13 +205,26 @@ def test_a_reference_unit_that_ends_processes_is_blamed_and_no_other_unit(tmp_pa
     schedule = pending(store.study, store)
     work, flags = Deadly(store, schedule.references), {}
     with Local(workers=1).open() as executor:
-        outcome = run(executor, work, iter(schedule), total_cost=schedule.cost, kills=1, blame=work.blame,
-                      on_done=lambda works, bundle, _: flags.update(zip(bundle.units, works, strict=True)))
+        outcome = run(
+            executor,
+            work,
+            iter(schedule),
+            total_cost=schedule.cost,
+            kills=1,
+            blame=work.blame,
+            on_done=lambda works, bundle, _: flags.update(zip(bundle.units, works, strict=True)),
+        )
     bad, listing = schedule.references[0], store.listing()
-    assert outcome.lost == 2 and outcome.units_done == len(flags) == listing.done.size and listing.done.all()
+    assert (
+        outcome.lost == 2
+        and outcome.units_done == len(flags) == listing.done.size
+        and listing.done.all()
+    )
     assert [unit for unit, work in flags.items() if work.failed] == [bad]
     assert listing.failed.sum() == listing.failed[bad]
-    assert store.read(*bad).error.startswith("worker killed: 1 processes ended while they made this unit")
+    assert store.read(*bad).error.startswith(
+        "worker killed: 1 processes ended while they made this unit"
+    )
     assert not agreement.tries(store) and len(agreement.recorded(store)) == 1
 
 
@@ -196,7 +237,9 @@ def test_where_a_finished_unit_ends_processes_that_compare_it_these_must_not_com
         with pytest.raises(Unfit, match="was finished before.* ended 4 processes; give "):
             work([other])
     assert not store.holds(*other) and store.holds(*first)
-    assert Runner(store, schedule.references, accept=True)([other]) == [False] and not agreement.tries(store)
+    assert Runner(store, schedule.references, accept=True)([other]) == [
+        False
+    ] and not agreement.tries(store)
 
 
 def test_a_finished_unit_that_does_not_end_here_has_a_limit(tmp_path, monkeypatch):
@@ -212,15 +255,25 @@ def test_a_unit_that_killed_its_workers_is_blamed_unless_it_was_stored(tmp_path)
     store, schedule = begun(tmp_path)
     bad = other_unit(schedule)
     assert Runner(store).blame(bad, "its worker was killed 4 times").failed
-    assert store.read(*bad).error.startswith("worker killed: its worker was killed 4 times by this unit")
+    assert store.read(*bad).error.startswith(
+        "worker killed: its worker was killed 4 times by this unit"
+    )
     good = schedule.references[0]
     files = sorted(store.backend.keys(f"{RAW}/units"))
     assert Runner(store).blame(good, "") == UnitWork(failed=False) and not store.read(*good).failed
-    assert sorted(store.backend.keys(f"{RAW}/units")) == files  # it has no second file, as one that failed
+    assert (
+        sorted(store.backend.keys(f"{RAW}/units")) == files
+    )  # it has no second file, as one that failed
 
 
-@pytest.mark.parametrize("error", [
-    PermissionError(13, "Permission denied"), Unreachable("s3://b denies access"), OSError(30, "access denied")])
+@pytest.mark.parametrize(
+    "error",
+    [
+        PermissionError(13, "Permission denied"),
+        Unreachable("s3://b denies access"),
+        OSError(30, "access denied"),
+    ],
+)
 def test_a_worker_without_access_to_the_store_is_unfit_and_named(error, tmp_path, monkeypatch):
     store, schedule = begun(tmp_path)
 

@@ -28,16 +28,28 @@ def test_a_run_is_followed_while_it_goes_on(tmp_path, monkeypatch):
     while sessions.sessions(tmp_path)[0]["units"] < 3 and time.monotonic() < until:
         time.sleep(0.01)
     (seen,) = sessions.sessions(tmp_path)
-    assert seen["state"] == "running" and (seen["units"], seen["cost_done"], seen["workers"]) == (3, 1.5, 2)
+    assert seen["state"] == "running" and (seen["units"], seen["cost_done"], seen["workers"]) == (
+        3,
+        1.5,
+        2,
+    )
     assert seen["shard"] == "2/8" and seen["process"] == os.getpid() and seen["seconds"] >= 0
     one.end("finished", units=10)
     (seen,) = sessions.sessions(tmp_path)
     assert seen["state"] == "finished" and seen["units"] == 10 and not sessions.damaged(tmp_path)
 
 
-@pytest.mark.parametrize("changes, age, state", [
-    ({"host": "another"}, 0, "running"), ({"host": "another"}, SILENT + 60, "killed"), ({}, 0, "running"),
-    ({"process": 2**22 - 1}, 0, "killed"), ({}, SILENT + 60, "killed"), ({"host": "another"}, -SILENT - 60, "killed")])
+@pytest.mark.parametrize(
+    "changes, age, state",
+    [
+        ({"host": "another"}, 0, "running"),
+        ({"host": "another"}, SILENT + 60, "killed"),
+        ({}, 0, "running"),
+        ({"process": 2**22 - 1}, 0, "killed"),
+        ({}, SILENT + 60, "killed"),
+        ({"host": "another"}, -SILENT - 60, "killed"),
+    ],
+)
 def test_no_sign_of_life_is_the_end(tmp_path, changes, age, state):
     """By the file's age and, where the process was on this machine, by whether it is there."""
     one = Session(tmp_path, "pipeline", 10)
@@ -68,8 +80,12 @@ def test_status_of_shards_that_run_and_of_one_that_was_killed(tmp_path, monkeypa
     capsys.readouterr()
     assert main([*words, "task=status"]) == 75
     said = capsys.readouterr().out
-    assert "running: 24 sessions on 1 host, 24 workers, 9.6 units/s, " in said and " left\n" in said, said
-    assert said.count(": running, 4 of 8 units in 10.00 s") == 20 and "and 4 sessions before" in said
+    assert (
+        "running: 24 sessions on 1 host, 24 workers, 9.6 units/s, " in said and " left\n" in said
+    ), said
+    assert (
+        said.count(": running, 4 of 8 units in 10.00 s") == 20 and "and 4 sessions before" in said
+    )
     assert "shard 2/26, on killed: killed, 4 of 8 units in 10.00 s" in said
     assert main([*words, "task=status", "--json"]) == 75
     told = json.loads(capsys.readouterr().out)
@@ -78,8 +94,9 @@ def test_status_of_shards_that_run_and_of_one_that_was_killed(tmp_path, monkeypa
     assert study["units"] == {"all": 8, "done": 4, "failed": 0, "at_most": False}
     assert study["units_per_second"] == pytest.approx(9.6) and study["seconds_left"] > 0
     assert main([*words, "task=plan", "--json"]) == 2
-    assert capsys.readouterr().err == ("error: command line=--json: goes with task=status and task=advise, not with "
-                                       "task=plan\n")
+    assert capsys.readouterr().err == (
+        "error: command line=--json: goes with task=status and task=advise, not with task=plan\n"
+    )
 
 
 def test_a_session_with_another_number_is_damaged(tmp_path):
@@ -89,14 +106,20 @@ def test_a_session_with_another_number_is_damaged(tmp_path):
     path = sorted((tmp_path / "sessions").iterdir())[0]
     text = path.read_text()
     path.write_text(text.replace('"units": 12', '"units": 13'))
-    assert text != path.read_text() and [one["units"] for one in sessions.sessions(tmp_path)] == [34]
+    assert text != path.read_text() and [one["units"] for one in sessions.sessions(tmp_path)] == [
+        34
+    ]
     assert sessions.damaged(tmp_path) == [f"sessions/{path.name}"]
     path.write_text(text)
-    assert [one["units"] for one in sessions.sessions(tmp_path)] == [12, 34] and not sessions.damaged(tmp_path)
+    assert [one["units"] for one in sessions.sessions(tmp_path)] == [
+        12,
+        34,
+    ] and not sessions.damaged(tmp_path)
 
 
 def test_an_abandoned_run_beats_no_more(tmp_path, monkeypatch):
     """As in a notebook, whose process lives on."""
+
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
@@ -106,20 +129,34 @@ def test_an_abandoned_run_beats_no_more(tmp_path, monkeypatch):
     assert states(folder) == ["abandoned"]
 
 
-@pytest.mark.parametrize("variables, name", [
-    ({"SLURM_JOB_ID": "8", "SLURM_ARRAY_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": "2"}, "7_2"), ({"SLURM_JOB_ID": "8"}, "8"),
-    ({"PBS_JOBID": "9[3].server"}, "9[3].server"), ({"LSB_JOBID": "5", "LSB_JOBINDEX": "4"}, "5.4"),
-    ({"LSB_JOBID": "5", "LSB_JOBINDEX": "0"}, "5"), ({"SGE_ROOT": "/", "JOB_ID": "6", "SGE_TASK_ID": "2"}, "6.2"),
-    ({"SGE_ROOT": "/", "JOB_ID": "6", "SGE_TASK_ID": "undefined"}, "6"), ({"JOB_ID": "of something else"}, None)])
+@pytest.mark.parametrize(
+    "variables, name",
+    [
+        ({"SLURM_JOB_ID": "8", "SLURM_ARRAY_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": "2"}, "7_2"),
+        ({"SLURM_JOB_ID": "8"}, "8"),
+        ({"PBS_JOBID": "9[3].server"}, "9[3].server"),
+        ({"LSB_JOBID": "5", "LSB_JOBINDEX": "4"}, "5.4"),
+        ({"LSB_JOBID": "5", "LSB_JOBINDEX": "0"}, "5"),
+        ({"SGE_ROOT": "/", "JOB_ID": "6", "SGE_TASK_ID": "2"}, "6.2"),
+        ({"SGE_ROOT": "/", "JOB_ID": "6", "SGE_TASK_ID": "undefined"}, "6"),
+        ({"JOB_ID": "of something else"}, None),
+    ],
+)
 def test_jobs_have_the_names_that_their_queues_show(variables, name):
     assert registry.job(variables) == name
 
 
 def test_a_killed_process_is_not_running(tmp_path):
-    script = "import sys, time; from pathlib import Path; from pipeline.execution.sessions import Session\n" \
-             "Session(Path(sys.argv[1]), 'pipeline', 3); print('there', flush=True); time.sleep(600)"
-    process = subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], env=environment(), text=True,
-                               stdout=subprocess.PIPE)
+    script = (
+        "import sys, time; from pathlib import Path; from pipeline.execution.sessions import Session\n"
+        "Session(Path(sys.argv[1]), 'pipeline', 3); print('there', flush=True); time.sleep(600)"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, str(tmp_path)],
+        env=environment(),
+        text=True,
+        stdout=subprocess.PIPE,
+    )
     assert process.stdout.readline() == "there\n" and states(tmp_path) == ["running"]
     process.kill()
     process.wait()

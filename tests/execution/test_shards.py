@@ -17,7 +17,16 @@ from pipeline.execution.schedule import Schedule
 from pipeline.execution.sweep import run
 from pipeline.storage.replications import Listing, Store
 from pipeline.study.parameters import InvalidInput
-from tests.helpers.engine import advance, arguments, contents, mapping, sealed, stored, study, without_report
+from tests.helpers.engine import (
+    advance,
+    arguments,
+    contents,
+    mapping,
+    sealed,
+    stored,
+    study,
+    without_report,
+)
 
 STUDY = study()
 SIZE = (len(STUDY.grid), STUDY.blocks)
@@ -37,12 +46,15 @@ def test_shards_part_the_units_alike_whatever_is_done(count, seed):
     done = np.random.default_rng(seed).random(SIZE) < 0.5
     whole = [units(np.zeros(SIZE, bool), (k, count)) for k in range(count)]
     assert sorted(unit for shard in whole for unit in shard) == [
-        (cell, block) for cell in range(SIZE[0]) for block in range(SIZE[1])]
+        (cell, block) for cell in range(SIZE[0]) for block in range(SIZE[1])
+    ]
     for k in range(count):
         part = schedule(done, (k, count))
         assert units(done, (k, count)) == [unit for unit in whole[k] if not done[unit]]
         assert part.units == len(whole[k]) and part.pending == len(units(done, (k, count)))
-    assert len({shard for shard in map(len, whole)}) <= 2, "the same number of draws of data each, or one fewer"
+    assert len({shard for shard in map(len, whole)}) <= 2, (
+        "the same number of draws of data each, or one fewer"
+    )
 
 
 def test_cells_that_share_their_data_stay_together():
@@ -51,7 +63,11 @@ def test_cells_that_share_their_data_stay_together():
     labels = [STUDY.grid.labels(cell) for cell in range(SIZE[0])]
     for cell, block in zip(*np.nonzero(part.mine), strict=True):
         data = {k: v for k, v in labels[cell].items() if k != "estimator"}
-        controls = [c for c in range(SIZE[0]) if {k: v for k, v in labels[c].items() if k != "estimator"} == data]
+        controls = [
+            c
+            for c in range(SIZE[0])
+            if {k: v for k, v in labels[c].items() if k != "estimator"} == data
+        ]
         assert len(controls) == 2 and part.mine[controls, block].all()
 
 
@@ -62,7 +78,9 @@ def test_shards_in_any_order_and_twice_give_the_same_bytes(tmp_path, monkeypatch
         assert main([*arguments(tmp_path / "parts"), f"shard={shard}"]) == 0
         assert not list((tmp_path / "parts").rglob("results.zarr"))
     assert main(arguments(tmp_path / "parts")) == 0
-    whole, parts = (contents(next((tmp_path / name).rglob("results.zarr"))) for name in ("whole", "parts"))
+    whole, parts = (
+        contents(next((tmp_path / name).rglob("results.zarr"))) for name in ("whole", "parts")
+    )
     assert whole == parts
     assert main([*arguments(tmp_path / "parts"), "shard=2/3"]) == 0
     assert "nothing to do" in capsys.readouterr().out
@@ -76,7 +94,9 @@ def test_two_hundred_shards_give_the_same_bytes(tmp_path):
         store.begin()
         part = Schedule(what, store.listing(), (k, 200))
         assert part.units == 2
-        assert run(Executor(), Runner(store, part.references), iter(part)).units_done == part.pending
+        assert (
+            run(Executor(), Runner(store, part.references), iter(part)).units_done == part.pending
+        )
     reduce.seal(stored(what, tmp_path / "parts"), Executor())
     assert sealed(what, tmp_path / "parts") == sealed(what, tmp_path / "whole")
 
@@ -93,7 +113,10 @@ def failed(folder, *shards):
     """All units are done, but one of each of these of two shards failed; the store, and those that failed."""
     advance(STUDY, folder)
     store = Store(STUDY, folder)
-    chosen = [tuple(map(int, np.argwhere(Schedule(STUDY, store.listing(), (k, 2)).mine)[0])) for k in shards]
+    chosen = [
+        tuple(map(int, np.argwhere(Schedule(STUDY, store.listing(), (k, 2)).mine)[0]))
+        for k in shards
+    ]
     for unit in chosen:
         store.forget(*unit)
         store.fail(*unit, "Traceback", "0" * 16)
@@ -123,10 +146,14 @@ def test_all_shards_are_compared_by_the_same_units(share, count):
     assert {STUDY.grid.labels(unit.cell)["estimator"] for unit in first} == {"debiased", "plug_in"}
 
 
-def test_a_shard_that_begins_after_another_with_other_arithmetic_is_refused(tmp_path, monkeypatch, capsys):
+def test_a_shard_that_begins_after_another_with_other_arithmetic_is_refused(
+    tmp_path, monkeypatch, capsys
+):
     def last_digits(self, *rest, simulate=runner.Runner._simulate):
-        return {name: np.nextafter(values, np.inf) if values.dtype.kind == "f" else values
-                for name, values in simulate(self, *rest).items()}
+        return {
+            name: np.nextafter(values, np.inf) if values.dtype.kind == "f" else values
+            for name, values in simulate(self, *rest).items()
+        }
 
     words = arguments(tmp_path)
     assert main([*words, "shard=1/2"]) == 0

@@ -23,8 +23,16 @@ from pipeline.storage.replications import Listing, Store
 from tests.helpers.engine import mapping, stored, study
 
 UNITS, DRIVERS = 320, 3
-FEW = study(grid={"m": [3, 4], "L": [50], "epsilon": [1.0], "estimator": ["debiased"]}, block=10, replications=400)
-WHAT = study(grid={"m": [3, 4], "L": [50], "epsilon": [1.0], "estimator": ["debiased"]}, block=10, replications=1600)
+FEW = study(
+    grid={"m": [3, 4], "L": [50], "epsilon": [1.0], "estimator": ["debiased"]},
+    block=10,
+    replications=400,
+)
+WHAT = study(
+    grid={"m": [3, 4], "L": [50], "epsilon": [1.0], "estimator": ["debiased"]},
+    block=10,
+    replications=1600,
+)
 
 
 class Slow(Runner):
@@ -77,7 +85,10 @@ def in_turns(folder, seed, noted) -> int:
     store.begin()
     drivers = [Driver("host", 1, None, str(number)) for number in range(DRIVERS)]
     schedules = [Schedule(FEW, store.listing(), chance=chance) for _ in drivers]
-    parts = [Elsewhere(store, *pair) for pair in zip(schedules, drivers if noted else [None] * DRIVERS, strict=True)]
+    parts = [
+        Elsewhere(store, *pair)
+        for pair in zip(schedules, drivers if noted else [None] * DRIVERS, strict=True)
+    ]
     waiting = [iter(part.others(schedule)) for part, schedule in zip(parts, schedules, strict=True)]
     done, begun = set(), 0
     events = [(chance.random(), number, None) for number in range(DRIVERS)]
@@ -85,7 +96,9 @@ def in_turns(folder, seed, noted) -> int:
         clock, number, ended = heapq.heappop(events)
         done.add(ended)
         first = (unit for unit, _ in waiting[number])
-        last = (unit for _ in range(1) for bundle in parts[number].bundles() for unit in bundle.units)
+        last = (
+            unit for _ in range(1) for bundle in parts[number].bundles() for unit in bundle.units
+        )
         unit = next((unit for unit in itertools.chain(first, last) if unit not in done), None)
         if unit is not None:
             begun += 1
@@ -97,12 +110,18 @@ def in_turns(folder, seed, noted) -> int:
 
 def test_what_others_have_begun_is_left_to_the_end(tmp_path, monkeypatch):
     """80 units, three drivers, 12 orders: at most 1.1 times the units; the control: without notes it is more."""
-    monkeypatch.setattr(elsewhere, "SHARE", 1e9)  # of the time: a look before each unit, whatever it takes
+    monkeypatch.setattr(
+        elsewhere, "SHARE", 1e9
+    )  # of the time: a look before each unit, whatever it takes
     monkeypatch.setattr(elsewhere, "LONGEST", 0.0)
-    counts = {noted: [in_turns(tmp_path / f"{noted} {seed}", seed, noted) for seed in range(12)]
-              for noted in (True, False)}
+    counts = {
+        noted: [in_turns(tmp_path / f"{noted} {seed}", seed, noted) for seed in range(12)]
+        for noted in (True, False)
+    }
     print(f"of 80 units three drivers begin {counts[True]}, without notes {counts[False]}")
-    assert max(counts[True]) <= 1.1 * 80 and np.mean(counts[True]) < 1.05 * 80 < np.mean(counts[False])
+    assert max(counts[True]) <= 1.1 * 80 and np.mean(counts[True]) < 1.05 * 80 < np.mean(
+        counts[False]
+    )
 
 
 def test_a_driver_alone_looks_seldom_for_others(tmp_path, monkeypatch):
@@ -122,14 +141,18 @@ def test_each_command_draws_an_order_of_its_own(tmp_path):
     commands = [stored(WHAT, tmp_path) for _ in range(2)]
     commands[0].store.begin()
     settings = read_settings(mapping())
-    orders = [[unit for unit, _ in scheduled(command, settings, Synchronous())] for command in commands]
+    orders = [
+        [unit for unit, _ in scheduled(command, settings, Synchronous())] for command in commands
+    ]
     assert orders[0] != orders[1] and sorted(orders[0]) == sorted(orders[1])
 
 
 def test_looking_for_units_of_others_takes_little_of_the_time(tmp_path, monkeypatch):
     """Where a look takes as long as a unit, one is looked for after some fifty that were simulated."""
     looks = []
-    monkeypatch.setattr(Store, "has_numbers", lambda self, *unit: bool(time.sleep(0.002)) or looks.append(unit))
+    monkeypatch.setattr(
+        Store, "has_numbers", lambda self, *unit: bool(time.sleep(0.002)) or looks.append(unit)
+    )
     simulate = Runner._simulate
 
     def lasting(self, *rest):
@@ -157,12 +180,19 @@ def test_an_order_that_is_drawn_has_the_same_units_and_keeps_together_what_share
     for schedule, some in zip(drawn, units, strict=True):
         assert sorted(some) == sorted(unit for unit, _ in in_order)
         groups = np.cumsum([True, *(not schedule.shares(unit) for unit in some[:-1])])
-        assert len(set(groups.tolist())) == len(some) / 2, "both estimators of a release stand next to each other"
+        assert len(set(groups.tolist())) == len(some) / 2, (
+            "both estimators of a release stand next to each other"
+        )
 
 
 def test_the_more_costly_cells_come_sooner():
     """So that no long unit is begun last: in 200 orders, of 24 cells of six costs."""
-    grid = {"m": [3, 10, 40], "L": [50, 400], "epsilon": [0.5, 1.0], "estimator": ["debiased", "plug_in"]}
+    grid = {
+        "m": [3, 10, 40],
+        "L": [50, 400],
+        "epsilon": [0.5, 1.0],
+        "estimator": ["debiased", "plug_in"],
+    }
     one = study(grid=grid, block=10, replications=10)
     nothing = Listing(*np.zeros((2, len(one.grid), one.blocks), bool))
     most = np.argsort(one.costs)[-4:]

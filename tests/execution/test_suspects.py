@@ -21,7 +21,15 @@ from pipeline.storage import in_work
 from pipeline.storage.in_work import FOLDER, Driver
 from pipeline.storage.replications import Store
 from tests.helpers import fault_runs
-from tests.helpers.engine import ROOT, advance, arguments, contents, environment, study, without_report
+from tests.helpers.engine import (
+    ROOT,
+    advance,
+    arguments,
+    contents,
+    environment,
+    study,
+    without_report,
+)
 
 STUDY = study()
 ENDS_ITS_JOB = """
@@ -41,8 +49,14 @@ sys.exit(main(sys.argv[1:]))
 
 def run(words, deadly=""):
     """The command as a job, in which one unit ends all processes."""
-    return subprocess.run([sys.executable, "-c", ENDS_ITS_JOB, *words], cwd=ROOT, env=environment(DEADLY=deadly),
-                          text=True, capture_output=True, start_new_session=True)
+    return subprocess.run(
+        [sys.executable, "-c", ENDS_ITS_JOB, *words],
+        cwd=ROOT,
+        env=environment(DEADLY=deadly),
+        text=True,
+        capture_output=True,
+        start_new_session=True,
+    )
 
 
 def files(where, pattern):
@@ -68,9 +82,14 @@ def test_a_unit_that_ends_whole_jobs_holds_up_no_other_and_fails_in_the_end(tmp_
     assert counts[1:] == [7] * (KILLS - 1), counts
     after = run(words, deadly)
     assert after.returncode == 1, after.stderr
-    assert f"job killed: {KILLS} whole jobs ended while they made this unit" in after.stdout + after.stderr
+    assert (
+        f"job killed: {KILLS} whole jobs ended while they made this unit"
+        in after.stdout + after.stderr
+    )
     assert "limit that of their workers (cluster.memory)" in after.stdout + after.stderr
-    assert len(files(where, "replications/units/1/*.failed")) == 1 and not files(where, "replications/in_work/*")
+    assert len(files(where, "replications/units/1/*.failed")) == 1 and not files(
+        where, "replications/in_work/*"
+    )
     assert run([*words, "retry_failed=true"]).returncode == 0, "with more memory, as it were"
     assert run(arguments(tmp_path / "whole")).returncode == 0
     assert sealed_bytes(where) == sealed_bytes(tmp_path / "whole")
@@ -103,7 +122,12 @@ def begun(folder, **changes):
     advance(STUDY, folder)
     store.forget(0, 0)
     driver = Driver("elsewhere", 1, "7_2", "aa")
-    fields = {"host": driver.host, "process": driver.process, "job": driver.job, "token": driver.token}
+    fields = {
+        "host": driver.host,
+        "process": driver.process,
+        "job": driver.job,
+        "token": driver.token,
+    }
     in_work.write(store, Driver(**fields | changes), [(0, 0), (0, 1)], 0)
     return store
 
@@ -138,12 +162,19 @@ def test_units_of_a_driver_that_may_be_at_work_are_no_suspects(tmp_path, monkeyp
     assert len(found(begun(tmp_path / "gone", **changes)).suspects) == 1
 
 
-def test_notes_without_a_unit_to_do_are_removed_and_damaged_ones_are_left_out(tmp_path, monkeypatch):
+def test_notes_without_a_unit_to_do_are_removed_and_damaged_ones_are_left_out(
+    tmp_path, monkeypatch
+):
     monkeypatch.setenv("SLURM_JOB_ID", "7_2")
     store = begun(tmp_path)
     (key,) = store.backend.keys(FOLDER)
     content = store.backend.read(f"{FOLDER}/{key}")
-    for damage in (b"", content[:-5], b"[]", json.dumps(json.loads(content) | {"units": [[0, "x"]]}).encode()):
+    for damage in (
+        b"",
+        content[:-5],
+        b"[]",
+        json.dumps(json.loads(content) | {"units": [[0, "x"]]}).encode(),
+    ):
         store.backend.put(f"{FOLDER}/{key}", damage)
         assert found(store).suspects == {}
     store.backend.put(f"{FOLDER}/{key}", content)

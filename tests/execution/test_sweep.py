@@ -22,7 +22,11 @@ from pipeline.execution.task import Ending
 
 @pytest.fixture(scope="module", params=["local", "threads", "synchronous"])
 def executor(request):
-    cluster = {"local": Local(workers=2), "threads": Threads(workers=2), "synchronous": Synchronous()}
+    cluster = {
+        "local": Local(workers=2),
+        "threads": Threads(workers=2),
+        "synchronous": Synchronous(),
+    }
     with cluster[request.param].open() as opened:
         yield opened
 
@@ -73,17 +77,33 @@ def test_unfit_processes_of_this_machine_are_replaced(times, tmp_path):
     (tmp_path / "unfit").mkdir()
     lines = []
     with Local(workers=2).open() as executor:
-        outcome = run(executor, functools.partial(unfit_at_first, tmp_path / "unfit", times), pairs(range(400)),
-                      on_retired=lines.append)
-    assert outcome.units_done == 400 and outcome.lost == 0 and len(lines) == len(list((tmp_path / "unfit").iterdir()))
+        outcome = run(
+            executor,
+            functools.partial(unfit_at_first, tmp_path / "unfit", times),
+            pairs(range(400)),
+            on_retired=lines.append,
+        )
+    assert (
+        outcome.units_done == 400
+        and outcome.lost == 0
+        and len(lines) == len(list((tmp_path / "unfit").iterdir()))
+    )
     assert lines and all(line.endswith("is retired: has another type of CPU") for line in lines)
 
 
 def test_if_all_workers_are_unfit_the_reason_is_the_error(tmp_path):
     for cluster, most in ((Local(workers=2), 5), (Threads(workers=2), 1), (Synchronous(), 1)):
         lines = []
-        with cluster.open() as executor, pytest.raises(SweepError, match="^has another type of CPU$"):
-            run(executor, functools.partial(unfit_at_first, tmp_path, 100), pairs(range(10)), on_retired=lines.append)
+        with (
+            cluster.open() as executor,
+            pytest.raises(SweepError, match="^has another type of CPU$"),
+        ):
+            run(
+                executor,
+                functools.partial(unfit_at_first, tmp_path, 100),
+                pairs(range(10)),
+                on_retired=lines.append,
+            )
         assert len(lines) < most
 
 
@@ -96,8 +116,13 @@ def test_order_changes_nothing(executor, tmp_path):
         folder = tmp_path / name
         folder.mkdir()
         seen = []
-        outcome = run(executor, functools.partial(record, folder), pairs(units), total_cost=300.0,
-                      on_done=lambda results, bundle, workers, seen=seen: seen.extend(results))
+        outcome = run(
+            executor,
+            functools.partial(record, folder),
+            pairs(units),
+            total_cost=300.0,
+            on_done=lambda results, bundle, workers, seen=seen: seen.extend(results),
+        )
         assert outcome.units_done == 300 and not outcome.interrupted and outcome.lost == 0
         assert sorted(unit for unit, _ in seen) == list(range(300))
         contents.append({path.name: path.read_text() for path in folder.iterdir()})
@@ -118,8 +143,13 @@ def test_units_are_taken_lazily_and_the_window_is_bounded(executor, tmp_path):
         assert bundle.cost == len(bundle.units) == len(results)
 
     # 5 ms of work in a bundle of at most 10 ms: at most 2 or 3 units a bundle, 4 bundles at once.
-    run(executor, functools.partial(record, tmp_path, seconds=0.005), stream(), bundle_seconds=0.01,
-        on_done=on_done)
+    run(
+        executor,
+        functools.partial(record, tmp_path, seconds=0.005),
+        stream(),
+        bundle_seconds=0.01,
+        on_done=on_done,
+    )
     assert taken[0] == done[0] == 200 and widest[0] <= 4 * 4
 
 
@@ -162,8 +192,13 @@ def test_work_is_sent_once(executor):
 
 def test_stop_drops_what_waits_and_finishes_what_runs(executor, tmp_path):
     stop = threading.Event()
-    outcome = run(executor, functools.partial(record, tmp_path, seconds=0.3), pairs(range(100)), stop=stop,
-                  on_done=lambda *_: stop.set())
+    outcome = run(
+        executor,
+        functools.partial(record, tmp_path, seconds=0.3),
+        pairs(range(100)),
+        stop=stop,
+        on_done=lambda *_: stop.set(),
+    )
     assert outcome.interrupted
     assert outcome.units_done == len(list(tmp_path.iterdir())) <= 4
 
@@ -172,6 +207,7 @@ def test_a_stop_does_not_need_the_client(tmp_path):
     """A client whose scheduler is gone closes its connections after a while, maybe as it tells the workers to stop."""
     stop = threading.Event()
     with Local(workers=1).open() as executor:
+
         def on_done(*_):
             if not stop.is_set():
                 executor.client.sync(executor.client.rpc.close)
@@ -179,8 +215,13 @@ def test_a_stop_does_not_need_the_client(tmp_path):
                     executor.client.run(os.getpid)
             stop.set()
 
-        outcome = run(executor, functools.partial(record, tmp_path, seconds=0.1), pairs(range(100)), stop=stop,
-                      on_done=on_done)
+        outcome = run(
+            executor,
+            functools.partial(record, tmp_path, seconds=0.1),
+            pairs(range(100)),
+            stop=stop,
+            on_done=on_done,
+        )
     assert outcome.interrupted and outcome.units_done == len(list(tmp_path.iterdir()))
 
 
@@ -191,8 +232,12 @@ def test_a_stop_after_the_last_unit_interrupts_nothing(executor):
 
 
 def test_work_seconds_are_measured_in_workers(executor, tmp_path):
-    outcome = run(executor, functools.partial(record, tmp_path, seconds=0.02), pairs(range(40)),
-                  total_cost=40.0)
+    outcome = run(
+        executor,
+        functools.partial(record, tmp_path, seconds=0.02),
+        pairs(range(40)),
+        total_cost=40.0,
+    )
     assert 0.8 <= outcome.seconds_work <= executor.workers * outcome.seconds_wall
 
 
@@ -229,7 +274,9 @@ def test_bundles_end_with_units_that_share_data(group, sizes):
     bundler = Bundler(pairs(range(600)), None, 1.0, shares=lambda unit: unit % group != group - 1)
     bundles = list(drain(bundler, price=0.1))
     ends = [bundle.units[-1] + 1 for bundle in bundles]
-    assert {len(bundle.units) for bundle in bundles if bundle.units[0] >= 100 and bundle.units[-1] < 590} == sizes
+    assert {
+        len(bundle.units) for bundle in bundles if bundle.units[0] >= 100 and bundle.units[-1] < 590
+    } == sizes
     assert all(end % group == 0 for end in ends if 100 < end < 590) == (group < 50)
 
 
@@ -245,7 +292,9 @@ def test_first_bundles_leave_something_for_every_worker():
     for _ in range(400):
         sizes.append(len(bundler.next(500).units))
     assert sizes[0] == 20 and sizes == sorted(sizes, reverse=True) and sum(sizes) < 20_000
-    assert len(Bundler(pairs(range(20_000), 1e7), 2e11, pace=1e-9).next(10).units) == 1  # few workers: no hurry
+    assert (
+        len(Bundler(pairs(range(20_000), 1e7), 2e11, pace=1e-9).next(10).units) == 1
+    )  # few workers: no hurry
 
 
 @pytest.mark.parametrize("wrong", [0.01, 1, 100])
@@ -265,8 +314,7 @@ def test_units_of_a_lost_bundle_are_rerun_one_by_one():
 
 
 class Deadly:
-    """A pool of two workers, of which each dies that has the unit "bad"; notes what was handed out beside it at last.
-    """
+    """A pool of two workers, of which each dies that has the unit "bad"; notes what was handed out beside it at last."""
 
     workers = capacity = room = most = 2
     lost, deserted = 0, False
@@ -276,7 +324,9 @@ class Deadly:
 
     def submit(self, bundle):
         self.handed_out.append(bundle)
-        suspects = [one for one in self.handed_out if "bad" in one.units and one.kills >= KILLS - ALONE]
+        suspects = [
+            one for one in self.handed_out if "bad" in one.units and one.kills >= KILLS - ALONE
+        ]
         if suspects and len(self.handed_out) > 1:
             self.beside.append([one.units for one in self.handed_out])
 
@@ -298,7 +348,9 @@ class Deadly:
 def test_a_unit_is_blamed_only_after_its_workers_died_while_nothing_else_ran():
     pool, blamed = Deadly(), []
     units = [*pairs(range(20)), ("bad", 1.0), *pairs(range(20, 40))]
-    sweep = Sweep(pool, Bundler(units, None), KILLS, None, blame=lambda unit, _: blamed.append(unit) or True)
+    sweep = Sweep(
+        pool, Bundler(units, None), KILLS, None, blame=lambda unit, _: blamed.append(unit) or True
+    )
     sweep.drive(threading.Event())
     assert blamed == ["bad"] and sweep.units_done == len(units) and pool.beside == []
     assert pool.deaths == KILLS == 4
@@ -313,10 +365,13 @@ def test_no_worker_is_an_error_not_a_hang(tmp_path):
             class Never:
                 def add_done_callback(self, call):
                     pass
+
             return [Never() for _ in numbers]
 
     revived = []
-    empty = Executor(Deaf(), 2, dict, lambda: revived.append(1), description="two imaginary workers")
+    empty = Executor(
+        Deaf(), 2, dict, lambda: revived.append(1), description="two imaginary workers"
+    )
     with pytest.raises(SweepError, match=r"no worker for 0.5 s \(two imaginary workers\)"):
         run(empty, Heavy(), pairs(range(3)), worker_timeout=0.5)
     assert revived
@@ -370,8 +425,13 @@ def test_what_a_frozen_worker_has_is_done_by_another(tmp_path, monkeypatch):
     monkeypatch.setitem(DASK, "distributed.scheduler.worker-ttl", "1s")
     done = []
     with Local(workers=2).open() as executor:
-        outcome = run(executor, functools.partial(freeze_at, tmp_path, 150), pairs(range(200)), total_cost=200.0,
-                      on_done=lambda results, *_: done.extend(unit for unit, _ in results))
+        outcome = run(
+            executor,
+            functools.partial(freeze_at, tmp_path, 150),
+            pairs(range(200)),
+            total_cost=200.0,
+            on_done=lambda results, *_: done.extend(unit for unit, _ in results),
+        )
     assert sorted(done) == list(range(200)) and outcome.units_done == 200
     assert outcome.lost <= 1 and not outcome.interrupted and (tmp_path / "frozen").exists()
 
@@ -379,7 +439,9 @@ def test_what_a_frozen_worker_has_is_done_by_another(tmp_path, monkeypatch):
 def test_a_frozen_worker_does_not_hold_up_a_stop(tmp_path, monkeypatch):
     """It can neither be told to start nothing more nor end what it has."""
     monkeypatch.setattr(dask_pool, "ANSWERS", 0.5)
-    monkeypatch.setitem(DASK, "distributed.scheduler.worker-ttl", "1s")  # Dask waits 10 heartbeats, 5 s, at least
+    monkeypatch.setitem(
+        DASK, "distributed.scheduler.worker-ttl", "1s"
+    )  # Dask waits 10 heartbeats, 5 s, at least
     stop = threading.Event()
 
     def on_done(results, *_):
@@ -388,7 +450,12 @@ def test_a_frozen_worker_does_not_hold_up_a_stop(tmp_path, monkeypatch):
 
     with Local(workers=2).open() as executor:
         start = time.monotonic()
-        outcome = run(executor, functools.partial(freeze_at, tmp_path, 3), pairs(range(10**6)), stop=stop,
-                      on_done=on_done)
+        outcome = run(
+            executor,
+            functools.partial(freeze_at, tmp_path, 3),
+            pairs(range(10**6)),
+            stop=stop,
+            on_done=on_done,
+        )
     assert outcome.interrupted and (tmp_path / "frozen").exists()
     assert time.monotonic() - start < 250, "Dask's own limit is five minutes"

@@ -21,7 +21,9 @@ def nothing_is_left():
     """End what a failed test left running."""
     yield
     while DRIVERS:
-        with contextlib.suppress(ProcessLookupError):  # where the driver is gone, so are its workers
+        with contextlib.suppress(
+            ProcessLookupError
+        ):  # where the driver is gone, so are its workers
             if (driver := DRIVERS.pop()).poll() is None:
                 os.killpg(driver.pid, signal.SIGKILL)
                 driver.communicate()

@@ -26,7 +26,9 @@ def shim(tmp_path_factory):
     if not shutil.which("cc"):
         pytest.skip("NO CLOCK WAS TURNED: there is no C compiler")
     path = tmp_path_factory.mktemp("shim") / "clock.so"
-    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", path, Path(__file__).parent / "clock.c"], check=True)
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", "-O1", "-o", path, Path(__file__).parent / "clock.c"], check=True
+    )
     return path
 
 
@@ -36,24 +38,53 @@ def jump(where, seconds):
     (where / "clock.new").rename(where / "clock")
 
 
-@pytest.mark.parametrize("kind, joins", [(temporary, True), (Security.temporary, False)], ids=["ours", "wrong"])
+@pytest.mark.parametrize(
+    "kind, joins", [(temporary, True), (Security.temporary, False)], ids=["ours", "wrong"]
+)
 def test_a_worker_whose_clock_is_behind_may_join(kind, joins, tmp_path, shim):
     """The negative control: Dask's certificate, which is valid from the moment when it is made."""
     security, flags = kind(), []
-    for flag, text in (("ca-file", security.tls_ca_file), ("cert", security.tls_worker_cert),
-                       ("key", security.tls_worker_key)):
+    for flag, text in (
+        ("ca-file", security.tls_ca_file),
+        ("cert", security.tls_worker_cert),
+        ("key", security.tls_worker_key),
+    ):
         (tmp_path / flag).write_text(text)
         flags += [f"--tls-{flag}", str(tmp_path / flag)]
     jump(tmp_path, -DAY)
-    with distributed.LocalCluster(n_workers=0, host="127.0.0.1", protocol="tls://", security=security,
-                                  dashboard_address="127.0.0.1:0") as cluster:
+    with distributed.LocalCluster(
+        n_workers=0,
+        host="127.0.0.1",
+        protocol="tls://",
+        security=security,
+        dashboard_address="127.0.0.1:0",
+    ) as cluster:
         worker = subprocess.Popen(
-            [sys.executable, "-m", "distributed.cli.dask_worker", cluster.scheduler_address, "--no-nanny",
-             "--no-dashboard", "--host", "127.0.0.1", "--local-directory", str(tmp_path), *flags], text=True,
-            env=environment(LD_PRELOAD=str(shim), CLOCK_OFFSET=str(tmp_path / "clock")), stderr=subprocess.PIPE)
+            [
+                sys.executable,
+                "-m",
+                "distributed.cli.dask_worker",
+                cluster.scheduler_address,
+                "--no-nanny",
+                "--no-dashboard",
+                "--host",
+                "127.0.0.1",
+                "--local-directory",
+                str(tmp_path),
+                *flags,
+            ],
+            text=True,
+            env=environment(LD_PRELOAD=str(shim), CLOCK_OFFSET=str(tmp_path / "clock")),
+            stderr=subprocess.PIPE,
+        )
         try:
             said = itertools.takewhile(lambda line: "Registered to" not in line, worker.stderr)
-            refusals = sum(1 for _ in itertools.islice((line for line in said if "Waiting to connect" in line), 20))
+            refusals = sum(
+                1
+                for _ in itertools.islice(
+                    (line for line in said if "Waiting to connect" in line), 20
+                )
+            )
         finally:
             worker.kill()
             worker.wait()
@@ -65,7 +96,9 @@ def test_a_worker_whose_clock_is_behind_may_join(kind, joins, tmp_path, shim):
 def test_the_clock_jumps(seed, tmp_path, expected, shim):
     chance, tally = random.Random(seed), Tally("jumps of the wall clock", len(JUMPS))
     jump(tmp_path, 0)
-    driver = start(tmp_path, variables=dict(LD_PRELOAD=str(shim), CLOCK_OFFSET=str(tmp_path / "clock")))
+    driver = start(
+        tmp_path, variables=dict(LD_PRELOAD=str(shim), CLOCK_OFFSET=str(tmp_path / "clock"))
+    )
     for seconds in chance.sample(JUMPS, len(JUMPS)):
         if not reaches(driver, grows(tmp_path, 10)):
             break
@@ -73,6 +106,8 @@ def test_the_clock_jumps(seed, tmp_path, expected, shim):
         tally.injected += 1
     _, error = driver.communicate(timeout=900)
     tally.check(driver.returncode == 0 and "Traceback" not in error, complete(tmp_path, expected))
-    (session,) = [json.loads(path.read_text()) for path in (folder(tmp_path) / "sessions").glob("*.json")]
+    (session,) = [
+        json.loads(path.read_text()) for path in (folder(tmp_path) / "sessions").glob("*.json")
+    ]
     assert session["state"] == "finished" and session["lost"] == 0
     assert tally.injected > 4 and 0 <= session["seconds"] < 600

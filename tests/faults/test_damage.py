@@ -8,7 +8,12 @@ from pipeline.__main__ import main
 from tests.helpers.engine import arguments, contents, without_report
 from tests.helpers.fault_runs import FULL, Tally
 
-GRID = {"grid.m": "[3,4,5,6]", "grid.L": "[20,30]", "replications": "200", "metrics": "[lean_true,lean_debiased]"}
+GRID = {
+    "grid.m": "[3,4,5,6]",
+    "grid.L": "[20,30]",
+    "replications": "200",
+    "metrics": "[lean_true,lean_debiased]",
+}
 KINDS = ("bit flip", "truncation", "deletion", "stray partial file")
 AT_ONCE = 40
 
@@ -45,12 +50,17 @@ def test_damage_is_found_and_repaired(seed, tmp_path, monkeypatch, capsys):
         kind = KINDS[(number + seed) % len(KINDS)]
         path = harm(raw / name, kind, chance)
         tallies[kind].injected += 1
-        if kind != "deletion" or name == "study.json":  # a unit without a file is one that is not run
+        if (
+            kind != "deletion" or name == "study.json"
+        ):  # a unit without a file is one that is not run
             expected.add(str(path.relative_to(raw)))
     capsys.readouterr()
     assert main([*words, "task=verify"]) == 1
-    found = {line.removeprefix("  damaged: ").partition(": ")[0] for line in capsys.readouterr().out.splitlines()
-             if line.startswith("  damaged: ")}
+    found = {
+        line.removeprefix("  damaged: ").partition(": ")[0]
+        for line in capsys.readouterr().out.splitlines()
+        if line.startswith("  damaged: ")
+    }
     survived = found == expected
     assert main([*words, "task=verify", "repair=true"]) == 0
     assert main(words) == 0

@@ -9,7 +9,18 @@ import time
 import psutil
 import pytest
 
-from tests.helpers.fault_runs import FULL, Tally, ended, finish, grows, one_line, reaches, start, units, workers
+from tests.helpers.fault_runs import (
+    FULL,
+    Tally,
+    ended,
+    finish,
+    grows,
+    one_line,
+    reaches,
+    start,
+    units,
+    workers,
+)
 
 SEEDS = range(5) if FULL else [0]
 
@@ -21,7 +32,9 @@ def disk(tmp_path):
     where.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", str(where)]
     if os.geteuid() or (done := subprocess.run(mount, capture_output=True, text=True)).returncode:
-        pytest.skip(f"NO DISK TO FILL: {'only root mounts' if os.geteuid() else done.stderr.strip()}")
+        pytest.skip(
+            f"NO DISK TO FILL: {'only root mounts' if os.geteuid() else done.stderr.strip()}"
+        )
     yield where
     subprocess.run(["umount", "--lazy", where], check=True)
 
@@ -33,7 +46,11 @@ def stops(tally, driver, where, *says):
     _, error = driver.communicate(timeout=900)
     line = one_line(error)
     print(f"{tally.kind}: exit code {driver.returncode}, {line}")
-    assert driver.returncode == 1 and any(text in line for text in says) and "the same command goes on" in line
+    assert (
+        driver.returncode == 1
+        and any(text in line for text in says)
+        and "the same command goes on" in line
+    )
     assert ended(driver.pid) and units(where) >= before > 0
 
 
@@ -59,7 +76,9 @@ def test_a_disk_that_becomes_read_only(seed, tmp_path, disk, expected):
     driver = start(disk, tmp_path / "scratch")
     assert reaches(driver, grows(disk, 5 + 20 * seed))
     end = time.monotonic() + 60
-    while subprocess.run(["mount", "-o", "remount,ro", disk], capture_output=True).returncode:  # busy: being written
+    while subprocess.run(
+        ["mount", "-o", "remount,ro", disk], capture_output=True
+    ).returncode:  # busy: being written
         assert time.monotonic() < end and driver.poll() is None
     stops(tally, driver, disk, "Read-only file system")
     subprocess.run(["mount", "-o", "remount,rw", disk], check=True)

@@ -26,8 +26,22 @@ OLDER = "numpy<2.4"  # its sums of products round in another order
 def variables(kind, folder):
     """Environment in which this machine computes as another one."""
     if kind == "another NumPy":
-        subprocess.run([str(ROOT / ".venv/bin/uv"), "pip", "install", "--quiet", "--no-deps", "--python",
-                        sys.executable, "--target", str(folder), OLDER], check=True, timeout=900)
+        subprocess.run(
+            [
+                str(ROOT / ".venv/bin/uv"),
+                "pip",
+                "install",
+                "--quiet",
+                "--no-deps",
+                "--python",
+                sys.executable,
+                "--target",
+                str(folder),
+                OLDER,
+            ],
+            check=True,
+            timeout=900,
+        )
         path = os.pathsep.join([str(folder), environment()["PYTHONPATH"]])
         return {"PYTHONPATH": path}
     if platform.machine() != "x86_64":
@@ -42,7 +56,11 @@ def folder(where):
 
 def numbers(where):
     """Bytes of all values of the sealed results."""
-    return {name: content for name, content in contents(folder(where) / "results.zarr").items() if "/c/" in name}
+    return {
+        name: content
+        for name, content in contents(folder(where) / "results.zarr").items()
+        if "/c/" in name
+    }
 
 
 def run(where, words, **changes):
@@ -53,8 +71,11 @@ def run(where, words, **changes):
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("kind, words", [("another CPU type", RANKINGS)]
-                         + ([("another NumPy", RANKINGS), ("another NumPy", ITEMS)] if FULL else []))
+@pytest.mark.parametrize(
+    "kind, words",
+    [("another CPU type", RANKINGS)]
+    + ([("another NumPy", RANKINGS), ("another NumPy", ITEMS)] if FULL else []),
+)
 def test_elsewhere(kind, words, tmp_path):
     there = variables(kind, tmp_path / "packages")
     more = words | {"replications": str(2 * int(words["replications"]))}
@@ -68,7 +89,9 @@ def test_elsewhere(kind, words, tmp_path):
     before = contents(folder(tmp_path / "begun") / "replications/units")
     tally.injected += 1
     done = run(tmp_path / "begun", more, **there)
-    print(f"{kind}: {'the same' if same else 'other'} numbers, exit code {done.returncode} {done.stderr[-600:]}")
+    print(
+        f"{kind}: {'the same' if same else 'other'} numbers, exit code {done.returncode} {done.stderr[-600:]}"
+    )
     if not same:
         assert done.returncode == 2 and "come out differently on" in one_line(done.stderr)
         assert kind != "another NumPy" or f"numpy {version('numpy')} → 2.3" in done.stderr
@@ -90,10 +113,16 @@ def test_one_unit_in_the_last_place(metric, tmp_path, monkeypatch, capsys):
         assert main(arguments(tmp_path / where, **words)) == 0
     given = arguments(tmp_path / "begun", **more)
     store = Store(read_experiment(compose(given)[0]).study, folder(tmp_path / "begun"))
-    whole = {path: path.read_bytes() for path in (store.folder / "replications").rglob("*") if path.is_file()}
+    whole = {
+        path: path.read_bytes()
+        for path in (store.folder / "replications").rglob("*")
+        if path.is_file()
+    }
     for unit in np.argwhere(store.listing().done):
         record = store.read(*unit)
-        values = dict(zip((*store.study.metrics, "status"), (*record.metrics, record.status), strict=True))
+        values = dict(
+            zip((*store.study.metrics, "status"), (*record.metrics, record.status), strict=True)
+        )
         name = store.study.metrics[metric]
         store.write(*unit, values | {name: np.nextafter(values[name], np.inf)}, "0" * 16)
     (agreed,) = store.backend.keys(FOLDER)
@@ -101,10 +130,16 @@ def test_one_unit_in_the_last_place(metric, tmp_path, monkeypatch, capsys):
     tally.injected += 1
     refused = main(given) == 2
     error = capsys.readouterr().err
-    refused &= f"come out differently on {socket.gethostname()}: {store.study.metrics[metric]} of " in error
+    refused &= (
+        f"come out differently on {socket.gethostname()}: {store.study.metrics[metric]} of "
+        in error
+    )
     for path, content in whole.items():
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(content)
-    sealed = [contents(folder(tmp_path / where) / "results.zarr") for where in ("begun", "here")
-              if where == "here" or main(given) == 0]
+    sealed = [
+        contents(folder(tmp_path / where) / "results.zarr")
+        for where in ("begun", "here")
+        if where == "here" or main(given) == 0
+    ]
     tally.check(refused, len(sealed) == 2 and sealed[0] == sealed[1])

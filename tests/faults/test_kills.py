@@ -30,7 +30,11 @@ def moments(chance):
     early = [("start", chance.uniform(0, 2.0)) for _ in range(3)]
     early += [("sweep", chance.uniform(0, 0.3)) for _ in range(4)]
     chance.shuffle(early)
-    late = [("seal", chance.uniform(0, 0.1)), ("seal", chance.uniform(0, 0.3)), ("report", chance.uniform(0, 0.6))]
+    late = [
+        ("seal", chance.uniform(0, 0.1)),
+        ("seal", chance.uniform(0, 0.3)),
+        ("report", chance.uniform(0, 0.6)),
+    ]
     return early + late if FULL else early[:3] + late[1:]
 
 
@@ -48,7 +52,9 @@ def test_the_whole_group_is_killed_and_the_end_is_the_same(seed, tmp_path, expec
             happened = {
                 "start": lambda: True,
                 "sweep": grows(where),
-                "seal": lambda where=where: (folder(where) / "results.zarr.partial/zarr.json").exists(),
+                "seal": lambda where=where: (
+                    folder(where) / "results.zarr.partial/zarr.json"
+                ).exists(),
                 "report": lambda where=where: (folder(where) / "results.zarr/zarr.json").exists(),
             }[moment]
             if reaches(driver, happened):
@@ -67,7 +73,9 @@ def test_the_whole_group_is_killed_and_the_end_is_the_same(seed, tmp_path, expec
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("seed, kills", [(seed, 40) for seed in (3, 4, 5, 6, 7)] if FULL else [(3, 5)])
+@pytest.mark.parametrize(
+    "seed, kills", [(seed, 40) for seed in (3, 4, 5, 6, 7)] if FULL else [(3, 5)]
+)
 def test_killed_workers(seed, kills, tmp_path, expected):
     chance, tally, study = random.Random(seed), Tally("SIGKILL of a worker", kills), 0
     while tally.injected < kills:
@@ -88,7 +96,10 @@ def test_killed_workers(seed, kills, tmp_path, expected):
 @pytest.mark.parametrize("seed", range(10) if FULL else [0])
 def test_two_drivers_at_once_and_one_is_killed(seed, tmp_path, expected):
     chance = random.Random(seed)
-    at_once, killed = Tally("two drivers on one store", 1), Tally("one of two drivers killed", seed % 2)
+    at_once, killed = (
+        Tally("two drivers on one store", 1),
+        Tally("one of two drivers killed", seed % 2),
+    )
     drivers = [start(tmp_path, tmp_path / name, **{"cluster.workers": "1"}) for name in "ab"]
     if reaches(drivers[0], grows(tmp_path, 5)) and drivers[1].poll() is None:
         at_once.injected += 1

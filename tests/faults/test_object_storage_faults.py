@@ -18,8 +18,13 @@ from tests.helpers.engine import ROOT, arguments, contents, environment, without
 from tests.helpers.servers.buckets import Objects, server
 from tests.helpers.servers.faulty import KINDS, Faulty
 
-GRID = {"grid.m": "[10,20]", "grid.L": "[20,50]", "replications": "600", "block": "100",
-        "metrics": "[lean_true,lean_debiased]"}
+GRID = {
+    "grid.m": "[10,20]",
+    "grid.L": "[20,50]",
+    "replications": "600",
+    "block": "100",
+    "metrics": "[lean_true,lean_debiased]",
+}
 UNITS = 48
 
 
@@ -66,8 +71,15 @@ def words(where, bucket=None, **changes):
 
 def start(given, credentials):
     """The command in a session of its own, as a batch system starts it."""
-    return subprocess.Popen([sys.executable, "-m", "pipeline", *given], cwd=ROOT, text=True, start_new_session=True,
-                            env=environment(**credentials), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return subprocess.Popen(
+        [sys.executable, "-m", "pipeline", *given],
+        cwd=ROOT,
+        text=True,
+        start_new_session=True,
+        env=environment(**credentials),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
 
 
 def units(bucket):
@@ -86,8 +98,12 @@ def reaches(bucket, count, *drivers):
 def sound(bucket, expected):
     """Every unit is there once, nothing else is, and the sealed bytes are those of the disk."""
     assert units(bucket) == UNITS and bucket.sealed() == expected
-    assert len(bucket.keys("/replications/")) == UNITS + 2  # with the study's description, and what computed it
-    assert not bucket.keys("partial") and not bucket.keys("probe") and len(bucket.keys("/lock/")) == 1
+    assert (
+        len(bucket.keys("/replications/")) == UNITS + 2
+    )  # with the study's description, and what computed it
+    assert (
+        not bucket.keys("partial") and not bucket.keys("probe") and len(bucket.keys("/lock/")) == 1
+    )
 
 
 def hidden(credentials, bucket, where, *texts):
@@ -102,7 +118,9 @@ def hidden(credentials, bucket, where, *texts):
 @real
 def test_killed_workers_a_killed_group_and_two_drivers(credentials, bucket, expected, tmp_path):
     chance, killed = random.Random(1), 0
-    driver = start(words(tmp_path / "a", bucket, cluster="local", **{"cluster.workers": "2"}), credentials)
+    driver = start(
+        words(tmp_path / "a", bucket, cluster="local", **{"cluster.workers": "2"}), credentials
+    )
     for count in (1, 8, 15):
         assert reaches(bucket, count, driver)
         with contextlib.suppress(psutil.NoSuchProcess, IndexError):
@@ -112,7 +130,9 @@ def test_killed_workers_a_killed_group_and_two_drivers(credentials, bucket, expe
     os.killpg(driver.pid, signal.SIGKILL)
     driver.communicate()
     before = units(bucket)
-    drivers = [start(words(tmp_path / name, bucket), credentials) for name in "ab"]  # one goes on, one is elsewhere
+    drivers = [
+        start(words(tmp_path / name, bucket), credentials) for name in "ab"
+    ]  # one goes on, one is elsewhere
     said = [driver.communicate(timeout=900) for driver in drivers]
     assert [driver.returncode for driver in drivers] == [0, 0], said
     assert killed >= 2 and 22 <= before < UNITS
@@ -124,7 +144,11 @@ def test_killed_workers_a_killed_group_and_two_drivers(credentials, bucket, expe
 
 def numbers(bucket):
     """All objects but locks and what units took, which differs where they are made again."""
-    return {key: bucket.read(key) for key in bucket.keys() if "/lock/" not in key and "/efforts/" not in key}
+    return {
+        key: bucket.read(key)
+        for key in bucket.keys()
+        if "/lock/" not in key and "/efforts/" not in key
+    }
 
 
 @real
@@ -146,7 +170,11 @@ def test_damage_is_found_and_repaired(here, bucket, expected, tmp_path, capsys):
         bucket.write(one, whole[one][:-9] + bytes([whole[one][-9] ^ 4]) + whole[one][-8:])
     assert main([*given, "task=verify"]) == 1
     out = capsys.readouterr().out
-    assert out.count("its checksum is wrong") == 2 and "too few" in out and "4 damaged; repair=true" in out
+    assert (
+        out.count("its checksum is wrong") == 2
+        and "too few" in out
+        and "4 damaged; repair=true" in out
+    )
     assert main([*given, "task=verify", "repair=true"]) == 0
     assert "4 damaged, 4 repaired" in capsys.readouterr().out and not bucket.sealed()
     assert main(given) == 0
@@ -159,7 +187,9 @@ def test_damage_is_found_and_repaired(here, bucket, expected, tmp_path, capsys):
     assert main(given) == 0 and bucket.sealed() == expected
 
 
-def test_a_failing_network_costs_time_only(here, credentials, bucket, expected, tmp_path, monkeypatch):
+def test_a_failing_network_costs_time_only(
+    here, credentials, bucket, expected, tmp_path, monkeypatch
+):
     with Faulty(credentials["AWS_ENDPOINT_URL"], seed=3) as network:
         network.chance = 0.2
         monkeypatch.setenv("AWS_ENDPOINT_URL", network.endpoint)
@@ -169,13 +199,18 @@ def test_a_failing_network_costs_time_only(here, credentials, bucket, expected, 
     sound(bucket, expected)
 
 
-SAYS = {"away": "drops connections", "hung": "does not answer in time", "503": "fails (503 SlowDown)",
-        "403": "refuses the credentials (InvalidAccessKeyId)"}
+SAYS = {
+    "away": "drops connections",
+    "hung": "does not answer in time",
+    "503": "fails (503 SlowDown)",
+    "403": "refuses the credentials (InvalidAccessKeyId)",
+}
 
 
 @pytest.mark.parametrize("kind", SAYS)
 def test_a_store_that_stays_away_stops_the_sweep_and_the_same_command_goes_on(
-        kind, here, credentials, bucket, expected, tmp_path, monkeypatch, capsys):
+    kind, here, credentials, bucket, expected, tmp_path, monkeypatch, capsys
+):
     given = words(tmp_path, bucket, **{"store.timeout": "1"})
     with Faulty(credentials["AWS_ENDPOINT_URL"]) as network, monkeypatch.context() as patch:
         patch.setenv("AWS_ENDPOINT_URL", network.endpoint)
@@ -207,7 +242,9 @@ def refused(capsys, given, where):
     return printed.err
 
 
-def test_what_is_wrong_is_said_before_any_work(here, credentials, bucket, tmp_path, monkeypatch, capsys):
+def test_what_is_wrong_is_said_before_any_work(
+    here, credentials, bucket, tmp_path, monkeypatch, capsys
+):
     where = tmp_path / "out"
     given = words(where, bucket)
     wrong = [word.replace(bucket.name, "no-such-bucket") for word in given]

@@ -12,7 +12,18 @@ import psutil
 import pytest
 
 from tests.helpers.engine import environment
-from tests.helpers.fault_runs import FULL, Tally, ended, finish, grows, one_line, reaches, start, units, workers
+from tests.helpers.fault_runs import (
+    FULL,
+    Tally,
+    ended,
+    finish,
+    grows,
+    one_line,
+    reaches,
+    start,
+    units,
+    workers,
+)
 
 MINUTE = 60  # seconds from the fault to the exit, at most
 GRACE = 15  # for a machine that does other things as well
@@ -22,14 +33,50 @@ GRACE = 15  # for a machine that does other things as well
 def running(where, count=2):
     """A scheduler and workers that somebody else runs: (words that use it, its process, the workers')."""
     shared = where / "scheduler.json"
-    options = dict(env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    options = dict(
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     dask = [sys.executable, "-m", "dask"]
-    processes = [subprocess.Popen([*dask, "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
-                                   "--scheduler-file", str(shared)], **options)]
+    processes = [
+        subprocess.Popen(
+            [
+                *dask,
+                "scheduler",
+                "--host",
+                "127.0.0.1",
+                "--port",
+                "0",
+                "--no-dashboard",
+                "--scheduler-file",
+                str(shared),
+            ],
+            **options,
+        )
+    ]
     try:
-        processes += [subprocess.Popen([*dask, "worker", "--scheduler-file", str(shared), "--nthreads", "1",
-                                        "--no-nanny", "--no-dashboard", "--host", "127.0.0.1",
-                                        "--local-directory", str(where / "workers")], **options) for _ in range(count)]
+        processes += [
+            subprocess.Popen(
+                [
+                    *dask,
+                    "worker",
+                    "--scheduler-file",
+                    str(shared),
+                    "--nthreads",
+                    "1",
+                    "--no-nanny",
+                    "--no-dashboard",
+                    "--host",
+                    "127.0.0.1",
+                    "--local-directory",
+                    str(where / "workers"),
+                ],
+                **options,
+            )
+            for _ in range(count)
+        ]
         yield address(shared, processes, count), processes[0], processes[1:]
     finally:
         for process in processes:
@@ -59,7 +106,9 @@ def gone(tally, driver, where, expected, fault):
     tally.injected += 1
     out, error = driver.communicate(timeout=2 * MINUTE)
     seconds = time.monotonic() - start
-    line = one_line("\n".join(line for line in error.splitlines() if not line.startswith("warning: ")))
+    line = one_line(
+        "\n".join(line for line in error.splitlines() if not line.startswith("warning: "))
+    )
     print(f"{tally.kind}: exit code {driver.returncode} after {seconds:.0f} s: {line}")
     assert driver.returncode == 1 and ("no worker for" in line or "no scheduler" in line)
     assert "the same command goes on" in line
@@ -71,11 +120,20 @@ def gone(tally, driver, where, expected, fault):
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("which", ["scheduler", "workers"] if FULL else ["scheduler"])
 def test_a_scheduler_or_its_workers_are_killed(which, tmp_path, expected):
-    tally = Tally(f"SIGKILL of the {'scheduler' if which == 'scheduler' else 'workers, all for good'}", 1)
+    tally = Tally(
+        f"SIGKILL of the {'scheduler' if which == 'scheduler' else 'workers, all for good'}", 1
+    )
     with running(tmp_path) as (found, scheduler, others):
         driver = start(tmp_path, cluster="address", **{"cluster.address": found})
-        gone(tally, driver, tmp_path, expected,
-             lambda: [process.kill() for process in ([scheduler] if which == "scheduler" else others)])
+        gone(
+            tally,
+            driver,
+            tmp_path,
+            expected,
+            lambda: [
+                process.kill() for process in ([scheduler] if which == "scheduler" else others)
+            ],
+        )
 
 
 @pytest.mark.skipif(not FULL, reason="takes a minute: make faults")

@@ -102,8 +102,13 @@ def test_twenty_killed_workers_cost_time_only(tmp_path):
             yield taken[-1], 1.0
 
     with Local(workers=2).open() as executor, killing(20, 0.25, tmp_path) as killer:
-        outcome = run(executor, functools.partial(record, tmp_path, 0.01), until_all_are_killed(killer),
-                      bundle_seconds=0.2, on_done=lambda results, *_: done.extend(results))
+        outcome = run(
+            executor,
+            functools.partial(record, tmp_path, 0.01),
+            until_all_are_killed(killer),
+            bundle_seconds=0.2,
+            on_done=lambda results, *_: done.extend(results),
+        )
     assert sorted(done) == taken and ended(tmp_path) == set(taken)
     assert outcome.units_done == len(taken) and not outcome.interrupted
     assert 1 <= outcome.lost <= 20  # those killed before the scheduler knew them are not counted
@@ -123,12 +128,19 @@ def test_units_that_kill_their_workers_are_blamed_and_the_sweep_goes_on(tmp_path
     """One by an exit, one by a segmentation fault."""
     blamed, done, bad = [], [], {7: os._exit, 12: ctypes.string_at}
     with Local(workers=2).open() as executor:
-        outcome = run(executor, functools.partial(poisons, tmp_path, bad), pairs(20), kills=2,
-                      blame=lambda unit, what: blamed.append((unit, what)) or "bad",
-                      on_done=lambda values, bundle, _: done.extend(zip(bundle.units, values, strict=True)))
+        outcome = run(
+            executor,
+            functools.partial(poisons, tmp_path, bad),
+            pairs(20),
+            kills=2,
+            blame=lambda unit, what: blamed.append((unit, what)) or "bad",
+            on_done=lambda values, bundle, _: done.extend(zip(bundle.units, values, strict=True)),
+        )
     assert sorted(blamed) == [(unit, "its worker was killed 2 times") for unit in bad]
     assert outcome.units_done == 20 and not outcome.interrupted
-    assert sorted(done, key=str) == sorted([(unit, "bad" if unit in bad else unit) for unit in range(20)], key=str)
+    assert sorted(done, key=str) == sorted(
+        [(unit, "bad" if unit in bad else unit) for unit in range(20)], key=str
+    )
 
 
 @pytest.mark.timeout(1800)
@@ -144,15 +156,25 @@ def test_workers_that_never_come_back_end_the_sweep(tmp_path):
     with Local(workers=2).open() as executor:
         run(executor, functools.partial(record, tmp_path, 0.0), [(0, 1.0)])
         with killing(10**9, 0.01), pytest.raises(SweepError, match="no worker for 2 s"):
-            run(executor, functools.partial(record, tmp_path, 0.1), pairs(1000),
-                worker_timeout=2.0, kills=10**6)
+            run(
+                executor,
+                functools.partial(record, tmp_path, 0.1),
+                pairs(1000),
+                worker_timeout=2.0,
+                kills=10**6,
+            )
 
 
 def drive(folder, kind, seconds):
     """A driver in a process group of its own, as a shell starts it."""
-    return subprocess.Popen([sys.executable, "-c", DRIVER, str(folder), kind, str(seconds)],
-                            env=environment(TMPDIR=str(folder)),
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    return subprocess.Popen(
+        [sys.executable, "-c", DRIVER, str(folder), kind, str(seconds)],
+        env=environment(TMPDIR=str(folder)),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
 
 
 def wait_for(condition, seconds=300):
@@ -201,5 +223,7 @@ def test_workers_do_not_outlive_a_killed_driver(tmp_path):
     driver.kill()
     driver.communicate()
     assert len(workers) == 2
-    wait_for(lambda: not any(w.is_running() and w.status() != psutil.STATUS_ZOMBIE for w in workers), 5)
+    wait_for(
+        lambda: not any(w.is_running() and w.status() != psutil.STATUS_ZOMBIE for w in workers), 5
+    )
     assert not list(tmp_path.glob("pipeline-workers-*"))

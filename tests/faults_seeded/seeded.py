@@ -26,7 +26,9 @@ from tests.faults_seeded.patterns import NoPattern, replaced, replaced_text
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-LEFT_OUT = shutil.ignore_patterns(".*", "outputs", "dist", "build", "__pycache__", "dask-scratch-space")
+LEFT_OUT = shutil.ignore_patterns(
+    ".*", "outputs", "dist", "build", "__pycache__", "dask-scratch-space"
+)
 SECONDS = 1800  # after which a fault counts as seen: it may make a loop endless
 PASS, FAIL, ENDLESS = "SURVIVED", "killed", "endless"  # what the tests' end means for the fault
 PRELOADED = ("numpy", "scipy.stats", "scipy.optimize", "xarray", "pytest", "hypothesis")
@@ -66,25 +68,40 @@ def faults() -> list[Fault]:
     every = []
     for path in sorted(HERE.glob("*.toml")):
         for file, table in tomllib.loads(path.read_text("utf-8")).items():
-            every += [_fault(path.stem, file, table["tests"], dict(entry)) for entry in table["faults"]]
+            every += [
+                _fault(path.stem, file, table["tests"], dict(entry)) for entry in table["faults"]
+            ]
     return every
 
 
 def _fault(kind: str, file: str, tests: str, entry: dict[str, Any]) -> Fault:
     """A fault as it is declared. Raises ValueError for a key that means nothing."""
-    fault = Fault(kind, file, entry.pop("in", ""), entry.pop("replace"), entry.pop("by"), entry.pop("tests", tests),
-                  entry.pop("number", None))
+    fault = Fault(
+        kind,
+        file,
+        entry.pop("in", ""),
+        entry.pop("replace"),
+        entry.pop("by"),
+        entry.pop("tests", tests),
+        entry.pop("number", None),
+    )
     if entry:
-        raise ValueError(f"tests/faults_seeded/{kind}.toml: {fault.name}: {', '.join(entry)} means nothing")
+        raise ValueError(
+            f"tests/faults_seeded/{kind}.toml: {fault.name}: {', '.join(entry)} means nothing"
+        )
     return fault
 
 
 def copied(folder: Path) -> Path:
     """A copy of the tree, without what is hidden or generated, compiled so that a file counts by its content."""
     tree = Path(shutil.copytree(ROOT, folder / "tree", ignore=LEFT_OUT, symlinks=True))
-    mode = py_compile.PycInvalidationMode.CHECKED_HASH  # by its time, a fault of a moment could be missed
+    mode = (
+        py_compile.PycInvalidationMode.CHECKED_HASH
+    )  # by its time, a fault of a moment could be missed
     compileall.compile_dir(tree / "pipeline", quiet=2, invalidation_mode=mode)
-    os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")  # threads do not survive a fork
+    os.environ |= dict.fromkeys(
+        ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"
+    )  # threads do not survive a fork
     for name in PRELOADED:  # what tests import most, once for all
         importlib.import_module(name)
     return tree
@@ -108,10 +125,17 @@ def outcome(tree: Path, tests: str) -> tuple[str, str]:
         code = os.waitstatus_to_exitcode(ended[1])
         output.seek(0)
         text = output.read().decode(errors="replace")
-        if code not in (0, 1, 2):  # nothing collected, or pytest itself failed: not the fault's doing
+        if code not in (
+            0,
+            1,
+            2,
+        ):  # nothing collected, or pytest itself failed: not the fault's doing
             raise SystemExit(f"error: pytest {tests}: {text[-1000:]}")
-        failed = [line.partition(" ")[2].partition(" - ")[0] for line in text.splitlines()
-                  if line.startswith(("FAILED ", "ERROR "))]
+        failed = [
+            line.partition(" ")[2].partition(" - ")[0]
+            for line in text.splitlines()
+            if line.startswith(("FAILED ", "ERROR "))
+        ]
         return PASS if code == 0 else FAIL, "".join(failed[:1])
 
 
@@ -125,12 +149,26 @@ def _child(tree: Path, tests: str, output: int) -> None:
         sys.path.insert(0, str(tree))
         for name in [name for name in sys.modules if name.partition(".")[0] == "tests"]:
             del sys.modules[name]  # this module is of the tests here, not of those there
-        os.environ |= {"PYTHONPATH": str(tree),
-                       "REAL_DATA": os.environ.get("REAL_DATA", str(ROOT.parent / "shared" / "data"))}
+        os.environ |= {
+            "PYTHONPATH": str(tree),
+            "REAL_DATA": os.environ.get("REAL_DATA", str(ROOT.parent / "shared" / "data")),
+        }
         import pytest
 
-        code = int(pytest.main(["-x", "-q", "-n", "0", "-p", "no:cacheprovider",
-                                "--hypothesis-profile=repeatable", *tests.split()]))
+        code = int(
+            pytest.main(
+                [
+                    "-x",
+                    "-q",
+                    "-n",
+                    "0",
+                    "-p",
+                    "no:cacheprovider",
+                    "--hypothesis-profile=repeatable",
+                    *tests.split(),
+                ]
+            )
+        )
     except BaseException:
         traceback.print_exc()
     finally:
@@ -154,24 +192,36 @@ def run(chosen: list[Fault]) -> list[Fault]:
             found, test = outcome(tree, fault.tests)
             path.write_text(text, "utf-8")
             survivors += [fault] if found == PASS else []
-            print(f"{number:4} of {len(chosen)}  {found:8} "
-                  f"{time.monotonic() - start:6.1f} s  {fault.kind:10} {fault.name}  {test}", flush=True)
+            print(
+                f"{number:4} of {len(chosen)}  {found:8} "
+                f"{time.monotonic() - start:6.1f} s  {fault.kind:10} {fault.name}  {test}",
+                flush=True,
+            )
     return survivors
 
 
 def main() -> int:
     """Print what became of each fault, and the counts by kind; 1 where too many survive, or one of privacy."""
-    parser = argparse.ArgumentParser(prog="make mutants ARGS=…", description=__doc__.partition("\n")[0])
-    parser.add_argument("chosen", nargs="*", help="kinds, files (or the ends of their paths), a share as 2/5")
+    parser = argparse.ArgumentParser(
+        prog="make mutants ARGS=…", description=__doc__.partition("\n")[0]
+    )
+    parser.add_argument(
+        "chosen", nargs="*", help="kinds, files (or the ends of their paths), a share as 2/5"
+    )
     words = parser.parse_args().chosen
     every = faults()
     names = [word for word in words if not word[:1].isdigit()]
-    chosen = [fault for fault in every if not names
-              or any(fault.kind == name or fault.file.endswith(name) for name in names)]
+    chosen = [
+        fault
+        for fault in every
+        if not names or any(fault.kind == name or fault.file.endswith(name) for name in names)
+    ]
     for number, count in (map(int, word.split("/")) for word in words if word[:1].isdigit()):
         chosen = chosen[number - 1 :: count]
     if not chosen:
-        parser.error(f"no faults of {' '.join(words)}; kinds are {', '.join(dict.fromkeys(one.kind for one in every))}")
+        parser.error(
+            f"no faults of {' '.join(words)}; kinds are {', '.join(dict.fromkeys(one.kind for one in every))}"
+        )
     survivors = run(chosen)
     counts, left = Counter(one.kind for one in chosen), Counter(one.kind for one in survivors)
     print(f"\n{'kind':12}{'seeded':>8}{'killed':>8}{'survived':>10}")

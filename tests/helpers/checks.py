@@ -21,7 +21,10 @@ def mean_agrees(sample, expected, what="mean", alpha=ALPHA):
 
 def counts_agree(observed, probabilities, what="law", alpha=ALPHA, least=10):
     """True when counts follow the given probabilities (chi-square; cells below `least` expected are pooled)."""
-    observed, probabilities = np.asarray(observed, float).ravel(), np.asarray(probabilities, float).ravel()
+    observed, probabilities = (
+        np.asarray(observed, float).ravel(),
+        np.asarray(probabilities, float).ravel(),
+    )
     n = observed.sum()
     order = np.argsort(probabilities)
     pooled_o, pooled_e, o, e = [], [], 0.0, 0.0

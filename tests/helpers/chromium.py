@@ -9,10 +9,23 @@ import shutil
 import subprocess
 import time
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-FLAGS = ("--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-         "--disable-component-update --disable-sync --hide-scrollbars").split()
-KEYS = {"Tab": 9, "Enter": 13, " ": 32, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "End": 35}
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+FLAGS = (
+    "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync --hide-scrollbars"
+).split()
+KEYS = {
+    "Tab": 9,
+    "Enter": 13,
+    " ": 32,
+    "ArrowLeft": 37,
+    "ArrowUp": 38,
+    "ArrowRight": 39,
+    "ArrowDown": 40,
+    "End": 35,
+}
 
 
 class Chromium:
@@ -22,14 +35,27 @@ class Chromium:
         self.patience, self.numbers, self.rest, self.events = patience, itertools.count(1), b"", []
         command_out, self.out = os.pipe()
         self.back, answer_in = os.pipe()
-        words = [BROWSER, *FLAGS, f"--user-data-dir={profile}", "--remote-debugging-pipe", "about:blank"]
+        words = [
+            BROWSER,
+            *FLAGS,
+            f"--user-data-dir={profile}",
+            "--remote-debugging-pipe",
+            "about:blank",
+        ]
         self.process = subprocess.Popen(  # which reads commands from 3 and writes answers to 4
             ["bash", "-c", f'exec "$@" 3<&{command_out} 4>&{answer_in}', "bash", *words],
-            pass_fds=(command_out, answer_in), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            pass_fds=(command_out, answer_in),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         os.close(command_out), os.close(answer_in)
         self.session = None
-        page = next(one for one in self("Target.getTargets")["targetInfos"] if one["type"] == "page")
-        self.session = self("Target.attachToTarget", targetId=page["targetId"], flatten=True)["sessionId"]
+        page = next(
+            one for one in self("Target.getTargets")["targetInfos"] if one["type"] == "page"
+        )
+        self.session = self("Target.attachToTarget", targetId=page["targetId"], flatten=True)[
+            "sessionId"
+        ]
         for domain in ("Page", "Runtime", "Network", "Log"):
             self(f"{domain}.enable")
         self("Emulation.setFocusEmulationEnabled", enabled=True)
@@ -69,9 +95,19 @@ class Chromium:
 
     def open(self, address, width=1200, height=900, media="screen", dark=False):
         """Load a page at a width of so many CSS pixels."""
-        self("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 700)
+        self(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=width < 700,
+        )
         scheme = "dark" if dark else "light"
-        self("Emulation.setEmulatedMedia", media=media, features=[{"name": "prefers-color-scheme", "value": scheme}])
+        self(
+            "Emulation.setEmulatedMedia",
+            media=media,
+            features=[{"name": "prefers-color-scheme", "value": scheme}],
+        )
         self.events.clear()
         self("Page.navigate", url=address)
         while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
@@ -87,7 +123,13 @@ class Chromium:
         """Press a key."""
         for _ in range(times):
             for kind in ("rawKeyDown", "keyUp"):
-                self("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=KEYS[key])
+                self(
+                    "Input.dispatchKeyEvent",
+                    type=kind,
+                    key=key,
+                    code=key,
+                    windowsVirtualKeyCode=KEYS[key],
+                )
             if key in (" ", "Enter"):
                 self("Input.dispatchKeyEvent", type="char", text="\r" if key == "Enter" else key)
 
@@ -99,9 +141,20 @@ class Chromium:
 
     def asked_for(self):
         """Addresses that the page asked for since it was opened, itself included; not what its policy stopped."""
-        def of(method):
-            return [event["params"] for event in self.events if event.get("method") == f"Network.{method}"]
 
-        stopped = {one["requestId"] for one in of("loadingFailed") if one.get("blockedReason") == "csp"}
-        return [url for one in of("requestWillBeSent")
-                if not (url := one["request"]["url"]).startswith("data:") and one["requestId"] not in stopped]
+        def of(method):
+            return [
+                event["params"]
+                for event in self.events
+                if event.get("method") == f"Network.{method}"
+            ]
+
+        stopped = {
+            one["requestId"] for one in of("loadingFailed") if one.get("blockedReason") == "csp"
+        }
+        return [
+            url
+            for one in of("requestWillBeSent")
+            if not (url := one["request"]["url"]).startswith("data:")
+            and one["requestId"] not in stopped
+        ]

@@ -22,11 +22,20 @@ GRID = {"m": [3, 5], "L": [20, 50], "epsilon": [0.5, 2.0], "estimator": ["debias
 
 def mapping(**changes):
     """Config of a small private ranking study: 16 cells, 3 blocks, units of a few milliseconds."""
-    return dict(
-        name="laws/small", problem="ranking", seed=11, replications=60, block=20, grid=GRID, derive={},
-        parameters=dict(model="btl", mechanism="randomized_response", draw="conditional"),
-        metrics=["error_l2", "kendall", "sandwich_risk"],
-    ) | changes
+    return (
+        dict(
+            name="laws/small",
+            problem="ranking",
+            seed=11,
+            replications=60,
+            block=20,
+            grid=GRID,
+            derive={},
+            parameters=dict(model="btl", mechanism="randomized_response", draw="conditional"),
+            metrics=["error_l2", "kendall", "sandwich_risk"],
+        )
+        | changes
+    )
 
 
 def study(**changes):
@@ -68,25 +77,45 @@ def sealed(what, folder, executor=None, order=None, **options):
     reduce.seal(stored(what, folder), executor or Executor())
     where = Path(folder) / place(Store(what, folder))
     parts = {part: contents(where / part) for part in (SEALED, SUMMARY)}
-    return {f"{part}/{name}": content for part, files in parts.items() for name, content in files.items()}
+    return {
+        f"{part}/{name}": content
+        for part, files in parts.items()
+        for name, content in files.items()
+    }
 
 
 def contents(folder):
     """Relative name -> bytes of every file below a folder."""
-    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(Path(folder).rglob("*")) if p.is_file()}
+    return {
+        str(p.relative_to(folder)): p.read_bytes()
+        for p in sorted(Path(folder).rglob("*"))
+        if p.is_file()
+    }
 
 
 def stamps(folder, pattern="*"):
     """Relative name -> (inode, time of last change): equal only if nobody wrote the file again."""
-    return {str(p.relative_to(folder)): (p.stat().st_ino, p.stat().st_mtime_ns)
-            for p in sorted(Path(folder).rglob(pattern)) if p.is_file()}
+    return {
+        str(p.relative_to(folder)): (p.stat().st_ino, p.stat().st_mtime_ns)
+        for p in sorted(Path(folder).rglob(pattern))
+        if p.is_file()
+    }
 
 
 def arguments(where, **changes):
     """Command-line words of a tiny real study under a folder, without claims and figures."""
-    words = {"experiment": "xu/lemmas", "claims": "false", "figures": "[]", "cluster": "synchronous",
-             "grid.m": "[3,4]", "grid.L": "[20]", "grid.epsilon": "[0.5,1]", "replications": "40", "block": "20",
-             "outputs": str(where)} | changes
+    words = {
+        "experiment": "xu/lemmas",
+        "claims": "false",
+        "figures": "[]",
+        "cluster": "synchronous",
+        "grid.m": "[3,4]",
+        "grid.L": "[20]",
+        "grid.epsilon": "[0.5,1]",
+        "replications": "40",
+        "block": "20",
+        "outputs": str(where),
+    } | changes
     return [f"{name}={value}" for name, value in words.items()]
 
 
@@ -110,5 +139,7 @@ def environment(**changes):
 
 def command(words, **options):
     """Run `python -m pipeline` to its end, as a user has it."""
-    options = dict(cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=900) | options
+    options = (
+        dict(cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=900) | options
+    )
     return subprocess.run([sys.executable, "-m", "pipeline", *words], **options)

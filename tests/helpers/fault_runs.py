@@ -12,7 +12,9 @@ import psutil
 
 from tests.helpers.engine import ROOT, arguments, command, contents, environment
 
-FULL = os.environ.get("FAULTS") == "full"  # `make faults`: more of everything, and what takes minutes
+FULL = (
+    os.environ.get("FAULTS") == "full"
+)  # `make faults`: more of everything, and what takes minutes
 UNITS = 160
 GRID = {"grid.m": "[10,20]", "grid.L": "[20,50]", "replications": "2000", "block": "100"}
 TALLIES: list["Tally"] = []
@@ -58,16 +60,24 @@ def folder(where):
 
 def units(where):
     """Units done so far: their files on disk."""
-    return sum(path.suffix != ".partial" for path in (folder(where) / "replications/units").glob("*/*"))
+    return sum(
+        path.suffix != ".partial" for path in (folder(where) / "replications/units").glob("*/*")
+    )
 
 
 def start(where, scratch=None, variables=None, **changes):
     """The command in a session of its own, as a batch system starts it."""
     scratch = scratch or where / "scratch"
     scratch.mkdir(parents=True, exist_ok=True)
-    driver = subprocess.Popen([sys.executable, "-m", "pipeline", *words(where, **changes)], cwd=ROOT, text=True,
-                              env=environment(TMPDIR=str(scratch), **variables or {}), start_new_session=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    driver = subprocess.Popen(
+        [sys.executable, "-m", "pipeline", *words(where, **changes)],
+        cwd=ROOT,
+        text=True,
+        env=environment(TMPDIR=str(scratch), **variables or {}),
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     DRIVERS.append(driver)
     return driver
 

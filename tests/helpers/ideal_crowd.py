@@ -39,28 +39,56 @@ def privacy():
     def variance(c):
         return xr.where(c["ability_low"] == 1, 0, 1 / 48)
 
-    laws = dict(answers_wrong=wrong, ones_wrong=wrong, zeros_wrong=wrong, wrong_together=lambda c: wrong(c) ** 2,
-                right_by_ability=lambda c: lean(c) * variance(c))
+    laws = dict(
+        answers_wrong=wrong,
+        ones_wrong=wrong,
+        zeros_wrong=wrong,
+        wrong_together=lambda c: wrong(c) ** 2,
+        right_by_ability=lambda c: lean(c) * variance(c),
+    )
     found = sealed(axes, {}, noise=1e-3, **laws)
-    exact = sealed(axes, {}, noise=0, answers_wrong_expected=wrong, ability_variance=variance,
-                   ability_mean=lambda c: xr.where(c["ability_low"] == 1, 1, 0.75))
+    exact = sealed(
+        axes,
+        {},
+        noise=0,
+        answers_wrong_expected=wrong,
+        ability_variance=variance,
+        ability_mean=lambda c: xr.where(c["ability_low"] == 1, 1, 0.75),
+    )
     return found.assign(exact.data_vars)
 
 
 def limits():
-    axes = dict(epsilon=[0.001, 0.01, 1.0, 40.0], mechanism=["randomized_response", "none"], estimator=WORKERS)
+    axes = dict(
+        epsilon=[0.001, 0.01, 1.0, 40.0],
+        mechanism=["randomized_response", "none"],
+        estimator=WORKERS,
+    )
 
     def private(c):
         return xr.where(c["mechanism"] == "none", 1, tanh2(c))
 
-    found = sealed(axes, {}, noise=0, wisdom=lambda c: 0.1 * private(c) * levels(c, "estimator", dawid_skene=1,
-                                                                                 majority_vote=1))
-    error = sealed(axes, {}, label_error=lambda c: 0.5 - 0.4 * private(c) * levels(
-        c, "estimator", dawid_skene=1, majority_vote=0.7))["label_error"]
+    found = sealed(
+        axes,
+        {},
+        noise=0,
+        wisdom=lambda c: 0.1 * private(c) * levels(c, "estimator", dawid_skene=1, majority_vote=1),
+    )
+    error = sealed(
+        axes,
+        {},
+        label_error=lambda c: (
+            0.5 - 0.4 * private(c) * levels(c, "estimator", dawid_skene=1, majority_vote=0.7)
+        ),
+    )["label_error"]
     same = error.sel(mechanism="none", epsilon=40.0).values
     error.loc[dict(mechanism="randomized_response", epsilon=40.0)] = same
     noise = np.random.default_rng(6).standard_normal(found["wisdom"].shape)
-    return found.assign(label_error=error, ability_error_l2=error, wisdom_released=found["wisdom"] * (1 + 0.1 * noise))
+    return found.assign(
+        label_error=error,
+        ability_error_l2=error,
+        wisdom_released=found["wisdom"] * (1 + 0.1 * noise),
+    )
 
 
 def labels():
@@ -74,73 +102,132 @@ def labels():
 
     def error(c):
         vote = 2 * oracle(c)
-        return xr.where(c["estimator"] == "dawid_skene", xr.where(strength(c) < 2.3, 1.5 * vote, oracle(c)), vote)
+        return xr.where(
+            c["estimator"] == "dawid_skene",
+            xr.where(strength(c) < 2.3, 1.5 * vote, oracle(c)),
+            vote,
+        )
 
-    found = sealed(axes, {"crowd_strength": strength}, label_error=error, oracle_error=oracle,
-                   label_error_bound=lambda c: 2 * np.exp(-c["wanted_wisdom"] / 2))
-    return found.assign(majority_error_exact=error(found).sel(estimator="majority_vote", drop=True)
-                        + 0 * found["label_error"])
+    found = sealed(
+        axes,
+        {"crowd_strength": strength},
+        label_error=error,
+        oracle_error=oracle,
+        label_error_bound=lambda c: 2 * np.exp(-c["wanted_wisdom"] / 2),
+    )
+    return found.assign(
+        majority_error_exact=error(found).sel(estimator="majority_vote", drop=True)
+        + 0 * found["label_error"]
+    )
 
 
 def theorem_2():
-    return sealed(dict(epsilon=[2.5, 4.0]), {}, label_error=lambda c: 0 * c["epsilon"] + 1e-6,
-                  label_error_bound=lambda c: 2 * np.exp(-12.5 * 0.78 * tanh2(c)),
-                  start_error=lambda c: 0 * c["epsilon"] + 0.004,
-                  ability_error_inf=lambda c: xr.where(c["epsilon"] > 3, 0.04, 0.001),
-                  ability_error_inf_plain=lambda c: 0 * c["epsilon"] + 0.06).assign(
-        theorem_2_holds=xr.DataArray(np.ones((2, 200)), dims=("epsilon", "replication")))
+    return sealed(
+        dict(epsilon=[2.5, 4.0]),
+        {},
+        label_error=lambda c: 0 * c["epsilon"] + 1e-6,
+        label_error_bound=lambda c: 2 * np.exp(-12.5 * 0.78 * tanh2(c)),
+        start_error=lambda c: 0 * c["epsilon"] + 0.004,
+        ability_error_inf=lambda c: xr.where(c["epsilon"] > 3, 0.04, 0.001),
+        ability_error_inf_plain=lambda c: 0 * c["epsilon"] + 0.06,
+    ).assign(theorem_2_holds=xr.DataArray(np.ones((2, 200)), dims=("epsilon", "replication")))
 
 
 def theorem_2_starts():
     axes = dict(ability_low=[0.0, 1.0], initial_flips=["agreed", "random"], iterations=[1, 2, 1000])
-    found = sealed(axes, {}, label_error=lambda c: 1e-6 + 0 * c["iterations"],
-                   label_error_bound=lambda c: 0.003 + 0 * c["iterations"],
-                   start_error=lambda c: 0.0069 + 0 * c["iterations"])
+    found = sealed(
+        axes,
+        {},
+        label_error=lambda c: 1e-6 + 0 * c["iterations"],
+        label_error_bound=lambda c: 0.003 + 0 * c["iterations"],
+        start_error=lambda c: 0.0069 + 0 * c["iterations"],
+    )
     return found.assign(theorem_2_holds=xr.ones_like(found["label_error"]))
 
 
 def abilities():
-    return sealed(dict(m=[500, 1000, 2000, 4000], epsilon=[0.5, 0.7, 1.0, 2.0]), {},
-                  ability_error_inf=lambda c: 2 / (np.sqrt(c["m"]) * c["epsilon"]),
-                  ability_error_inf_plain=lambda c: 0.5 - np.tanh(c["epsilon"] / 2) / 2 + 0 * c["m"])
+    return sealed(
+        dict(m=[500, 1000, 2000, 4000], epsilon=[0.5, 0.7, 1.0, 2.0]),
+        {},
+        ability_error_inf=lambda c: 2 / (np.sqrt(c["m"]) * c["epsilon"]),
+        ability_error_inf_plain=lambda c: 0.5 - np.tanh(c["epsilon"] / 2) / 2 + 0 * c["m"],
+    )
 
 
 def experts():
-    axes = dict(expert_exponent=[0.3, 0.45], n=[25, 100, 400], epsilon=[0.5, 1.0, 1.75, 4.0], estimator=WORKERS)
+    axes = dict(
+        expert_exponent=[0.3, 0.45],
+        n=[25, 100, 400],
+        epsilon=[0.5, 1.0, 1.75, 4.0],
+        estimator=WORKERS,
+    )
 
     def each(function):
-        return lambda c: xr.apply_ufunc(np.vectorize(function), c["n"], c["expert_exponent"], c["epsilon"])
+        return lambda c: xr.apply_ufunc(
+            np.vectorize(function), c["n"], c["expert_exponent"], c["epsilon"]
+        )
 
     oracle = each(lambda *at: ndtr(-np.sqrt(crowd_wisdom.expert_wisdom(*at))))
     vote = each(vote_errors.expert_vote_error)
 
     def error(c):
-        return xr.where(c["estimator"] == "dawid_skene", np.minimum(1.05 * oracle(c), 0.95 * vote(c)), vote(c))
+        return xr.where(
+            c["estimator"] == "dawid_skene", np.minimum(1.05 * oracle(c), 0.95 * vote(c)), vote(c)
+        )
 
-    return sealed(axes, {"expert_wisdom": each(crowd_wisdom.expert_wisdom)}, noise=0.01, label_error=error,
-                  majority_error_exact=vote, oracle_error=oracle, label_error_bound=each(bounds.expert_error_bound))
+    return sealed(
+        axes,
+        {"expert_wisdom": each(crowd_wisdom.expert_wisdom)},
+        noise=0.01,
+        label_error=error,
+        majority_error_exact=vote,
+        oracle_error=oracle,
+        label_error_bound=each(bounds.expert_error_bound),
+    )
 
 
 def basin():
-    axes = dict(m=[200, 600, 1800, 5400], epsilon=[0.5, 1.0, 2.0], lead=[0, 0.25, 0.35, 0.5, 0.7, 1, 2, 3, 4, 8])
+    axes = dict(
+        m=[200, 600, 1800, 5400],
+        epsilon=[0.5, 1.0, 2.0],
+        lead=[0, 0.25, 0.35, 0.5, 0.7, 1, 2, 3, 4, 8],
+    )
 
     def flipped(c):
         return ndtr(-2.2 * c["lead"]) + 0 * c["m"] * c["epsilon"]
 
-    found = sealed(axes, {"crowd_strength": lambda c: 50 * tanh2(c) / 3 * np.sqrt(c["m"] / 50),
-                          "lead_realised": lambda c: c["lead"] + 0 * c["m"]}, noise=0.2, label_flipped=flipped)
-    return found.assign(label_error=0.03 + (1 - 2 * 0.03) * flipped(found).where(found["lead"] < 3, 0)
-                        + 1e-4 * found["label_flipped"])
+    found = sealed(
+        axes,
+        {
+            "crowd_strength": lambda c: 50 * tanh2(c) / 3 * np.sqrt(c["m"] / 50),
+            "lead_realised": lambda c: c["lead"] + 0 * c["m"],
+        },
+        noise=0.2,
+        label_flipped=flipped,
+    )
+    return found.assign(
+        label_error=0.03
+        + (1 - 2 * 0.03) * flipped(found).where(found["lead"] < 3, 0)
+        + 1e-4 * found["label_flipped"]
+    )
 
 
 def projection():
     axes = dict(epsilon=[2.0, 4.0, 8.0], projection=[1e-12, 1e-3, 0.1])
-    return sealed(axes, {}, label_error=lambda c: xr.where(c["projection"] < 0.1, 0.25, 0.1) + 0 * c["epsilon"])
+    return sealed(
+        axes,
+        {},
+        label_error=lambda c: xr.where(c["projection"] < 0.1, 0.25, 0.1) + 0 * c["epsilon"],
+    )
 
 
 def initialisation():
-    axes = dict(ability_low=[0.2, 0.5], m=[300, 1000], epsilon=[0.35, 1.0, 2.0],
-                initialisation=["majority", "spectral", "given"])
+    axes = dict(
+        ability_low=[0.2, 0.5],
+        m=[300, 1000],
+        epsilon=[0.35, 1.0, 2.0],
+        initialisation=["majority", "spectral", "given"],
+    )
 
     def wisdom(c):
         a = 2 * c["ability_low"] - 1
@@ -156,11 +243,16 @@ def initialisation():
         blind = (c["ability_low"] == 0.2) & (c["initialisation"] != "given")
         return xr.where(blind, 0.5, 0.0) + 0 * c["m"] * c["epsilon"]
 
-    return sealed(axes, {"crowd_strength": strength}, noise=0.02, label_flipped=flipped,
-                  label_error=lambda c: own(c) + (1 - 2 * own(c)) * flipped(c),
-                  label_error_flip=lambda c: own(c) + 0 * flipped(c),
-                  start_error=lambda c: levels(c, "initialisation", majority=0.46, spectral=0.2, given=0),
-                  oracle_error=lambda c: ndtr(-np.sqrt(wisdom(c))))
+    return sealed(
+        axes,
+        {"crowd_strength": strength},
+        noise=0.02,
+        label_flipped=flipped,
+        label_error=lambda c: own(c) + (1 - 2 * own(c)) * flipped(c),
+        label_error_flip=lambda c: own(c) + 0 * flipped(c),
+        start_error=lambda c: levels(c, "initialisation", majority=0.46, spectral=0.2, given=0),
+        oracle_error=lambda c: ndtr(-np.sqrt(wisdom(c))),
+    )
 
 
 def sparse():
@@ -185,25 +277,49 @@ def rare():
     def exact(c):
         return np.exp(-0.45 * c["wanted_wisdom"])
 
-    found = sealed(axes, {}, noise=0.5, label_error_bound=lambda c: 2 * np.exp(-c["wanted_wisdom"] / 2),
-                   first_label_wrong=lambda c: 0 * c["wanted_wisdom"] + 0.5,
-                   first_label_wrong_weighted=lambda c: xr.where(c["estimator"] == "dawid_skene",
-                                                                 np.exp(-0.6 * c["wanted_wisdom"]), exact(c)))
+    found = sealed(
+        axes,
+        {},
+        noise=0.5,
+        label_error_bound=lambda c: 2 * np.exp(-c["wanted_wisdom"] / 2),
+        first_label_wrong=lambda c: 0 * c["wanted_wisdom"] + 0.5,
+        first_label_wrong_weighted=lambda c: xr.where(
+            c["estimator"] == "dawid_skene", np.exp(-0.6 * c["wanted_wisdom"]), exact(c)
+        ),
+    )
     return found.assign(majority_error_exact=exact(found) + 0 * found["first_label_wrong"])
 
 
 def real(file=RTE):
-    axes = dict(epsilon=[0.5, 1.0, 2.0, 4.0], mechanism=["randomized_response", "none"], estimator=WORKERS)
+    axes = dict(
+        epsilon=[0.5, 1.0, 2.0, 4.0], mechanism=["randomized_response", "none"], estimator=WORKERS
+    )
     better = ["majority_vote", "dawid_skene"][file == RTE]
 
     def error(c):
-        return 0.1 / c["epsilon"] * xr.where(c["estimator"] == better, 1, 1.5) + 0 * c["mechanism"].notnull()
+        return (
+            0.1 / c["epsilon"] * xr.where(c["estimator"] == better, 1, 1.5)
+            + 0 * c["mechanism"].notnull()
+        )
 
     found = sealed(axes, {}, label_error=error, labels_unlike_plain=lambda c: 0.4 * error(c))
     found.attrs["study"] = json.dumps({"parameters": {"data_path": file}})
     return found
 
 
-MAKERS = (privacy, limits, labels, theorem_2, theorem_2_starts, abilities, experts, basin, projection, initialisation,
-          sparse, rare, real)
+MAKERS = (
+    privacy,
+    limits,
+    labels,
+    theorem_2,
+    theorem_2_starts,
+    abilities,
+    experts,
+    basin,
+    projection,
+    initialisation,
+    sparse,
+    rare,
+    real,
+)
 IDEAL = {f"wang/{make.__name__}": cache(make) for make in MAKERS}

@@ -20,9 +20,13 @@ def entrywise():
     def error(c):
         return 2 / np.sqrt(c["n"] * c["p"]) * c["m"] ** 0
 
-    return sealed(dict(m=[25, 50, 100], n=[500, 1000, 2000], p=[0.5, 1.0]), {}, error_l2=error,
-                  error_inf=lambda c: error(c) * over(np.vectorize(largest_gaussian), c["m"]),
-                  item_bound=lambda c: error(c) ** 2 / 1.1)
+    return sealed(
+        dict(m=[25, 50, 100], n=[500, 1000, 2000], p=[0.5, 1.0]),
+        {},
+        error_l2=error,
+        error_inf=lambda c: error(c) * over(np.vectorize(largest_gaussian), c["m"]),
+        item_bound=lambda c: error(c) ** 2 / 1.1,
+    )
 
 
 def few_responses():
@@ -31,26 +35,46 @@ def few_responses():
     def persons(c):
         return c["density"] * np.log(c["m"]) / c["p"] ** 2
 
-    return sealed(axes, {"n": persons}, error_inf=lambda c: 4 * np.sqrt(np.log(c["m"]) / (persons(c) * c["p"])))
+    return sealed(
+        axes,
+        {"n": persons},
+        error_inf=lambda c: 4 * np.sqrt(np.log(c["m"]) / (persons(c) * c["p"])),
+    )
 
 
 def consistency():
     def error(c):
-        return 3 / np.sqrt(c["n"]) * c["m"] ** 0 + xr.where(c["estimator"] == "joint_likelihood", 0.5, 0.0)
+        return 3 / np.sqrt(c["n"]) * c["m"] ** 0 + xr.where(
+            c["estimator"] == "joint_likelihood", 0.5, 0.0
+        )
 
-    return sealed(dict(m=[3, 5], n=[1000, 3000, 10000, 30000], estimator=["spectral", "joint_likelihood"]), {},
-                  error_l2=error, error_inf=error)
+    return sealed(
+        dict(m=[3, 5], n=[1000, 3000, 10000, 30000], estimator=["spectral", "joint_likelihood"]),
+        {},
+        error_l2=error,
+        error_inf=error,
+    )
 
 
 def top_k():
-    axes = dict(m=[10, 20, 40], spacing=[0.05, 0.1], p=[0.5, 1.0], recovery=[0.25, 0.5, 1.0, 2.0, 4.0, 8.0])
-    return sealed(axes, {"n": lambda c: c["recovery"] * np.log(c["m"]) / (c["p"] * c["spacing"] ** 2)}, noise=0.02,
-                  exact_top_k=lambda c: 1 - np.exp(-c["recovery"] / 2) + 0 * c["m"])
+    axes = dict(
+        m=[10, 20, 40], spacing=[0.05, 0.1], p=[0.5, 1.0], recovery=[0.25, 0.5, 1.0, 2.0, 4.0, 8.0]
+    )
+    return sealed(
+        axes,
+        {"n": lambda c: c["recovery"] * np.log(c["m"]) / (c["p"] * c["spacing"] ** 2)},
+        noise=0.02,
+        exact_top_k=lambda c: 1 - np.exp(-c["recovery"] / 2) + 0 * c["m"],
+    )
 
 
 def price():
-    axes = dict(m=[10, 20, 40], item_noise=[10, 40, 160], item_size=[10, 30, 100, 300, 1000],
-                mechanism=["discrete_gaussian", "none"])
+    axes = dict(
+        m=[10, 20, 40],
+        item_noise=[10, 40, 160],
+        item_size=[10, 30, 100, 300, 1000],
+        mechanism=["discrete_gaussian", "none"],
+    )
 
     def persons(c):
         return c["item_size"] * c["item_noise"]
@@ -67,8 +91,14 @@ def price():
 
 
 def price_estimators():
-    axes = dict(m=[10, 20, 40], p=[0.5, 1.0], item_noise=[10, 40], item_size=[100, 300, 1000, 3000],
-                estimator=["spectral", "pairwise_likelihood"], mechanism=["discrete_gaussian", "none"])
+    axes = dict(
+        m=[10, 20, 40],
+        p=[0.5, 1.0],
+        item_noise=[10, 40],
+        item_size=[100, 300, 1000, 3000],
+        estimator=["spectral", "pairwise_likelihood"],
+        mechanism=["discrete_gaussian", "none"],
+    )
 
     def persons(c):
         return c["item_size"] * c["item_noise"] / c["p"] ** 2
@@ -78,7 +108,11 @@ def price_estimators():
 
     def excess(c):
         constant = levels(c, "estimator", spectral=5, pairwise_likelihood=3)
-        law = constant * c["m"] / (persons(c) * c["p"] ** 3 * xr.apply_ufunc(zcdp_rho, budget(c), DELTA))
+        law = (
+            constant
+            * c["m"]
+            / (persons(c) * c["p"] ** 3 * xr.apply_ufunc(zcdp_rho, budget(c), DELTA))
+        )
         return xr.where(c["mechanism"] == "none", 0, law)
 
     def square(c):
@@ -87,20 +121,36 @@ def price_estimators():
     def error(c):
         return np.sqrt(square(c) * (1 + excess(c)))
 
-    return sealed(axes, {"n": persons, "epsilon_user": budget}, noise=0.003, error_l2=error,
-                  error_inf=lambda c: 2.5 * error(c), noise_risk=lambda c: square(c) * excess(c))
+    return sealed(
+        axes,
+        {"n": persons, "epsilon_user": budget},
+        noise=0.003,
+        error_l2=error,
+        error_inf=lambda c: 2.5 * error(c),
+        noise_risk=lambda c: square(c) * excess(c),
+    )
 
 
 _MECHANISMS = dict(discrete_gaussian=0.5, discrete_laplace=3, randomized_response=12)
 
 
 def figure_1():
-    axes = dict(n=[200, 1000], m=[25, 200], epsilon_user=[0.01, 0.5, 2.5, 7.5], mechanism=[*_MECHANISMS],
-                graph=["dense", "sparse"], calibration=["paper", "tight"], estimator=["spectral", "spectral_debiased"])
+    axes = dict(
+        n=[200, 1000],
+        m=[25, 200],
+        epsilon_user=[0.01, 0.5, 2.5, 7.5],
+        mechanism=[*_MECHANISMS],
+        graph=["dense", "sparse"],
+        calibration=["paper", "tight"],
+        estimator=["spectral", "spectral_debiased"],
+    )
 
     def error(c):
-        scale = levels(c, "mechanism", **_MECHANISMS) * levels(
-            c, "calibration", paper=1.5, tight=1) * levels(c, "estimator", spectral=1, spectral_debiased=0.7)
+        scale = (
+            levels(c, "mechanism", **_MECHANISMS)
+            * levels(c, "calibration", paper=1.5, tight=1)
+            * levels(c, "estimator", spectral=1, spectral_debiased=0.7)
+        )
         corner = (c["n"] < 500) & (c["m"] > 100)
         sparse = xr.where(c["epsilon_user"] < 1, 2, xr.where(corner, 0.8, 1.3))
         return xr.where(c["graph"] == "sparse", sparse, 1) / (1 + c["epsilon_user"] / scale)
@@ -109,15 +159,30 @@ def figure_1():
 
 
 def figure_2(file=0):
-    axes = dict(epsilon_user=[0.01, 0.5, 1.0, 5.0, 7.5], mechanism=[*_MECHANISMS], calibration=["paper", "tight"],
-                estimator=["spectral", "spectral_debiased"])
+    axes = dict(
+        epsilon_user=[0.01, 0.5, 1.0, 5.0, 7.5],
+        mechanism=[*_MECHANISMS],
+        calibration=["paper", "tight"],
+        estimator=["spectral", "spectral_debiased"],
+    )
 
     def error(c):
-        flipped = levels(c, "mechanism", discrete_gaussian=0, discrete_laplace=0, randomized_response=1)
-        noise = levels(c, "mechanism", discrete_gaussian=0.1, discrete_laplace=0.12, randomized_response=1)
-        own = xr.where(flipped > 0, 0.8 / (1 + c["epsilon_user"] / 10), noise / np.sqrt(0.002 + c["epsilon_user"]))
-        return own * levels(c, "calibration", paper=1.2, tight=1) * levels(
-            c, "estimator", spectral=1, spectral_debiased=0.9)
+        flipped = levels(
+            c, "mechanism", discrete_gaussian=0, discrete_laplace=0, randomized_response=1
+        )
+        noise = levels(
+            c, "mechanism", discrete_gaussian=0.1, discrete_laplace=0.12, randomized_response=1
+        )
+        own = xr.where(
+            flipped > 0,
+            0.8 / (1 + c["epsilon_user"] / 10),
+            noise / np.sqrt(0.002 + c["epsilon_user"]),
+        )
+        return (
+            own
+            * levels(c, "calibration", paper=1.2, tight=1)
+            * levels(c, "estimator", spectral=1, spectral_debiased=0.9)
+        )
 
     results = sealed(axes, {}, error_l2=error)
     results.attrs["study"] = json.dumps({"parameters": {"data_path": list(EDUCATION)[file]}})
@@ -125,14 +190,23 @@ def figure_2(file=0):
 
 
 def figure_3():
-    axes = dict(m=[25, 200], epsilon_user=[0.5, 1.0, 2.5, 7.5], mechanism=[*_MECHANISMS], graph=["dense", "sparse"],
-                calibration=["paper", "tight"], estimator=["spectral", "spectral_debiased"])
+    axes = dict(
+        m=[25, 200],
+        epsilon_user=[0.5, 1.0, 2.5, 7.5],
+        mechanism=[*_MECHANISMS],
+        graph=["dense", "sparse"],
+        calibration=["paper", "tight"],
+        estimator=["spectral", "spectral_debiased"],
+    )
 
     def error(c):
         sparse = xr.where(c["m"] > 50, 0.8, 1.3)
-        return xr.where(c["graph"] == "sparse", sparse, 1) * levels(c, "calibration", paper=1.5, tight=1) / (
-            1 + c["epsilon_user"] / levels(c, "mechanism", **_MECHANISMS)) * levels(
-            c, "estimator", spectral=1, spectral_debiased=0.9)
+        return (
+            xr.where(c["graph"] == "sparse", sparse, 1)
+            * levels(c, "calibration", paper=1.5, tight=1)
+            / (1 + c["epsilon_user"] / levels(c, "mechanism", **_MECHANISMS))
+            * levels(c, "estimator", spectral=1, spectral_debiased=0.9)
+        )
 
     results = sealed(axes, {}, error_l2=error)
     results.attrs["study"] = json.dumps({"parameters": {"data_path": MOVIELENS[0]}})
@@ -140,31 +214,62 @@ def figure_3():
 
 
 def figure_p0():
-    axes = dict(n=[200, 1000], m=[100], p0=[0.07, 0.2, 1.0], epsilon_user=[0.1, 7.5], calibration=["paper", "tight"])
-    return sealed(axes, {}, error_l2=lambda c: c["p0"] ** xr.where(c["epsilon_user"] < 1, -0.3, 0.3)
-                  * levels(c, "calibration", paper=1.2, tight=1) * (c["n"] * c["m"]) ** -0.5)
+    axes = dict(
+        n=[200, 1000],
+        m=[100],
+        p0=[0.07, 0.2, 1.0],
+        epsilon_user=[0.1, 7.5],
+        calibration=["paper", "tight"],
+    )
+    return sealed(
+        axes,
+        {},
+        error_l2=lambda c: (
+            c["p0"] ** xr.where(c["epsilon_user"] < 1, -0.3, 0.3)
+            * levels(c, "calibration", paper=1.2, tight=1)
+            * (c["n"] * c["m"]) ** -0.5
+        ),
+    )
 
 
 def sparse():
-    axes = dict(n=[200, 500, 1000], m=[25, 200], epsilon_user=[0.5, 1.0, 2.5, 7.5], graph=["dense", "sparse"])
+    axes = dict(
+        n=[200, 500, 1000],
+        m=[25, 200],
+        epsilon_user=[0.5, 1.0, 2.5, 7.5],
+        graph=["dense", "sparse"],
+    )
 
     def error(c):
         helped = (c["m"] > 100) & (noise_per_person(c["n"], c["m"], c["epsilon_user"]) < 1)
         factor = xr.where(helped, 0.7, 1.4)
-        return xr.where(levels(c, "graph", dense=0, sparse=1) > 0, factor, 1) / (1 + c["epsilon_user"])
+        return xr.where(levels(c, "graph", dense=0, sparse=1) > 0, factor, 1) / (
+            1 + c["epsilon_user"]
+        )
 
     return sealed(axes, {}, error_l2=error)
 
 
 def privacy():
     """As in the paper: the printed variance and the shortcut cost no more than is stated."""
-    axes = dict(m=[2, 5, 25], epsilon_user=[0.1, 1.0, 7.5], mechanism=["discrete_gaussian", "discrete_laplace"],
-                calibration=["paper", "tight"])
+    axes = dict(
+        m=[2, 5, 25],
+        epsilon_user=[0.1, 1.0, 7.5],
+        mechanism=["discrete_gaussian", "discrete_laplace"],
+        calibration=["paper", "tight"],
+    )
     one = xr.DataArray(1.0)
     drawn = sealed(axes, {}, noise=0.05, noise_drawn=lambda c: one)
-    exact = sealed(axes, {}, noise=0, count_spent=lambda c: one, person_spent_printed=lambda c: one,
-                   shortcut_epsilon_cited=lambda c: one, shortcut_delta_exact=lambda c: one * 0.9,
-                   person_spent=lambda c: levels(c, "calibration", paper=1.0, tight=1.0))
+    exact = sealed(
+        axes,
+        {},
+        noise=0,
+        count_spent=lambda c: one,
+        person_spent_printed=lambda c: one,
+        shortcut_epsilon_cited=lambda c: one,
+        shortcut_delta_exact=lambda c: one * 0.9,
+        person_spent=lambda c: levels(c, "calibration", paper=1.0, tight=1.0),
+    )
     return exact.assign(noise_drawn=drawn["noise_drawn"])
 
 
@@ -176,10 +281,29 @@ def shuffling():
     def local(c):
         return xr.apply_ufunc(budget, c["epsilon_user"], c["n"])
 
-    return sealed(axes, {}, noise=0, local_budget=local, local_budget_published=local,
-                  shuffled_epsilon_exact=lambda c: 0.2 * c["epsilon_user"])
+    return sealed(
+        axes,
+        {},
+        noise=0,
+        local_budget=local,
+        local_budget_published=local,
+        shuffled_epsilon_exact=lambda c: 0.2 * c["epsilon_user"],
+    )
 
 
-MAKERS = (entrywise, few_responses, consistency, top_k, price, price_estimators, figure_1, figure_2, figure_3,
-          figure_p0, sparse, privacy, shuffling)
+MAKERS = (
+    entrywise,
+    few_responses,
+    consistency,
+    top_k,
+    price,
+    price_estimators,
+    figure_1,
+    figure_2,
+    figure_3,
+    figure_p0,
+    sparse,
+    privacy,
+    shuffling,
+)
 IDEAL = {f"nguyen/{make.__name__}": cache(make) for make in MAKERS}

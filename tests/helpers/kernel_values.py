@@ -57,7 +57,11 @@ def pair_counts():
 
     for n, m in ((3, 2), (130, 9), (2100, 6), (70, 1030)):
         answers, observed = np.random.default_rng(n).random((2, 2, n, m)) < 0.6
-        yield from (differences_of(answers, None), differences_of(answers, observed), pairs_of(answers, observed))
+        yield from (
+            differences_of(answers, None),
+            differences_of(answers, observed),
+            pairs_of(answers, observed),
+        )
 
 
 def answers():
@@ -87,7 +91,11 @@ def cramer_rao():
 
     for n, r in ((1, 2), (7, 5), (90, 29)):
         rng = np.random.default_rng(n)
-        yield _sums(3 * rng.standard_normal((2, r)), rng.random((2, r + 1, r)), 3 * rng.standard_normal((2, n)))[2]
+        yield _sums(
+            3 * rng.standard_normal((2, r)),
+            rng.random((2, r + 1, r)),
+            3 * rng.standard_normal((2, n)),
+        )[2]
 
 
 def signed_sums():
@@ -103,8 +111,11 @@ def signed_sums():
         rng = np.random.default_rng(n)
         for kinds in ((-1, 1), (-1, 0, 1)):
             answers = rng.choice(np.array(kinds, np.int8), (2, n, m))
-            yield from (mean_vote(answers), agreement(answers, rng.standard_normal((2, m))),
-                        weighted_votes(answers, rng.standard_normal((2, n))))
+            yield from (
+                mean_vote(answers),
+                agreement(answers, rng.standard_normal((2, m))),
+                weighted_votes(answers, rng.standard_normal((2, n))),
+            )
             yield from em_steps(answers, None, 0.998, 20, 1e-8)
 
 
@@ -113,7 +124,9 @@ def rates():
     from pipeline.problems.ranking.theory.rates import win_probability
 
     for m in (2, 5, 30):
-        yield win_probability(np.random.default_rng(m).standard_normal((7, m)) * 10.0 ** np.arange(-3, 4)[:, None])
+        yield win_probability(
+            np.random.default_rng(m).standard_normal((7, m)) * 10.0 ** np.arange(-3, 4)[:, None]
+        )
 
 
 def binomial():
@@ -131,7 +144,9 @@ def k_means():
 
     for items, dims, count in ((5, 1, 2), (40, 2, 2), (300, 3, 3), (300, 6, 4)):
         rng = np.random.default_rng(items)
-        yield split_points(rng.standard_normal((items, dims)) + 2 * rng.integers(0, count, (items, 1)), count, rng)[0]
+        yield split_points(
+            rng.standard_normal((items, dims)) + 2 * rng.integers(0, count, (items, 1)), count, rng
+        )[0]
 
 
 def pair_throws():
@@ -140,7 +155,9 @@ def pair_throws():
 
     matrix = np.zeros((9, 9), np.int64)
     for boxes in (1, 3, 1000):
-        yield from (throw(np.random.default_rng(boxes), balls * boxes, boxes) for balls in (2, 5, 500))
+        yield from (
+            throw(np.random.default_rng(boxes), balls * boxes, boxes) for balls in (2, 5, 500)
+        )
     put_pairs(matrix, np.arange(4), np.arange(4, 9), np.arange(20))
     put_pairs(matrix, np.arange(4), None, np.arange(6))
     yield matrix
@@ -157,7 +174,10 @@ def user_counts():
 
     for most, width, rows in ((2, 5, 300), (60, 9, 300), (3000, 200, 300), (10**9, 40_000, 10)):
         rng = np.random.default_rng(width)
-        users, (good, bad) = UserCounts({}, rng.integers(0, most, rows)), rng.integers(0, width, (2, rows))
+        users, (good, bad) = (
+            UserCounts({}, rng.integers(0, most, rows)),
+            rng.integers(0, width, (2, rows)),
+        )
         users = binomial(rng, users, "first", good, rng.random(rows) ** 3)
         good, bad = rng.integers(0, width, (2, users.count.size))
         users = hypergeometric(rng, users, "second", good, bad, rng.integers(0, good + bad + 1))

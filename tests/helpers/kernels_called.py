@@ -17,17 +17,48 @@ from pipeline.study.kernel_arguments import WrongArgument
 from pipeline.study.kernels import Kernel
 
 SIZES = (0, 1, 1, 2, 3, 4, 5, 7, 8, 9, 12, 17, 33)
-FEW, LARGE, LARGER = 3, (70, 130, 300), (1100, 2100)  # one of the sizes at times, while the others are few
-LINEAR = {"mean_vote", "agreement", "weighted_votes", "em_steps", "differences", "observed_differences", "pairs",
-          "draw", "sums", "answer", "put_pairs"}  # kernels that take no long time of a larger one
-NAMES = {"reps", "n", "m", "items", "dims", "count", "rows", "width", "height", "r", "boxes", "groups", "usable"}
+FEW, LARGE, LARGER = (
+    3,
+    (70, 130, 300),
+    (1100, 2100),
+)  # one of the sizes at times, while the others are few
+LINEAR = {
+    "mean_vote",
+    "agreement",
+    "weighted_votes",
+    "em_steps",
+    "differences",
+    "observed_differences",
+    "pairs",
+    "draw",
+    "sums",
+    "answer",
+    "put_pairs",
+}  # kernels that take no long time of a larger one
+NAMES = {
+    "reps",
+    "n",
+    "m",
+    "items",
+    "dims",
+    "count",
+    "rows",
+    "width",
+    "height",
+    "r",
+    "boxes",
+    "groups",
+    "usable",
+}
 PACKAGE = Path(pipeline.__file__).parent
 
 
 def kernels():
     """All kernels of the package, by their names."""
     for source in sorted(PACKAGE.rglob("*.c")):
-        module = importlib.import_module(".".join(source.relative_to(PACKAGE.parent).with_suffix("").parts))
+        module = importlib.import_module(
+            ".".join(source.relative_to(PACKAGE.parent).with_suffix("").parts)
+        )
         yield from (one for one in vars(module).values() if isinstance(one, Kernel))
 
 
@@ -68,7 +99,9 @@ def sizes(rng, declaration):
     for argument in declaration.arguments:
         if argument.dtype is None:
             names[argument.name] = number(rng, argument, names)
-    lengths = [one.name for one in declaration.arguments if one.kind == "size" and one.name in NAMES]
+    lengths = [
+        one.name for one in declaration.arguments if one.kind == "size" and one.name in NAMES
+    ]
     if rng.random() < 0.04 and lengths:
         few = {name: min(names[name], FEW) for name in lengths}
         names |= few | {lengths[rng.integers(len(lengths))]: int(rng.choice(LARGE))}
@@ -94,22 +127,40 @@ def anything(rng, declaration):
 
 def of_throw_many(rng, declaration):
     boxes = size(rng)
-    return [np.random.PCG64(1), int(4 * boxes + rng.integers(200)), boxes, np.zeros(boxes, np.int64)]
+    return [
+        np.random.PCG64(1),
+        int(4 * boxes + rng.integers(200)),
+        boxes,
+        np.zeros(boxes, np.int64),
+    ]
 
 
 def of_split(rng, declaration):
     kind, rows, width, tables = int(rng.integers(3)), size(rng), size(rng), size(rng)
     if kind == 0:
-        laws = np.stack([rng.integers(0, 40, rows), rng.random(rows).view(np.int64), np.zeros(rows, np.int64)], axis=1)
+        laws = np.stack(
+            [rng.integers(0, 40, rows), rng.random(rows).view(np.int64), np.zeros(rows, np.int64)],
+            axis=1,
+        )
     elif kind == 1:
         good, bad = rng.integers(0, 30, (2, rows))
         laws = np.stack([good, bad, rng.integers(0, good + bad + 1)], axis=1)
     else:
         laws = rng.integers(0, max(tables, 1), (rows, 3))
     room = int(rng.integers(0, 300))
-    return [np.random.PCG64(1), kind, rows, np.ascontiguousarray(laws), rng.integers(0, 1000, rows), width,
-            rng.integers(0, 9, (tables, width)), rng.random((tables, width)), room, np.zeros((3, room), np.int64),
-            np.array([rng.integers(0, rows + 1), 0])]
+    return [
+        np.random.PCG64(1),
+        kind,
+        rows,
+        np.ascontiguousarray(laws),
+        rng.integers(0, 1000, rows),
+        width,
+        rng.integers(0, 9, (tables, width)),
+        rng.random((tables, width)),
+        room,
+        np.zeros((3, room), np.int64),
+        np.array([rng.integers(0, rows + 1), 0]),
+    ]
 
 
 def of_add_subsets(rng, declaration):
@@ -118,8 +169,18 @@ def of_add_subsets(rng, declaration):
     sizes, width = np.full(rows, longest), 3 * longest + 1
     first = rng.integers(0, sizes + 1)
     second = rng.integers(0, sizes - first + 1)
-    return [np.random.PCG64(1), rows, runs * longest, sizes, first, second, rng.integers(0, 1000, rows), longest,
-            width, np.zeros((2, width), np.int64)]
+    return [
+        np.random.PCG64(1),
+        rows,
+        runs * longest,
+        sizes,
+        first,
+        second,
+        rng.integers(0, 1000, rows),
+        longest,
+        width,
+        np.zeros((2, width), np.int64),
+    ]
 
 
 SPECIAL = {"throw_many": of_throw_many, "split": of_split, "add_subsets": of_add_subsets}
@@ -131,15 +192,24 @@ def spoilt(rng, values):
     value = values[place]
     if not isinstance(value, np.ndarray):
         other = [-1, value + 1 if isinstance(value, int) else 1, 0, 2.5, None, 10**30]
-        return [*values[:place], other[rng.integers(len(other))], *values[place + 1:]]
+        return [*values[:place], other[rng.integers(len(other))], *values[place + 1 :]]
     longer = np.concatenate([value, value]) if value.ndim else value
     locked = value.copy()
     locked.flags.writeable = False
     outside = value + np.array(100).astype(value.dtype) if value.dtype.kind in "iu" else value[:0]
-    other = [value[1:], longer, value[..., None], value.reshape(-1)[:-1], value.astype(np.float32), longer[::2], locked,
-             outside, -1 - value if value.dtype.kind == "i" else value.tolist(),
-             next((one for one in values if isinstance(one, np.ndarray)), value)]
-    return [*values[:place], other[rng.integers(len(other))], *values[place + 1:]]
+    other = [
+        value[1:],
+        longer,
+        value[..., None],
+        value.reshape(-1)[:-1],
+        value.astype(np.float32),
+        longer[::2],
+        locked,
+        outside,
+        -1 - value if value.dtype.kind == "i" else value.tolist(),
+        next((one for one in values if isinstance(one, np.ndarray)), value),
+    ]
+    return [*values[:place], other[rng.integers(len(other))], *values[place + 1 :]]
 
 
 def main(seed, times):

@@ -5,7 +5,9 @@ import re
 from tests.helpers.engine import ROOT
 
 TEXT = (ROOT / "docs/papers.md").read_text()
-NUMBER = r"(?<![\w.])(?:\d+(?:,\d{3})*(?:\.\d+)?|\.\d+)(?:e-?\d+|·10\^?[⁻⁰¹²³⁴⁵⁶⁷⁸⁹\d]+|[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?"
+NUMBER = (
+    r"(?<![\w.])(?:\d+(?:,\d{3})*(?:\.\d+)?|\.\d+)(?:e-?\d+|·10\^?[⁻⁰¹²³⁴⁵⁶⁷⁸⁹\d]+|[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?"
+)
 PLACE = r"(?:Theorem|Lemma|Corollary|Figure|Table|eq\.|§|Appendix)s? ?\(?[\d.]+\)?(?:(?:,| and| to) \(?[\d.]+\)?)*"
 ROW = {name: line for name, line in re.findall(r"^\| ([A-Z]\d+) (\|.*)$", TEXT, re.M)}
 
@@ -24,7 +26,8 @@ def numbers(text):
     """
     text = re.sub(rf"`[^`]*`|{PLACE}", "", text)
     return {number for number in re.findall(NUMBER, text) if len(number) > 2} | {
-        one[0] for one in re.finditer(rf"\S+ = −?({NUMBER})", text) if len(one[1]) <= 2}
+        one[0] for one in re.finditer(rf"\S+ = −?({NUMBER})", text) if len(one[1]) <= 2
+    }
 
 
 def check_row(name, texts):
@@ -33,7 +36,9 @@ def check_row(name, texts):
     The first two cells, where and what the paper has, may have others.
     """
     assert texts and [text for text in texts if text not in ROW[name]] == [], name
-    assert numbers(" | ".join(ROW[name].split(" | ")[2:])) - set().union(*map(numbers, texts)) == set(), name
+    assert (
+        numbers(" | ".join(ROW[name].split(" | ")[2:])) - set().union(*map(numbers, texts)) == set()
+    ), name
 
 
 def check_text(*passages):

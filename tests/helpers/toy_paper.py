@@ -24,8 +24,12 @@ PROBLEM = Problem(
     package=__name__,
     models={"answers": f"{__name__}:Answers"},
     mechanisms={"laplace": f"{__name__}:LaplaceNoise"},
-    estimators={"mean": f"{__name__}:Mean", "half": f"{__name__}:Half", "raises": f"{__name__}:Raises",
-                "exhausted": f"{__name__}:Exhausted"},
+    estimators={
+        "mean": f"{__name__}:Mean",
+        "half": f"{__name__}:Half",
+        "raises": f"{__name__}:Raises",
+        "exhausted": f"{__name__}:Exhausted",
+    },
     metrics={"error_squared": f"{__name__}:ErrorSquared"},
     derivations={"budget": f"{__name__}:budget"},
     claims=f"{__name__}:CLAIMS",
@@ -163,22 +167,36 @@ def risk(n, share, estimator):
 def over_closed_form(results):
     cell = summarise(results, confidence_for()).isel(n=0, share=0).sel(estimator="mean")
     scale = 1 / risk(cell["n"].item(), cell["share"].item(), "mean")
-    value, low, high, error = (scale * cell[f"error_squared{s}"].item() for s in ("", "_low", "_high", "_mcse"))
+    value, low, high, error = (
+        scale * cell[f"error_squared{s}"].item() for s in ("", "_low", "_high", "_mcse")
+    )
     return Estimate(value, low, high, error)
 
 
 CLAIMS = (
     Claim(
-        id="toy.risk", statement="The private mean has mean square error (1/12 + 2/ε²)/n.", source="this file",
-        experiment="toy/mean", measure=over_closed_form, tolerance=Within(1, 0.1),
+        id="toy.risk",
+        statement="The private mean has mean square error (1/12 + 2/ε²)/n.",
+        source="this file",
+        experiment="toy/mean",
+        measure=over_closed_form,
+        tolerance=Within(1, 0.1),
         why="far above the Monte Carlo error, far below the factor 2 of the other estimator",
-        conditions="the first cell", control=NegativeControl("errors twice as large", scaled("error_squared", 2)),
+        conditions="the first cell",
+        control=NegativeControl("errors twice as large", scaled("error_squared", 2)),
     ),
 )
 
 CONFIG = dict(
-    name="toy/mean", problem="toy", title="The private mean", question="What does Laplace noise cost?", seed=5,
-    replications=4000, block=500, grid={"n": [10, 40], "share": [1.0, 8.0], "estimator": ["mean", "half"]},
-    parameters={"model": "answers", "mechanism": "laplace"}, derive={"epsilon": "budget"},
+    name="toy/mean",
+    problem="toy",
+    title="The private mean",
+    question="What does Laplace noise cost?",
+    seed=5,
+    replications=4000,
+    block=500,
+    grid={"n": [10, 40], "share": [1.0, 8.0], "estimator": ["mean", "half"]},
+    parameters={"model": "answers", "mechanism": "laplace"},
+    derive={"epsilon": "budget"},
     metrics=["error_squared"],
 )

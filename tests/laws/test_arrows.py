@@ -17,22 +17,67 @@ ALLOWED = {
     "problems": {"numpy", "scipy", "study", "privacy"},
     "analysis": {"numpy", "scipy", "xarray", "study"},
     "advice": {"numpy", "scipy", "study", "analysis"},
-    "reporting": {"numpy", "xarray", "pandas", "matplotlib", "dask", "jinja2", "markupsafe", "study", "analysis"},
+    "reporting": {
+        "numpy",
+        "xarray",
+        "pandas",
+        "matplotlib",
+        "dask",
+        "jinja2",
+        "markupsafe",
+        "study",
+        "analysis",
+    },
     "storage": {"numpy", "google_crc32c", "xarray", "zarr", "study"},
-    "execution": {"numpy", "scipy", "threadpoolctl", "cloudpickle", "cryptography", "dask", "distributed", "tornado",
-                  "study", "storage"},
-    "cli": {"numpy", "xarray", "dask", "hydra", "omegaconf", "yaml", "study", "storage", "execution", "analysis",
-            "advice", "reporting"},
-    "library": {"numpy", "xarray", "threadpoolctl", "study", "storage", "execution", "analysis", "advice",
-                "cli"},
+    "execution": {
+        "numpy",
+        "scipy",
+        "threadpoolctl",
+        "cloudpickle",
+        "cryptography",
+        "dask",
+        "distributed",
+        "tornado",
+        "study",
+        "storage",
+    },
+    "cli": {
+        "numpy",
+        "xarray",
+        "dask",
+        "hydra",
+        "omegaconf",
+        "yaml",
+        "study",
+        "storage",
+        "execution",
+        "analysis",
+        "advice",
+        "reporting",
+    },
+    "library": {
+        "numpy",
+        "xarray",
+        "threadpoolctl",
+        "study",
+        "storage",
+        "execution",
+        "analysis",
+        "advice",
+        "cli",
+    },
     "__main__": {"hydra", "cli", "execution.copies", "execution.errors", "study"},
     "hatch_build": {"hatchling", "study"},
     "": {"library", "execution.arithmetic", "execution.errors", "study"},
 }
 CLAIMS = {"xarray", "analysis"}
 # What one module may import on top of that, but only when it is called: packages that not everyone installs.
-LAZY = {"storage.s3": {"obstore"}, "study.machine": {"dask", "distributed"},
-        "execution.clusters.batch_workers": {"dask_jobqueue"}, "privacy.vetted_noise": {"opendp"}}
+LAZY = {
+    "storage.s3": {"obstore"},
+    "study.machine": {"dask", "distributed"},
+    "execution.clusters.batch_workers": {"dask_jobqueue"},
+    "privacy.vetted_noise": {"opendp"},
+}
 
 
 def name_of(path):
@@ -43,19 +88,29 @@ def name_of(path):
 
 MODULES = sorted((ROOT / "pipeline").rglob("*.py"))
 NAMES = set(map(name_of, MODULES))
-PROBLEMS = {path.name for path in (ROOT / "pipeline/problems").iterdir() if (path / "__init__.py").exists()}
+PROBLEMS = {
+    path.name for path in (ROOT / "pipeline/problems").iterdir() if (path / "__init__.py").exists()
+}
 OWN = PROBLEMS - {"common"}
 
 
 def imports(tree, path):
     """Imported names outside the standard library, without "pipeline."; lazy imports count as well."""
-    package = name_of(path).split(".") if path.name == "__init__.py" else name_of(path).split(".")[:-1]
+    package = (
+        name_of(path).split(".") if path.name == "__init__.py" else name_of(path).split(".")[:-1]
+    )
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            base = ".".join(["pipeline", *package[: len(package) - node.level + 1]]) if node.level else ""
-            found = [".".join(filter(None, (base, node.module, alias.name))) for alias in node.names]
+            base = (
+                ".".join(["pipeline", *package[: len(package) - node.level + 1]])
+                if node.level
+                else ""
+            )
+            found = [
+                ".".join(filter(None, (base, node.module, alias.name))) for alias in node.names
+            ]
         else:
             continue
         for name in found:
@@ -74,13 +129,16 @@ def forbidden(path, tree=None):
         allowed = allowed - {"problems"} | {".".join(parts[:2]), "problems.common"}
         allowed |= CLAIMS if parts[2:3] == ["claims"] else set()
     tree = tree or ast.parse(path.read_text())
-    return {name for name in imports(tree, path)
-            if not any((name + ".").startswith(known + ".") for known in allowed | lazy if known)
-            } | lazy & {name.split(".")[0] for name in imports(at_once(tree), path)}
+    return {
+        name
+        for name in imports(tree, path)
+        if not any((name + ".").startswith(known + ".") for known in allowed | lazy if known)
+    } | lazy & {name.split(".")[0] for name in imports(at_once(tree), path)}
 
 
 def at_once(tree):
     """The tree without what is in functions: what runs when the module is imported."""
+
     class Cut(ast.NodeTransformer):
         def visit_FunctionDef(self, node):
             return ast.Pass()
@@ -92,23 +150,35 @@ def at_once(tree):
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
 def test_imports_go_one_way(path):
-    assert name_of(path).split(".")[0] in ALLOWED, "a new folder: say in the table what it may import"
+    assert name_of(path).split(".")[0] in ALLOWED, (
+        "a new folder: say in the table what it may import"
+    )
     assert forbidden(path) == set()
 
 
-@pytest.mark.parametrize("name, line", [
-    ("problems/ranking/model.py", "import xarray"), ("problems/ranking/model.py", "from ..crowd.model import Answers"),
-    ("problems/common/tables.py", "from pipeline.problems.crowd import files"),
-    ("problems/crowd/model.py", "from pipeline.analysis.estimate import Estimate"),
-    ("privacy/accounting.py", "from pipeline.problems.ranking.theory.rates import l2_rate"),
-    ("storage/folder.py", "from pipeline.execution import sweep"), ("execution/sweep.py", "import zarr"),
-    ("study/study.py", "import zarr"), ("study/registry.py", "import pipeline.problems.ranking"),
-    ("analysis/claims.py", "from pipeline.storage.folder import Folder"),
-    ("analysis/rates.py", "def f():\n    import pipeline.reporting.page"),
-    ("cli/tasks.py", "import pipeline.problems.crowd"),
-    ("privacy/vetted_noise.py", "import opendp.prelude"), ("privacy/accounting.py", "def f():\n    import opendp"),
-    ("privacy/vetted_noise.py", "class A:\n    try:\n        from opendp.mod import enable_features\n    finally: ()"),
-])
+@pytest.mark.parametrize(
+    "name, line",
+    [
+        ("problems/ranking/model.py", "import xarray"),
+        ("problems/ranking/model.py", "from ..crowd.model import Answers"),
+        ("problems/common/tables.py", "from pipeline.problems.crowd import files"),
+        ("problems/crowd/model.py", "from pipeline.analysis.estimate import Estimate"),
+        ("privacy/accounting.py", "from pipeline.problems.ranking.theory.rates import l2_rate"),
+        ("storage/folder.py", "from pipeline.execution import sweep"),
+        ("execution/sweep.py", "import zarr"),
+        ("study/study.py", "import zarr"),
+        ("study/registry.py", "import pipeline.problems.ranking"),
+        ("analysis/claims.py", "from pipeline.storage.folder import Folder"),
+        ("analysis/rates.py", "def f():\n    import pipeline.reporting.page"),
+        ("cli/tasks.py", "import pipeline.problems.crowd"),
+        ("privacy/vetted_noise.py", "import opendp.prelude"),
+        ("privacy/accounting.py", "def f():\n    import opendp"),
+        (
+            "privacy/vetted_noise.py",
+            "class A:\n    try:\n        from opendp.mod import enable_features\n    finally: ()",
+        ),
+    ],
+)
 def test_an_import_the_wrong_way_is_found(name, line):
     """The negative controls."""
     assert forbidden(ROOT / "pipeline" / name, ast.parse(line))
@@ -118,28 +188,45 @@ def test_the_table_has_no_dead_rows():
     assert {name.split(".")[0] for name in NAMES} == set(ALLOWED)
     for name, lazy in LAZY.items():
         path = (ROOT / "pipeline" / name.replace(".", "/")).with_suffix(".py")
-        assert lazy <= {package.split(".")[0] for package in imports(ast.parse(path.read_text()), path)}
+        assert lazy <= {
+            package.split(".")[0] for package in imports(ast.parse(path.read_text()), path)
+        }
 
 
 def named(source):
     """Names of problems in the texts of a module's code, as whole words; docstrings do not count."""
     nodes = list(ast.walk(ast.parse(source)))
-    docs = {ast.get_docstring(node, clean=False) for node in nodes
-            if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))}
-    texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)} - docs
+    docs = {
+        ast.get_docstring(node, clean=False)
+        for node in nodes
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
+    }
+    texts = {
+        node.value
+        for node in nodes
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    } - docs
     return {one for one in OWN for text in texts if re.search(rf"\b{one}\b", text)}
 
 
 def test_only_entry_points_name_problems():
     """Neither an import nor a text outside of a problem's own package names it."""
     outside = [path for path in MODULES if not name_of(path).startswith("problems.")]
-    assert len(OWN) >= 4 and {name_of(path): names for path in outside if (names := named(path.read_text()))} == {}
+    assert (
+        len(OWN) >= 4
+        and {name_of(path): names for path in outside if (names := named(path.read_text()))} == {}
+    )
 
 
-@pytest.mark.parametrize("source", [
-    "name = 'crowd'", "print('pipeline task=release problem=crowd data.path=x.csv')", "f'problems.crowd.{name}'",
-    "def f():\n    'A docstring.'\n    return {'as a crowd': 1}",
-])
+@pytest.mark.parametrize(
+    "source",
+    [
+        "name = 'crowd'",
+        "print('pipeline task=release problem=crowd data.path=x.csv')",
+        "f'problems.crowd.{name}'",
+        "def f():\n    'A docstring.'\n    return {'as a crowd': 1}",
+    ],
+)
 def test_a_name_of_a_problem_in_a_text_is_found(source):
     """The negative controls; a docstring and a longer word are none."""
     assert named(source) == {"crowd"}
@@ -163,35 +250,71 @@ def test_no_cycles():
 
 
 def test_statistics_load_nothing_heavy():
-    names = [f"pipeline.{n}" for n in sorted(NAMES) if n.split(".")[0] in ("study", "privacy", "problems")
-             and "claims" not in n.split(".")]
-    heavy = ["dask", "distributed", "zarr", "hydra", "omegaconf", "xarray", "matplotlib", "pandas", "opendp",
-             "scipy.stats"]
-    script = f"import sys, {', '.join(names)}; print([name for name in {heavy} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", script], env=environment(), capture_output=True, text=True, check=True)
+    names = [
+        f"pipeline.{n}"
+        for n in sorted(NAMES)
+        if n.split(".")[0] in ("study", "privacy", "problems") and "claims" not in n.split(".")
+    ]
+    heavy = [
+        "dask",
+        "distributed",
+        "zarr",
+        "hydra",
+        "omegaconf",
+        "xarray",
+        "matplotlib",
+        "pandas",
+        "opendp",
+        "scipy.stats",
+    ]
+    script = (
+        f"import sys, {', '.join(names)}; print([name for name in {heavy} if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert done.stdout.strip() == "[]" and len(names) > 8
 
 
 def test_a_command_loads_no_analysis_before_it_needs_it():
     """With nothing to do it would wait for these longer than for everything else."""
-    script = ("import sys, pipeline.cli.tasks; "
-              "print([name for name in ('xarray', 'pandas', 'matplotlib', 'dask') if name in sys.modules])")
-    done = subprocess.run([sys.executable, "-c", script], env=environment(), capture_output=True, text=True, check=True)
+    script = (
+        "import sys, pipeline.cli.tasks; "
+        "print([name for name in ('xarray', 'pandas', 'matplotlib', 'dask') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert done.stdout.strip() == "[]"
 
 
 def test_modules_stay_small():
     lines = {name_of(path): len(path.read_text().splitlines()) for path in MODULES}
     long = {name: count for name, count in lines.items() if count > 500}
-    print(f"{len(lines)} modules, median {statistics.median(lines.values())}, longest {max(lines.values())}")
+    print(
+        f"{len(lines)} modules, median {statistics.median(lines.values())}, longest {max(lines.values())}"
+    )
     assert not long and statistics.median(lines.values()) <= 150
 
 
 def test_claims_are_at_most_40_lines():
-    calls = [(path, node) for path in sorted(ROOT.glob("pipeline/problems/*/claims/*.py"))
-             for node in ast.walk(ast.parse(path.read_text()))
-             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Claim"]
-    longer = [f"{path.name}:{node.lineno}" for path, node in calls if node.end_lineno - node.lineno >= 40]
+    calls = [
+        (path, node)
+        for path in sorted(ROOT.glob("pipeline/problems/*/claims/*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Claim"
+    ]
+    longer = [
+        f"{path.name}:{node.lineno}" for path, node in calls if node.end_lineno - node.lineno >= 40
+    ]
     assert len(calls) > 100 and not longer
 
 
@@ -199,10 +322,14 @@ def test_claims_are_at_most_40_lines():
 def test_what_is_public_has_a_docstring(path):
     tree = ast.parse(path.read_text())
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    public = [node for node in tree.body if isinstance(node, kinds) and not node.name.startswith("_")]
+    public = [
+        node for node in tree.body if isinstance(node, kinds) and not node.name.startswith("_")
+    ]
     for node in list(public):
         if isinstance(node, ast.ClassDef):
-            properties_too = [n for n in node.body if isinstance(n, kinds) and not n.name.startswith("_")]
+            properties_too = [
+                n for n in node.body if isinstance(n, kinds) and not n.name.startswith("_")
+            ]
             public += properties_too
     missing = [node.name for node in public if not ast.get_docstring(node)]
     assert not missing and (ast.get_docstring(tree) or not tree.body)

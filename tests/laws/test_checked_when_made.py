@@ -18,12 +18,23 @@ from pipeline.study.study import Study
 from pipeline.study.targets import Target
 from tests.helpers.engine import mapping
 
-PARTS = {f"{one.name}-{kind}-{name}": one.part(kind, name)
-         for one in problems().values() for kind in PROTOCOLS for name in one.names(kind)}
-FIELDS = [pytest.param(part, declared, id=f"{name}-{declared.name}")
-          for name, part in PARTS.items() for declared in fields(part).values()]
-TEXTS = {"profile": ["1:1", "0.5:1,0.5:2"], "b": ["0.25, 0.75"], "model": ["recorded"],  # of a form that the part
-         "mechanism": ["none", "discrete_gaussian"]}  # itself checks
+PARTS = {
+    f"{one.name}-{kind}-{name}": one.part(kind, name)
+    for one in problems().values()
+    for kind in PROTOCOLS
+    for name in one.names(kind)
+}
+FIELDS = [
+    pytest.param(part, declared, id=f"{name}-{declared.name}")
+    for name, part in PARTS.items()
+    for declared in fields(part).values()
+]
+TEXTS = {
+    "profile": ["1:1", "0.5:1,0.5:2"],
+    "b": ["0.25, 0.75"],
+    "model": ["recorded"],  # of a form that the part
+    "mechanism": ["none", "discrete_gaussian"],
+}  # itself checks
 
 
 def kinds(declared):
@@ -34,8 +45,20 @@ def kinds(declared):
 def bounds(declared):
     """The least and the largest value to draw, inside the declared range, and not far apart."""
     limits, gap = declared.metadata, 1 if "int" in kinds(declared) else 1e-3
-    low = limits["low"] if limits["low"] is not None else None if limits["above"] is None else limits["above"] + gap
-    high = limits["high"] if limits["high"] is not None else None if limits["below"] is None else limits["below"] - gap
+    low = (
+        limits["low"]
+        if limits["low"] is not None
+        else None
+        if limits["above"] is None
+        else limits["above"] + gap
+    )
+    high = (
+        limits["high"]
+        if limits["high"] is not None
+        else None
+        if limits["below"] is None
+        else limits["below"] - gap
+    )
     low = (0 if high is None or high >= 0 else high - 50) if low is None else low
     return low, min(low + 50, math.inf if high is None else high)
 
@@ -47,7 +70,9 @@ def inside(declared):
         return st.none()  # a stand-in
     if "str" in options:
         default = [] if declared.default is dataclasses.MISSING else [declared.default]
-        return st.sampled_from([*(declared.metadata["choices"] or TEXTS.get(declared.name, ())), *default])
+        return st.sampled_from(
+            [*(declared.metadata["choices"] or TEXTS.get(declared.name, ())), *default]
+        )
     if "bool" in options:
         return st.booleans()
     return st.integers(*bounds(declared)) if "int" in options else st.floats(*bounds(declared))
@@ -98,7 +123,9 @@ def test_values_inside_are_accepted_in_their_type(name):
             assert value == values[key] and type(value).__name__ in kinds(declared) | {"NoneType"}
 
     check()
-    assert made or "data_path" in fields(part), "no drawn values were accepted"  # of a stand-in with sizes of its own
+    assert made or "data_path" in fields(part), (
+        "no drawn values were accepted"
+    )  # of a stand-in with sizes of its own
 
 
 @pytest.mark.parametrize("part, declared", FIELDS)
@@ -124,31 +151,61 @@ def test_numbers_of_numpy_and_whole_floats_become_plain():
 SMALL = read_experiment(mapping()).study
 
 
-@pytest.mark.parametrize("change, message", [
-    (dict(replications=1001, block=500), "replications=1001: must be a multiple of block=500, e.g. 1000"),
-    (dict(replications=0), "replications=0: must be a whole number ≥ 1"), (dict(block=2.5), "block=2.5"),
-    (dict(seed=-1), "seed=-1: must be a whole number ≥ 0"), (dict(seed=2**63), "seed="), (dict(seed="1"), "seed='1'"),
-    (dict(name="../x"), "name=../x"), (dict(name=5), "name=5"),
-    (dict(problem="rankin"), "did you mean 'ranking'"), (dict(problem=None), "problem=null"),
-    (dict(metrics=()), "metrics=.*at least one"), (dict(metrics=("eror_l2",)), "did you mean 'error_l2'"),
-    (dict(metrics=("kendall", "kendall")), "names one thing twice"), (dict(metrics="kendall"), "must be a list"),
-    (dict(paired=("mechansm",)), "did you mean 'mechanism'"), (dict(paired=()), "paired="),
-    (dict(derive={"epsilon": "budget_from_x"}), r"grid.epsilon=.*given twice"),
-    (dict(derive={"spread": "budget_from_x"}), "derive.spread=budget_from_x: needs x"),
-    (dict(derive={"spread": "nothing"}), "derive.spread=nothing: no such derivation"), (dict(derive=5), "derive=5"),
-    (dict(coordinates=("nothing",)), "coordinates=nothing: no such derivation"),
-    (dict(coordinates=("signal",)), "parameters.spacing=null: is needed by coordinates=signal"),
-    (dict(parameters={}), "parameters.model=null: is needed"), (dict(parameters=None), "parameters=null"),
-    (dict(parameters={**SMALL.parameters, "nothing": 1}), "parameters.nothing=1: no part of this study"),
-    (dict(parameters={**SMALL.parameters, "spread": -1}), "parameters.spread=-1: must be a number ≥ 0"),
-    (dict(grid={}), "grid="), (dict(grid=None), "grid=null"), (dict(grid={"m": []}), "grid.m=.*at least one"),
-    (dict(grid={**SMALL.grid.axes, "m": [1]}), r"grid.m=1: must be a whole number ≥ 2"),
-    (dict(grid={**SMALL.grid.axes, "m": [5, 5.0]}), "grid.m=.*twice"),
-    (dict(grid={**SMALL.grid.axes, "m": [None]}), "grid.m=null"),
-    (dict(grid={**SMALL.grid.axes, "q": [1]}), "grid.q=.*no part of this study"),
-    (dict(grid={**SMALL.grid.axes, "estimator": ["debias"]}), "grid.estimator=debias: .*did you mean 'debiased'"),
-    (dict(grid={**SMALL.grid.axes, "m": [2], "profile": ["0.999:1,0.001:4"]}), "grid.profile=.*no user at L=20.*at"),
-])
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (
+            dict(replications=1001, block=500),
+            "replications=1001: must be a multiple of block=500, e.g. 1000",
+        ),
+        (dict(replications=0), "replications=0: must be a whole number ≥ 1"),
+        (dict(block=2.5), "block=2.5"),
+        (dict(seed=-1), "seed=-1: must be a whole number ≥ 0"),
+        (dict(seed=2**63), "seed="),
+        (dict(seed="1"), "seed='1'"),
+        (dict(name="../x"), "name=../x"),
+        (dict(name=5), "name=5"),
+        (dict(problem="rankin"), "did you mean 'ranking'"),
+        (dict(problem=None), "problem=null"),
+        (dict(metrics=()), "metrics=.*at least one"),
+        (dict(metrics=("eror_l2",)), "did you mean 'error_l2'"),
+        (dict(metrics=("kendall", "kendall")), "names one thing twice"),
+        (dict(metrics="kendall"), "must be a list"),
+        (dict(paired=("mechansm",)), "did you mean 'mechanism'"),
+        (dict(paired=()), "paired="),
+        (dict(derive={"epsilon": "budget_from_x"}), r"grid.epsilon=.*given twice"),
+        (dict(derive={"spread": "budget_from_x"}), "derive.spread=budget_from_x: needs x"),
+        (dict(derive={"spread": "nothing"}), "derive.spread=nothing: no such derivation"),
+        (dict(derive=5), "derive=5"),
+        (dict(coordinates=("nothing",)), "coordinates=nothing: no such derivation"),
+        (dict(coordinates=("signal",)), "parameters.spacing=null: is needed by coordinates=signal"),
+        (dict(parameters={}), "parameters.model=null: is needed"),
+        (dict(parameters=None), "parameters=null"),
+        (
+            dict(parameters={**SMALL.parameters, "nothing": 1}),
+            "parameters.nothing=1: no part of this study",
+        ),
+        (
+            dict(parameters={**SMALL.parameters, "spread": -1}),
+            "parameters.spread=-1: must be a number ≥ 0",
+        ),
+        (dict(grid={}), "grid="),
+        (dict(grid=None), "grid=null"),
+        (dict(grid={"m": []}), "grid.m=.*at least one"),
+        (dict(grid={**SMALL.grid.axes, "m": [1]}), r"grid.m=1: must be a whole number ≥ 2"),
+        (dict(grid={**SMALL.grid.axes, "m": [5, 5.0]}), "grid.m=.*twice"),
+        (dict(grid={**SMALL.grid.axes, "m": [None]}), "grid.m=null"),
+        (dict(grid={**SMALL.grid.axes, "q": [1]}), "grid.q=.*no part of this study"),
+        (
+            dict(grid={**SMALL.grid.axes, "estimator": ["debias"]}),
+            "grid.estimator=debias: .*did you mean 'debiased'",
+        ),
+        (
+            dict(grid={**SMALL.grid.axes, "m": [2], "profile": ["0.999:1,0.001:4"]}),
+            "grid.profile=.*no user at L=20.*at",
+        ),
+    ],
+)
 def test_a_study_is_checked_as_a_config_is(change, message):
     with pytest.raises(InvalidInput, match=message) as from_python:
         dataclasses.replace(SMALL, **change)
@@ -159,18 +216,34 @@ def test_a_study_is_checked_as_a_config_is(change, message):
 
 
 def test_a_study_from_python_is_the_one_from_a_config():
-    made = Study("laws/small", "ranking", 11, 60, 20, {axis: list(levels) for axis, levels in SMALL.grid.axes.items()},
-                 {"model": "btl", "mechanism": "randomized_response", "draw": "conditional"}, ["error_l2", "kendall",
-                                                                                             "sandwich_risk"])
+    made = Study(
+        "laws/small",
+        "ranking",
+        11,
+        60,
+        20,
+        {axis: list(levels) for axis, levels in SMALL.grid.axes.items()},
+        {"model": "btl", "mechanism": "randomized_response", "draw": "conditional"},
+        ["error_l2", "kendall", "sandwich_risk"],
+    )
     assert made == SMALL and made.key == SMALL.key and dataclasses.replace(made) == made
 
 
-@pytest.mark.parametrize("products, message", [
-    (({},), "at least one"), (({"m": []},), "at least one"), (({"m": [None]},), "may not be null"),
-    (({"m": [1, 1]},), "twice"), (({"m": [0.0, -0.0]},), "twice"), (({"m": [math.nan]},), "must be a number"),
-    (({"m": [[1]]},), "must be a number"), (({"m": [1]}, {"L": [1]}), "same axes"),
-    (({"m": range(4000), "L": range(4000)},), "more than 10,000,000 cells"), ((), "must be a mapping"),
-])
+@pytest.mark.parametrize(
+    "products, message",
+    [
+        (({},), "at least one"),
+        (({"m": []},), "at least one"),
+        (({"m": [None]},), "may not be null"),
+        (({"m": [1, 1]},), "twice"),
+        (({"m": [0.0, -0.0]},), "twice"),
+        (({"m": [math.nan]},), "must be a number"),
+        (({"m": [[1]]},), "must be a number"),
+        (({"m": [1]}, {"L": [1]}), "same axes"),
+        (({"m": range(4000), "L": range(4000)},), "more than 10,000,000 cells"),
+        ((), "must be a mapping"),
+    ],
+)
 def test_a_grid_is_checked(products, message):
     with pytest.raises(InvalidInput, match=message) as refusal:
         Grid.of(*products)
@@ -178,14 +251,22 @@ def test_a_grid_is_checked(products, message):
 
 
 def test_levels_of_numpy_become_plain():
-    assert Grid.of({"m": np.array([3, 4]), "x": np.array([0.5])}) == Grid.of({"m": [3, 4], "x": [0.5]})
+    assert Grid.of({"m": np.array([3, 4]), "x": np.array([0.5])}) == Grid.of(
+        {"m": [3, 4], "x": [0.5]}
+    )
 
 
 # How a command runs: classes, with values for the fields that have no default.
-NEEDED = {Target: {"metric": "error_l2", "relative": 0.1}, CLUSTERS["address"]: {"address": "tcp://host:8786"}}
-SETTINGS = [pytest.param(cls, declared, id=f"{cls.__name__}-{declared.name}")
-            for cls in (Settings, Storage, Text, Target, *CLUSTERS.values())
-            for declared in fields(cls).values() if "choices" in declared.metadata]
+NEEDED = {
+    Target: {"metric": "error_l2", "relative": 0.1},
+    CLUSTERS["address"]: {"address": "tcp://host:8786"},
+}
+SETTINGS = [
+    pytest.param(cls, declared, id=f"{cls.__name__}-{declared.name}")
+    for cls in (Settings, Storage, Text, Target, *CLUSTERS.values())
+    for declared in fields(cls).values()
+    if "choices" in declared.metadata
+]
 
 
 @pytest.mark.parametrize("cls, declared", SETTINGS)
@@ -197,11 +278,26 @@ def test_settings_outside_are_refused_by_name(cls, declared):
         assert refusal.value.key == declared.name and "\n" not in str(refusal.value)
 
 
-@pytest.mark.parametrize("name, wrong", [
-    ("shard", "9/3"), ("shard", "0/3"), ("shard", "1/0"), ("shard", "third"), ("shard", ""), ("formats", "bmp"),
-    ("formats", "svg,bmp"), ("formats", ""), ("outputs", ""), ("outputs", " "), ("outputs", "x" * 101),
-    ("outputs", "~no such user/x"), ("repair", True), ("results", "x.zarr"), ("unit", "study/0/0"),
-])
+@pytest.mark.parametrize(
+    "name, wrong",
+    [
+        ("shard", "9/3"),
+        ("shard", "0/3"),
+        ("shard", "1/0"),
+        ("shard", "third"),
+        ("shard", ""),
+        ("formats", "bmp"),
+        ("formats", "svg,bmp"),
+        ("formats", ""),
+        ("outputs", ""),
+        ("outputs", " "),
+        ("outputs", "x" * 101),
+        ("outputs", "~no such user/x"),
+        ("repair", True),
+        ("results", "x.zarr"),
+        ("unit", "study/0/0"),
+    ],
+)
 def test_a_setting_of_another_form_is_refused_as_in_a_command(name, wrong):
     with pytest.raises(InvalidInput) as from_python:
         Settings(**{name: wrong})
@@ -211,8 +307,10 @@ def test_a_setting_of_another_form_is_refused_as_in_a_command(name, wrong):
 
 
 @settings(max_examples=200, derandomize=True)
-@given(st.sampled_from(["shard", "formats", "outputs", "results", "unit", "task"]),
-       st.text("0123456789/,.~ svgpndfx", max_size=12))
+@given(
+    st.sampled_from(["shard", "formats", "outputs", "results", "unit", "task"]),
+    st.text("0123456789/,.~ svgpndfx", max_size=12),
+)
 def test_python_and_command_agree_on_every_text(name, text):
     """Both accept it or both refuse it, with the same message."""
     outcomes = []

@@ -19,10 +19,34 @@ from pipeline.study.streams import canonical, digest
 
 GONE = object()
 NAN, INF, HUGE = math.nan, math.inf, 10**400
-SMALL = ["replications=4", "block=2", "grid.m=[10,20]", "grid.L=[100]", "grid.x=[8]", "cluster=synchronous"]
-ADVICE = ("must", "allowed", "needed", "needs", "twice", "write ", "raise ", "smaller", "choose", "run it",
-          "only", "no permission", "is a file", "set single fields", "--help", "prints those", "is not begun",
-          "repair=true")
+SMALL = [
+    "replications=4",
+    "block=2",
+    "grid.m=[10,20]",
+    "grid.L=[100]",
+    "grid.x=[8]",
+    "cluster=synchronous",
+]
+ADVICE = (
+    "must",
+    "allowed",
+    "needed",
+    "needs",
+    "twice",
+    "write ",
+    "raise ",
+    "smaller",
+    "choose",
+    "run it",
+    "only",
+    "no permission",
+    "is a file",
+    "set single fields",
+    "--help",
+    "prints those",
+    "is not begun",
+    "repair=true",
+)
 LONGEST = 260
 
 
@@ -102,18 +126,23 @@ EPSILON = (("grid.x", GONE), ("derive", None))
 wrong("parameters.epsilon", *NO_REAL, 0, -1, also=EPSILON, says="> 0")
 wrong_level("epsilon", *NO_REAL, 0, -1, also=EPSILON, says="> 0")
 
-for axis, levels in dict(m=[10, 10.0], L=[100, 100], x=[8, 8.0], estimator=["debiased", "debiased"]).items():
+for axis, levels in dict(
+    m=[10, 10.0], L=[100, 100], x=[8, 8.0], estimator=["debiased", "debiased"]
+).items():
     wrong(f"grid.{axis}", levels, says="twice")
     wrong(f"grid.{axis}", [], {}, None, levels[0], "abc", {"a": 1}, says="list of levels")
 wrong("grid.x", [0.0, -0.0], says="twice")
 
 for role, name, near in (
-    ("model", "btll", "btl"), ("estimator", "debias", "debiased"),
+    ("model", "btll", "btl"),
+    ("estimator", "debias", "debiased"),
     ("mechanism", "randomised_response", "randomized_response"),
 ):
     moved = (("grid.estimator", GONE),) if role == "estimator" else ()
     wrong(f"parameters.{role}", name, says=f"did you mean '{near}'", also=moved)
-    wrong(f"parameters.{role}", None, 5, True, "", [near], {"a": near}, f"os:{near}", GONE, also=moved)
+    wrong(
+        f"parameters.{role}", None, 5, True, "", [near], {"a": near}, f"os:{near}", GONE, also=moved
+    )
     if role != "estimator":
         moved = ((f"parameters.{role}", GONE),)
     wrong_level(role, name, says=f"did you mean '{near}'", also=moved)
@@ -121,14 +150,56 @@ for role, name, near in (
 wrong("parameters.theta", "Fixed", "", None, 5, True, ["fixed"])
 wrong("parameters.draw", "marginl", says="did you mean 'marginal'")
 wrong("parameters.draw", None, 0, ["marginal"])
-wrong("parameters.profile", "", "1", "1:", ":1", "1:1,", "0.5:1", "0.5:1,0.6:1", "1:0", "1:-1", "-1:1",
-      "1:nan", "1:inf", "1:1:1", "a:b", "0.5:1;0.5:2", "1.5:1,-0.5:1", says="share:multiple")
+wrong(
+    "parameters.profile",
+    "",
+    "1",
+    "1:",
+    ":1",
+    "1:1,",
+    "0.5:1",
+    "0.5:1,0.6:1",
+    "1:0",
+    "1:-1",
+    "-1:1",
+    "1:nan",
+    "1:inf",
+    "1:1:1",
+    "a:b",
+    "0.5:1;0.5:2",
+    "1.5:1,-0.5:1",
+    says="share:multiple",
+)
 wrong("parameters.profile", "0.999:1,0.001:4", says="no user at L=100")
 wrong("parameters.profile", None, 1, True, [["0.5", "1"]], {"0.5": 1})
-wrong("parameters.draw", "conditional", also=[("parameters.mechanism", "none")], says="no part of this study")
+wrong(
+    "parameters.draw",
+    "conditional",
+    also=[("parameters.mechanism", "none")],
+    says="no part of this study",
+)
 
-wrong("name", "../x", "/abs", "a/../b", "a//b", "a/", "/", ".", "..", "", "a b", "a.b", "a\\b", "a\nb", "~",
-      "$HOME", "é", "a" * 101, "a\0b")
+wrong(
+    "name",
+    "../x",
+    "/abs",
+    "a/../b",
+    "a//b",
+    "a/",
+    "/",
+    ".",
+    "..",
+    "",
+    "a b",
+    "a.b",
+    "a\\b",
+    "a\nb",
+    "~",
+    "$HOME",
+    "é",
+    "a" * 101,
+    "a\0b",
+)
 wrong("name", None, 5, True, ["a"], {"a": 1}, GONE)
 wrong("title", None, 5, True, ["a"], "\udcff")
 wrong("question", None, 5, True, {"a": 1}, "a\0b")
@@ -144,7 +215,12 @@ wrong("figures", 0, "", "a", {"kind": "curves"})
 wrong("figures", [1], [["a"]], [None], at="figures.0")
 CURVES = {"kind": "curves", "metric": "error_l2", "along": "x"}
 wrong("figures", [CURVES | {"kind": "curvs"}], at="figures.0.kind", says="did you mean 'curves'")
-wrong("figures", [CURVES | {"metric": "eror_l2"}], at="figures.0.metric", says="did you mean 'error_l2'")
+wrong(
+    "figures",
+    [CURVES | {"metric": "eror_l2"}],
+    at="figures.0.metric",
+    says="did you mean 'error_l2'",
+)
 wrong("figures", [CURVES | {"along": "y"}], [CURVES | {"along": 5}], at="figures.0.along")
 wrong("figures", [CURVES | {"select": {"m": 11}}], at="figures.0.select.m", says="no such level")
 wrong("figures", [CURVES | {"colour": "red"}], at="figures.0.colour", says="allowed")
@@ -167,14 +243,32 @@ wrong("parameters.epsilon", 1, says="twice")
 wrong("grid.epsilon", [1], says="twice")
 wrong("derive", 0, "", [], "budget_from_x", 5, {5: "budget_from_x"})
 wrong("derive.epsilon", "budget_from_y", says="did you mean 'budget_from_x'")
-wrong("derive.epsilon", None, 5, ["budget_from_x"], "os:getcwd", "pipeline.problems.ranking.derivations:budget_from_x")
+wrong(
+    "derive.epsilon",
+    None,
+    5,
+    ["budget_from_x"],
+    "os:getcwd",
+    "pipeline.problems.ranking.derivations:budget_from_x",
+)
 wrong("derive.q", "budget_from_x", says="no part of this study")
 wrong("derive.m", "budget_from_x", at="grid.m", says="twice")
 wrong("grid.x", GONE, at="derive.epsilon", says="needs x")
 wrong("derive", GONE, at="grid.x", says="no part of this study")
-wrong("derive", {}, at="parameters.epsilon", says="needed by RandomizedResponse", also=[("grid.x", GONE)])
-SCHEME = (("derive", {"epsilon": "scheme_budget"}), ("grid.x", GONE), ("grid.scheme", ["log"]),
-          ("parameters.reference_L", 100), ("parameters.reference_epsilon", 1.0))
+wrong(
+    "derive",
+    {},
+    at="parameters.epsilon",
+    says="needed by RandomizedResponse",
+    also=[("grid.x", GONE)],
+)
+SCHEME = (
+    ("derive", {"epsilon": "scheme_budget"}),
+    ("grid.x", GONE),
+    ("grid.scheme", ["log"]),
+    ("parameters.reference_L", 100),
+    ("parameters.reference_epsilon", 1.0),
+)
 wrong("parameters.reference_L", GONE, at="derive.epsilon", says="needs reference_L", also=SCHEME)
 wrong("parameters.reference_L", 0.5, "100", None, True, INF, also=SCHEME)
 wrong("parameters.reference_L", 0, -5, at="derive.epsilon", also=SCHEME)
@@ -182,8 +276,13 @@ wrong("parameters.reference_epsilon", 0, -1, at="derive.epsilon", also=SCHEME)
 wrong("parameters.reference_epsilon", "1", NAN, None, True, also=SCHEME)
 wrong("grid.scheme", ["lgo"], says="did you mean 'log'", also=SCHEME)
 wrong("grid.scheme", [1], [True], ["log", "log"], also=SCHEME)
-wrong("derive", {"epsilon": "budget_from_x", "x": "scheme_budget"}, at="derive.epsilon", says="needs x",
-      also=SCHEME)
+wrong(
+    "derive",
+    {"epsilon": "budget_from_x", "x": "scheme_budget"},
+    at="derive.epsilon",
+    says="needs x",
+    also=SCHEME,
+)
 
 wrong("task", "walk", "", "RUN", None, 5, True, ["run"], {"run": 1})
 wrong("task", "statu", says="did you mean 'status'")
@@ -202,9 +301,18 @@ wrong("cluster.worker", 2, says="did you mean 'workers'")
 wrong("cluster.memory", "lots", "", "1", "-2GiB", "2 apples", 5, True, ["2GiB"])
 wrong("cluster.workers", 2, also=[("cluster.kind", "synchronous")], says="no such key")
 for typo, meant in dict(
-    sed="seed", replication="replications", blok="block", gird="grid", metric="metrics",
-    parameter="parameters", output="outputs", tsk="task", clusters="cluster", stop_afer="stop_after",
-    derives="derive", figure="figures",
+    sed="seed",
+    replication="replications",
+    blok="block",
+    gird="grid",
+    metric="metrics",
+    parameter="parameters",
+    output="outputs",
+    tsk="task",
+    clusters="cluster",
+    stop_afer="stop_after",
+    derives="derive",
+    figure="figures",
 ).items():
     wrong(typo, 1, says=f"did you mean '{meant}'")
 wrong("_target_", "os.system", says="no such key")
@@ -309,7 +417,11 @@ COMMANDS = [
     ("cluster.workers=0", "cluster.workers", "≥ 1"),
     ("cluster.workers=999999999999", "cluster.workers", "≤ 10,000"),
     ("outputs=~nobody-here/x", "outputs", "no such user"),
-    ("cluster=address cluster.address=tls://host:8786 cluster.ca=~nobody-here/a", "cluster.ca", "no such user"),
+    (
+        "cluster=address cluster.address=tls://host:8786 cluster.ca=~nobody-here/a",
+        "cluster.ca",
+        "no such user",
+    ),
     ("hydra.run.dir=/tmp/a", "hydra.run.dir", "--help"),
     ("hydra.searchpath=[/etc]", "hydra.searchpath", "--help"),
     ("hydra/launcher=joblib", "hydra/launcher", "--help"),
@@ -325,7 +437,11 @@ COMMANDS = [
     ("coordinates=[nonsense]", "coordinates", "no such derivation"),
     ("coordinates=[epsilon_user,epsilon_user]", "coordinates", "twice"),
     ("coordinates=[signal]", "parameters.spacing", "needed by coordinates=signal"),
-    ("grid.mechanism=[laplace]", "grid.mechanism", "is a constant of this study; write parameters.mechanism="),
+    (
+        "grid.mechanism=[laplace]",
+        "grid.mechanism",
+        "is a constant of this study; write parameters.mechanism=",
+    ),
     ("parameters.mechanism=laplace", "parameters.draw", "~parameters.draw removes it"),
     ("task=verify", "task", "not begun"),
     ("task=report", "task", "run it first"),
@@ -345,6 +461,7 @@ def _store(text):
     def put(folder, _):
         (folder / "replications").mkdir(parents=True)
         (folder / "replications/study.json").write_bytes(text)
+
     return put
 
 
@@ -420,7 +537,9 @@ def test_a_full_disk(tmp_path, monkeypatch, capsys):
 def test_a_real_disk_that_is_full_or_read_only(options, says, tmp_path, capsys):
     disk = tmp_path / "disk"
     disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", disk], capture_output=True)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", options, "tmpfs", disk], capture_output=True
+    )
     if mounted.returncode:
         pytest.skip("may not mount")
     try:
@@ -456,17 +575,30 @@ print(json.dumps([codes, seen]))
 
 
 def test_code_in_a_config_is_never_run_and_nothing_is_touched(tmp_path):
-    code = [words for words, *_ in COMMANDS if any(t in words for t in ("${", "_target_", "import", "$("))]
-    code += ["parameters.model=os:system", "metrics=[os.system]", "+grid._target_=[os.system]",
-             "cluster.kind=os.system", "claims=os:system", "derive.epsilon=os:system",
-             "+cluster._target_=os.system", "task=report"]
+    code = [
+        words
+        for words, *_ in COMMANDS
+        if any(t in words for t in ("${", "_target_", "import", "$("))
+    ]
+    code += [
+        "parameters.model=os:system",
+        "metrics=[os.system]",
+        "+grid._target_=[os.system]",
+        "cluster.kind=os.system",
+        "claims=os:system",
+        "derive.epsilon=os:system",
+        "+cluster._target_=os.system",
+        "task=report",
+    ]
     assert len(code) > 15
     command = [sys.executable, "-c", WATCHED, json.dumps([[*SMALL, c] for c in code])]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     codes, seen = json.loads(done.stdout)
     lines = done.stderr.splitlines()
     assert set(codes) == {2} and seen == []
-    assert len(lines) == len(codes) and all(line.startswith("error: ") for line in lines), done.stderr
+    assert len(lines) == len(codes) and all(line.startswith("error: ") for line in lines), (
+        done.stderr
+    )
     assert list(tmp_path.iterdir()) == []
 
 

@@ -159,7 +159,9 @@ def refused(kind, said, where, capsys):
 def test_what_shows_in_one_process(kind, source, step, tmp_path, capsys):
     assert command(kind, source, tmp_path) == 2
     drawn = "draws from" in step
-    said = step if drawn else f"{step} gives other values when it is called again with the same input"
+    said = (
+        step if drawn else f"{step} gives other values when it is called again with the same input"
+    )
     refused(kind, said, tmp_path, capsys)
 
 
@@ -198,9 +200,17 @@ def test_what_parts_print_is_shown(tmp_path):
     (tmp_path / "parts.py").write_text(PRELUDE + HEAD + source + REGISTER.format(kind="estimator"))
     config = CONFIG | {"parameters": CONFIG["parameters"] | {"estimator": "mine"}}
     (tmp_path / "own.yaml").write_text(yaml.safe_dump(config))
-    words = ["--with=parts.py", "experiment=own.yaml", "cluster.workers=1", "claims=false", "figures=[]"]
+    words = [
+        "--with=parts.py",
+        "experiment=own.yaml",
+        "cluster.workers=1",
+        "claims=false",
+        "figures=[]",
+    ]
     done = run_command(words, cwd=tmp_path)
-    assert done.returncode == 0 and "seen in " in done.stderr and "seen in" not in done.stdout, done.stderr
+    assert done.returncode == 0 and "seen in " in done.stderr and "seen in" not in done.stdout, (
+        done.stderr
+    )
 
 
 def test_from_python(tmp_path):

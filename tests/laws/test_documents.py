@@ -20,8 +20,14 @@ from pipeline.cli.config import read_cluster, read_experiments, read_settings
 from pipeline.study import registry
 from tests.helpers.engine import ROOT
 
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md")),
-             *sorted((ROOT / "docs/reference").glob("*.md")), *sorted((ROOT / "docs/examples").glob("*/*.md"))]
+DOCUMENTS = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs/reference").glob("*.md")),
+    *sorted((ROOT / "docs/examples").glob("*/*.md")),
+]
 NAMES = [str(path.relative_to(ROOT).with_suffix("")) for path in DOCUMENTS]
 TEXTS = {name: path.read_text() for name, path in zip(NAMES, DOCUMENTS, strict=True)}
 
@@ -58,7 +64,9 @@ def blocks():
 
 
 BLOCKS = list(blocks())
-SHELL = re.compile(r"^(?:\$ )?(?:\.venv/bin/|python -m )?(pipeline|make|pip|export|lfs|git|eval) ", re.M)
+SHELL = re.compile(
+    r"^(?:\$ )?(?:\.venv/bin/|python -m )?(pipeline|make|pip|export|lfs|git|eval) ", re.M
+)
 
 
 def exception(text):
@@ -67,8 +75,11 @@ def exception(text):
 
 
 def of_language(language):
-    return [pytest.param(text, id=f"{name}-{number}") for name, number, kind, text in BLOCKS
-            if kind == language and not exception(text)]
+    return [
+        pytest.param(text, id=f"{name}-{number}")
+        for name, number, kind, text in BLOCKS
+        if kind == language and not exception(text)
+    ]
 
 
 def shell_lines():
@@ -82,7 +93,9 @@ def shell_lines():
 
 LINES = sorted({re.sub(r"\s+# .*", "", line).strip() for line in shell_lines()} - {""})
 TRIED = [line for line in LINES if not exception(line)]
-MISTAKES = sorted(set(re.findall(r"\$ pipeline ([^\n]+)\n(error: [^\n]+)\n", "".join(TEXTS.values()))))
+MISTAKES = sorted(
+    set(re.findall(r"\$ pipeline ([^\n]+)\n(error: [^\n]+)\n", "".join(TEXTS.values())))
+)
 CHEAP = ("--", "task=new", "task=release", "task=advise")  # commands that are run, not composed
 
 
@@ -92,15 +105,27 @@ def folder(tmp_path_factory):
     where = tmp_path_factory.mktemp("documents")
     items = [f"item {i}" for i in range(12)]
     pairs = list(enumerate(itertools.combinations(items, 2)))
-    wins = "".join(f"u{user},{','.join(pair if (user * 7 + k) % 3 else pair[::-1])}\n"
-                   for user in range(100) for k, pair in pairs)
+    wins = "".join(
+        f"u{user},{','.join(pair if (user * 7 + k) % 3 else pair[::-1])}\n"
+        for user in range(100)
+        for k, pair in pairs
+    )
     for name in ("comparisons.csv", "my file.csv"):
         (where / name).write_text("user,winner,loser\n" + wins)
-    answers = (",".join(str(int((p * 3 + i * 5 + p // 7) % 4 < 3 - i // 2)) for i in range(5)) for p in range(1200))
+    answers = (
+        ",".join(str(int((p * 3 + i * 5 + p // 7) % 4 < 3 - i // 2)) for i in range(5))
+        for p in range(1200)
+    )
     (where / "responses.csv").write_text("\n".join(["a,b,c,d,e", *answers]))
-    labels = [(t, w, "yes" if (t + (w * t) % 5 // 4) % 2 else "no") for t in range(40) for w in range(25)]
-    (where / "labels.csv").write_text("task,worker,label\n" + "".join(f"t{t},w{w},{label}\n" for t, w, label in labels))
-    (where / "truth.csv").write_text("task,truth\n" + "".join(f"t{t},{'yes' if t % 2 else 'no'}\n" for t in range(40)))
+    labels = [
+        (t, w, "yes" if (t + (w * t) % 5 // 4) % 2 else "no") for t in range(40) for w in range(25)
+    ]
+    (where / "labels.csv").write_text(
+        "task,worker,label\n" + "".join(f"t{t},w{w},{label}\n" for t, w, label in labels)
+    )
+    (where / "truth.csv").write_text(
+        "task,truth\n" + "".join(f"t{t},{'yes' if t % 2 else 'no'}\n" for t in range(40))
+    )
     (where / "items.txt").write_text("\n".join(items))
     (where / "tasks.txt").write_text("\n".join(f"t{t}" for t in range(40)))
     (mine,) = (text for _, _, kind, text in BLOCKS if kind == "yaml" and not exception(text))
@@ -110,7 +135,16 @@ def folder(tmp_path_factory):
 
 def test_all_blocks_are_of_a_kind_that_is_tried():
     kinds = {kind.split("}")[0] + "}" if kind.startswith("{") else kind for *_, kind, _ in BLOCKS}
-    assert kinds <= {"", "text", "python", "yaml", "toml", "{eval-rst}", "{toctree}", "{include}"}, kinds
+    assert kinds <= {
+        "",
+        "text",
+        "python",
+        "yaml",
+        "toml",
+        "{eval-rst}",
+        "{toctree}",
+        "{include}",
+    }, kinds
     assert [text for *_, kind, text in BLOCKS if kind == "text" and SHELL.search(text)] == []
     assert len(TRIED) > 40 and MISTAKES and len(of_language("python")) > 8
 
@@ -126,12 +160,17 @@ def test_what_is_not_tried_has_a_reason():
 @pytest.mark.parametrize("line", TRIED)
 def test_commands_are_accepted(line, folder, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(folder)
-    program, *words = shlex.split(re.sub("^([A-Z_]+=[^ ]+ )+", "", line))  # without variables of the environment
+    program, *words = shlex.split(
+        re.sub("^([A-Z_]+=[^ ]+ )+", "", line)
+    )  # without variables of the environment
     if program == "make":
         targets = re.findall(r"^([a-z][a-z0-9 ]*):", (ROOT / "Makefile").read_text(), re.M)
         assert words[0] in " ".join(targets).split()
     elif any(word.startswith(CHEAP) for word in words):
-        words = [re.sub("^(outputs=|experiment=(?=.*yaml))", rf"\g<1>{tmp_path}/", word) for word in words]
+        words = [
+            re.sub("^(outputs=|experiment=(?=.*yaml))", rf"\g<1>{tmp_path}/", word)
+            for word in words
+        ]
         assert main(words) == 0 and capsys.readouterr().out
     else:
         assert program.endswith("pipeline")
@@ -168,16 +207,25 @@ def test_entry_points_are_those_of_the_package(config):
 @pytest.mark.parametrize("name", NAMES)
 def test_names_in_the_package_are_there(name):
     for one in re.findall(r"`(pipeline(?:\.\w+)+)`", TEXTS[name]):
-        if one not in ("pipeline.problems", "pipeline.parts", "pipeline.systems"):  # groups of entry points
+        if one not in (
+            "pipeline.problems",
+            "pipeline.parts",
+            "pipeline.systems",
+        ):  # groups of entry points
             assert pkgutil.resolve_name(one), one
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_files_that_are_named_are_there(name):
     text, here = TEXTS[name], (ROOT / name).parent
-    named = [ROOT / one for one in re.findall(r"`((?:pipeline|tests|docs|jobs|conf|benchmarks)/[\w./-]+)`", text)]
+    named = [
+        ROOT / one
+        for one in re.findall(r"`((?:pipeline|tests|docs|jobs|conf|benchmarks)/[\w./-]+)`", text)
+    ]
     links = re.findall(r"\]\((?!https?:)([\w./-]+)(?:#[\w-]+)?\)", text)
-    named += [here / link for link in links if not link.startswith("questions/")]  # made by make docs, as _build is
+    named += [
+        here / link for link in links if not link.startswith("questions/")
+    ]  # made by make docs, as _build is
     assert [str(path) for path in named if not path.exists() and "_build" not in path.parts] == []
 
 
@@ -185,7 +233,11 @@ def test_files_that_are_named_are_there(name):
 def test_experiments_that_are_named_are_there(name):
     conf = [ROOT / "conf", *(ROOT / name).parent.glob("*/conf")]
     named = re.findall(r"experiment=(\w+/\w+)", TEXTS[name])
-    assert [one for one in named if not any((folder / f"experiment/{one}.yaml").exists() for folder in conf)] == []
+    assert [
+        one
+        for one in named
+        if not any((folder / f"experiment/{one}.yaml").exists() for folder in conf)
+    ] == []
 
 
 def test_the_readme_is_one_screen_with_a_picture():

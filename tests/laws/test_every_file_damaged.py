@@ -27,8 +27,10 @@ from pipeline.storage.replications import Store
 from pipeline.study.parameters import InvalidInput
 from tests.helpers.engine import arguments, contents
 
-CHANGES = {"figures": "[{kind: curves, metric: lean_debiased, along: epsilon, by: [m]}]",
-           "metrics": "[lean_true,lean_debiased]"}
+CHANGES = {
+    "figures": "[{kind: curves, metric: lean_debiased, along: epsilon, by: [m]}]",
+    "metrics": "[lean_true,lean_debiased]",
+}
 SAID = ("report.html", "summary.csv", "verdicts.csv")
 TASKS = ("status", "plan", "run", "report")
 
@@ -72,32 +74,42 @@ def kind(name):
 
 def breaks(original=Debiased.fit):
     """The estimator, raising in one cell of four."""
+
     def fit(self, release, rng):
         if release.items == 4 and release.epsilon[0] == 0.5:
             raise ArithmeticError("planted \x1b[31m")
         return original(self, release, rng)
+
     return fit
 
 
 def render(spec, results, summary, formats):
     """A figure that shows all numbers it is made of, in no time."""
     text = summary.to_dataframe().to_csv() + str(float(results[spec.metric].sum()))
-    return Drawn(spec.kind, "title", "caption", "description", {"svg": b"<svg></svg>", "csv": text.encode()})
+    return Drawn(
+        spec.kind, "title", "caption", "description", {"svg": b"<svg></svg>", "csv": text.encode()}
+    )
 
 
 @pytest.fixture(scope="module", autouse=True)
 def quick():
     """Configs are composed once, figures are tables, and the page is that of any time; nothing else is changed."""
-    composed = functools.cache(lambda words, compose=pipeline.cli.compose.compose: compose([*words]))
+    composed = functools.cache(
+        lambda words, compose=pipeline.cli.compose.compose: compose([*words])
+    )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pipeline.cli.compose, "compose", lambda words: copy.deepcopy(composed(tuple(words))))
+        patch.setattr(
+            pipeline.cli.compose, "compose", lambda words: copy.deepcopy(composed(tuple(words)))
+        )
         patch.setattr("pipeline.cli.assess.render", render)
         for module in (pipeline.cli.reports, pipeline.cli.effort):
             patch.setattr(module, "sessions", lambda folder: sessions(folder)[:0])
         patch.setattr(Debiased, "fit", breaks())
         patch.setattr(replications, "PACKED_FROM", 2)
         patch.setattr(replications, "PACK_UNITS", 2)
-        patch.setattr(Store, "unpacked", lambda self, every=Store.unpacked: itertools.islice(every(self), 1))
+        patch.setattr(
+            Store, "unpacked", lambda self, every=Store.unpacked: itertools.islice(every(self), 1)
+        )
         yield
 
 
@@ -125,8 +137,12 @@ def values(study):
 def unlike(study, expected):
     """Files of the report that differ, but for a page that calls the damage by its name."""
     found = shown(study)
-    different = {name for name in found.keys() | expected.keys() if found.get(name) != expected.get(name)}
-    return different - {"report.html"} if b"its file is damaged" in found["report.html"] else different
+    different = {
+        name for name in found.keys() | expected.keys() if found.get(name) != expected.get(name)
+    }
+    return (
+        different - {"report.html"} if b"its file is damaged" in found["report.html"] else different
+    )
 
 
 def perform(where, capsys, task, **changes):
@@ -134,7 +150,12 @@ def perform(where, capsys, task, **changes):
     code = main(arguments(where, **CHANGES | {"task": task} | changes))
     out, error = capsys.readouterr()
     lines = [line for line in error.splitlines() if line.startswith("error: ")]
-    assert code in (0, 1, 2, 75) and "Traceback" not in out + error and len(lines) <= 1, (task, code, out, error)
+    assert code in (0, 1, 2, 75) and "Traceback" not in out + error and len(lines) <= 1, (
+        task,
+        code,
+        out,
+        error,
+    )
     assert "\x1b" not in out + error
     return code, lines
 
@@ -144,7 +165,9 @@ def compared(where, study, capsys):
     names = f"{study.relative_to(where)},kept"
     code = main(["task=compare", f"studies={names}", f"outputs={where}"])
     out, error = capsys.readouterr()
-    assert (code, error) == (0, "") or (code == 2 and error.count("\n") == 1 and error.startswith("error: studies="))
+    assert (code, error) == (0, "") or (
+        code == 2 and error.count("\n") == 1 and error.startswith("error: studies=")
+    )
     return out if code == 0 else ""
 
 
@@ -193,7 +216,9 @@ def survives(finished, before, name, damage, chance, capsys):
     damage(study / name, chance)
     case = f"{damage.__name__} {name}"
     readers_are_right(finished, case, before, capsys)
-    other = {"report.html"} if name.startswith("sessions/") else set()  # the page lists the sessions that are recorded
+    other = (
+        {"report.html"} if name.startswith("sessions/") else set()
+    )  # the page lists the sessions that are recorded
     clean, refused = perform(where, capsys, "verify")[0] == 0, False
     for task in TASKS:
         refused = bool(perform(where, capsys, task)[1])
@@ -214,19 +239,25 @@ def kinds(finished):
     found = {}
     for name in contents(finished[0] / "kept"):
         found.setdefault(kind(name), []).append(name)
-    assert 15 < len(found) < 30 and any("/packs/" in name for names in found.values() for name in names)
+    assert 15 < len(found) < 30 and any(
+        "/packs/" in name for names in found.values() for name in names
+    )
     return found
 
 
 def test_a_file_of_every_kind(finished, before, capsys):
     chance = random.Random(1)
     for number, names in enumerate(kinds(finished).values()):
-        survives(finished, before, chance.choice(names), DAMAGES[number % len(DAMAGES)], chance, capsys)
+        survives(
+            finished, before, chance.choice(names), DAMAGES[number % len(DAMAGES)], chance, capsys
+        )
 
 
 def exchanged(study, where):
     """Chunks of two metrics, each whole and with its own checksum."""
-    one, other = (study / f"results.zarr/{name}/c/0/0/0/0" for name in ("lean_true", "lean_debiased"))
+    one, other = (
+        study / f"results.zarr/{name}/c/0/0/0/0" for name in ("lean_true", "lean_debiased")
+    )
     content = one.read_bytes()
     one.write_bytes(other.read_bytes())
     other.write_bytes(content)
@@ -234,7 +265,9 @@ def exchanged(study, where):
 
 def stale(study, where):
     """The same chunk of fewer replications."""
-    shutil.copyfile(where / "older/results.zarr/lean_true/c/0/0/0/0", study / "results.zarr/lean_true/c/0/0/0/0")
+    shutil.copyfile(
+        where / "older/results.zarr/lean_true/c/0/0/0/0", study / "results.zarr/lean_true/c/0/0/0/0"
+    )
 
 
 def stale_moments(study, where):
@@ -289,7 +322,9 @@ def test_every_file_once(finished, before, capsys):
     chance, count = random.Random(1), 0
     for number, names in enumerate(kinds(finished).values()):
         for turn, name in enumerate(names):
-            survives(finished, before, name, DAMAGES[(number + turn) % len(DAMAGES)], chance, capsys)
+            survives(
+                finished, before, name, DAMAGES[(number + turn) % len(DAMAGES)], chance, capsys
+            )
             count += 1
     assert count > 40
 

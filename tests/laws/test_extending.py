@@ -29,8 +29,14 @@ def python(tmp_path_factory):
 
 
 def run(python, words, where):
-    return subprocess.run([python, "-m", "pipeline", *words], cwd=where, capture_output=True, text=True, timeout=900,
-                          env={"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1", "HOME": str(where)})
+    return subprocess.run(
+        [python, "-m", "pipeline", *words],
+        cwd=where,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        env={"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1", "HOME": str(where)},
+    )
 
 
 @pytest.fixture(scope="module")
@@ -45,8 +51,14 @@ def ran(python, tmp_path_factory):
 
 def test_it_is_short_and_the_checkout_is_not_seen(python, tmp_path):
     assert len(PARTS.splitlines()) <= 60 and len(COMMANDS) == 2
-    where = subprocess.run([python, "-c", "import pipeline; print(pipeline.__file__)"], cwd=tmp_path, text=True,
-                           capture_output=True, check=True, env={}).stdout
+    where = subprocess.run(
+        [python, "-c", "import pipeline; print(pipeline.__file__)"],
+        cwd=tmp_path,
+        text=True,
+        capture_output=True,
+        check=True,
+        env={},
+    ).stdout
     assert str(python.parent.parent) in where
 
 
@@ -59,7 +71,9 @@ def test_it_runs_as_printed(ran):
     attributes = json.loads((folder / "results.zarr/zarr.json").read_text())["attributes"]
     assert set(json.loads(attributes["own_files"])) == {"parts.py"}
     (writer,) = json.loads(attributes["writers"])
-    assert {"mechanism discretised", "estimator borda", "metric best_found"} <= writer["code"].keys()
+    assert {"mechanism discretised", "estimator borda", "metric best_found"} <= writer[
+        "code"
+    ].keys()
 
 
 def test_the_report_says_how_to_repeat_it(python, ran):
@@ -72,7 +86,9 @@ def test_the_report_says_how_to_repeat_it(python, ran):
     assert again.returncode == 0 and "supported     survey.best" in again.stdout, again.stderr
     (repeated,) = folder.glob("outputs/survey-*")
     for name in ("best_found", "error_l2", "status"):
-        files = [sorted((path / "results.zarr" / name / "c").rglob("*")) for path in (folder, repeated)]
+        files = [
+            sorted((path / "results.zarr" / name / "c").rglob("*")) for path in (folder, repeated)
+        ]
         contents = [[file.read_bytes() for file in one if file.is_file()] for one in files]
         assert contents[0] == contents[1] and contents[0]
 
@@ -83,8 +99,14 @@ def test_another_definition_of_a_part_is_refused(python, ran):
     assert changed != PARTS
     (where / "parts.py").write_text(changed)
     try:
-        done = run(python, ["--with", "parts.py", "experiment=survey.yaml", "replications=600"], where)
-        assert done.returncode == 2 and "numbers come out differently" in done.stderr and "borda" in done.stderr
+        done = run(
+            python, ["--with", "parts.py", "experiment=survey.yaml", "replications=600"], where
+        )
+        assert (
+            done.returncode == 2
+            and "numbers come out differently" in done.stderr
+            and "borda" in done.stderr
+        )
         assert done.stderr.count("\n") == 1
     finally:
         (where / "parts.py").write_text(PARTS)

@@ -61,7 +61,11 @@ def cells(study):
 def test_numbers_are_those_of_the_closed_form(ran):
     results = xr.open_zarr(ran / "results.zarr").load()
     assert (results["status"] == 1).all() and results["epsilon"].sel(share=8.0).item() == 3**0.5
-    assert results["error_squared"].attrs == {"long_name": "squared error of the mean", "units": "1", "least": 0.0}
+    assert results["error_squared"].attrs == {
+        "long_name": "squared error of the mean",
+        "units": "1",
+        "least": 0.0,
+    }
     for labels, risk in cells(read_experiment(toy_paper.CONFIG).study):
         sample = results["error_squared"].sel(labels).values
         assert sample.size == 4000 and mean_agrees(sample, risk, str(labels))
@@ -71,7 +75,11 @@ def test_numbers_are_those_of_the_closed_form(ran):
 def test_summary_and_pairs(ran):
     results = xr.open_zarr(ran / "results.zarr").load()
     summary = summarise(results)
-    assert (summary["n_ok"] == 4000).all() and set(summary["error_squared"].dims) == {"n", "share", "estimator"}
+    assert (summary["n_ok"] == 4000).all() and set(summary["error_squared"].dims) == {
+        "n",
+        "share",
+        "estimator",
+    }
     # Estimators share their release: half of each error is common, so the difference is less variable.
     paired = paired_difference(results, "error_squared", "estimator", "half", "mean")
     alone = np.hypot(*(summary["error_squared_mcse"].sel(estimator=e) for e in ("half", "mean")))
@@ -107,11 +115,18 @@ def test_a_process_that_never_heard_of_it_can_work(tmp_path):
     store = Store(study, tmp_path)
     store.begin()
     (tmp_path / "work").write_bytes(pickle.dumps(Runner(store)))
-    script = ("import pickle, sys; from pipeline.study.registry import problems; assert 'toy' not in problems();"
-              "from pipeline.execution.runner import Unit; work = pickle.load(open(sys.argv[1], 'rb'));"
-              "print(work([Unit(2, 1), Unit(3, 1)]), 'toy' in problems())")
-    done = subprocess.run([sys.executable, "-c", script, str(tmp_path / "work")], env=environment(),
-                          capture_output=True, text=True, check=True)
+    script = (
+        "import pickle, sys; from pipeline.study.registry import problems; assert 'toy' not in problems();"
+        "from pipeline.execution.runner import Unit; work = pickle.load(open(sys.argv[1], 'rb'));"
+        "print(work([Unit(2, 1), Unit(3, 1)]), 'toy' in problems())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "work")],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert done.stdout.split("\n")[0] == "[False, False] True" and store.listing().done.sum() == 2
 
 
@@ -122,13 +137,17 @@ def test_its_failures_in_workers_are_kept_and_told(tmp_path, monkeypatch, capsys
     assert code == 1 and "16 failed units" in capsys.readouterr().out
     store = Store(read_experiment(toy_paper.CONFIG | {"grid": grid}).study, folder)
     texts = [store.read(*unit, failed=True).error for unit in failures(store.listing())]
-    assert len(texts) == 16 and all("toy_paper.py" in t and t.endswith("ZeroDivisionError: planted\n") for t in texts)
+    assert len(texts) == 16 and all(
+        "toy_paper.py" in t and t.endswith("ZeroDivisionError: planted\n") for t in texts
+    )
     summary = summarise(xr.open_zarr(folder / "results.zarr").load())
     assert (summary["n_failed"] == [0, 4000]).all() and (summary["n_ok"] == [4000, 0]).all()
     # What does not fit into memory fails in the same way.
     grid |= {"n": [10, 40], "estimator": ["mean", "exhausted"]}
     code, folder = perform(tmp_path, Local(workers=2), grid=grid)
-    assert code == 1 and "MemoryError: planted, also in slices of 16.00 MiB" in capsys.readouterr().out
+    assert (
+        code == 1 and "MemoryError: planted, also in slices of 16.00 MiB" in capsys.readouterr().out
+    )
     study = read_experiment(toy_paper.CONFIG | {"grid": grid}).study
     listing = Store(study, folder).listing()
     fits = np.array([labels["n"] == 10 or labels["estimator"] == "mean" for labels in study.grid])
@@ -137,10 +156,16 @@ def test_its_failures_in_workers_are_kept_and_told(tmp_path, monkeypatch, capsys
 
 def test_its_mistakes_are_reported_like_any_other():
     config = toy_paper.CONFIG | {"parameters": {"model": "answer", "mechanism": "laplace"}}
-    with pytest.raises(InvalidInput, match="parameters.model=answer: no such model in problem=toy; did you mean"):
+    with pytest.raises(
+        InvalidInput, match="parameters.model=answer: no such model in problem=toy; did you mean"
+    ):
         read_experiment(config)
-    mixed = dataclasses.replace(toy_paper.PROBLEM, models={"btl": "pipeline.problems.ranking.model:BTL"})
-    config = toy_paper.CONFIG | {"parameters": {"model": "btl", "mechanism": "laplace", "m": 3, "L": 5}}
+    mixed = dataclasses.replace(
+        toy_paper.PROBLEM, models={"btl": "pipeline.problems.ranking.model:BTL"}
+    )
+    config = toy_paper.CONFIG | {
+        "parameters": {"model": "btl", "mechanism": "laplace", "m": 3, "L": 5}
+    }
     needs = pytest.raises(InvalidInput, match="needs Matrix, but is given Comparisons")
     with registry.registered(mixed), needs:
         read_experiment(config | {"grid": {"share": [1.0], "estimator": ["mean"]}})
@@ -152,7 +177,10 @@ EXAMPLE = ROOT / "docs/examples/frequency"
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
     """Environment of an interpreter that has the wheel of docs/examples/frequency; its source is elsewhere."""
-    project, site = tmp_path_factory.mktemp("project") / "frequency", tmp_path_factory.mktemp("site")
+    project, site = (
+        tmp_path_factory.mktemp("project") / "frequency",
+        tmp_path_factory.mktemp("site"),
+    )
     shutil.copytree(EXAMPLE, project, ignore=shutil.ignore_patterns("__pycache__", "tests"))
     build_and_install(project, site)
     return environment(PYTHONPATH=os.pathsep.join([str(site), str(ROOT)]))
@@ -162,12 +190,20 @@ def test_a_whole_paper_runs_as_its_page_says(installed, tmp_path):
     """From elsewhere: the first command of the page simulates, judges and draws. Its own tests are beside it."""
     command = re.search(r"^pipeline (experiment=.*)$", (EXAMPLE / "README.md").read_text(), re.M)[1]
     words = [*shlex.split(command), "cluster=synchronous"]
-    done = subprocess.run([sys.executable, "-m", "pipeline", *words], cwd=tmp_path, env=installed, capture_output=True,
-                          text=True, timeout=900)
+    done = subprocess.run(
+        [sys.executable, "-m", "pipeline", *words],
+        cwd=tmp_path,
+        env=installed,
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
     assert done.returncode == 0 and "supported     frequency.privacy" in done.stdout, done.stderr
     (folder,) = tmp_path.glob("outputs/frequency/*")
     page = (folder / "report.html").read_text()
     assert all(word in page for word in ("What one report tells", "pure ε-LDP per person"))
     assert len(list((folder / "figures").glob("*.svg"))) == 1
-    (writer,) = json.loads(json.loads((folder / "results.zarr/zarr.json").read_text())["attributes"]["writers"])
+    (writer,) = json.loads(
+        json.loads((folder / "results.zarr/zarr.json").read_text())["attributes"]["writers"]
+    )
     assert {"mechanism subset_selection", "metric support_held"} <= writer["code"].keys()

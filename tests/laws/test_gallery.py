@@ -15,11 +15,19 @@ import pipeline as pl
 from pipeline.study import registry
 from tests.helpers.engine import ROOT
 
-SECTIONS = {header.parent: sorted(header.parent.glob("*.py"))
-            for header in sorted((ROOT / "docs/gallery").glob("*/GALLERY_HEADER.rst"))}
+SECTIONS = {
+    header.parent: sorted(header.parent.glob("*.py"))
+    for header in sorted((ROOT / "docs/gallery").glob("*/GALLERY_HEADER.rst"))
+}
 PAGES = [page for pages in SECTIONS.values() for page in pages]
-RUN = ("ranking/breakdown", "response/hardest_items", "clustering/several_questions", "crowd/abilities",
-       "privacy/integer_noise", "studies/verdicts")  # cheap ones
+RUN = (
+    "ranking/breakdown",
+    "response/hardest_items",
+    "clustering/several_questions",
+    "crowd/abilities",
+    "privacy/integer_noise",
+    "studies/verdicts",
+)  # cheap ones
 FEW = 4  # replications
 
 
@@ -29,7 +37,9 @@ def page_id(page):
 
 def test_there_are_enough_pages_and_all_are_shown():
     assert len(PAGES) >= 20 and sorted(PAGES) == sorted((ROOT / "docs/gallery").rglob("*.py"))
-    order = re.search(r'f"gallery/{name}" for name in \((.*?)\)', (ROOT / "docs/conf.py").read_text(), re.S)[1]
+    order = re.search(
+        r'f"gallery/{name}" for name in \((.*?)\)', (ROOT / "docs/conf.py").read_text(), re.S
+    )[1]
     assert sorted(ast.literal_eval(f"({order})")) == [folder.name for folder in SECTIONS]
     assert sorted(name.partition("/")[0] for name in RUN) == [folder.name for folder in SECTIONS]
 
@@ -37,12 +47,17 @@ def test_there_are_enough_pages_and_all_are_shown():
 @pytest.mark.parametrize("name", RUN)
 def test_a_page_of_each_section_runs(name, capsys, monkeypatch):
     page, simulate, shown = ROOT / f"docs/gallery/{name}.py", pl.simulate, []
-    monkeypatch.setattr(pl, "simulate", lambda *words, **changes: simulate(
-        *words, **changes | {"replications": FEW, "block": FEW}))
+    monkeypatch.setattr(
+        pl,
+        "simulate",
+        lambda *words, **changes: simulate(*words, **changes | {"replications": FEW, "block": FEW}),
+    )
     monkeypatch.setattr(plt, "show", lambda: shown.append(plt.gcf()))
     with registry.registered(alone=True):
         exec(compile(page.read_text(), page.name, "exec"), {"__name__": "__main__"})
-    assert shown and re.search(r"[±\[]|between", capsys.readouterr().out), "a figure, and a number with its error bar"
+    assert shown and re.search(r"[±\[]|between", capsys.readouterr().out), (
+        "a figure, and a number with its error bar"
+    )
     plt.close("all")
 
 
@@ -56,8 +71,14 @@ def test_pages_ask_one_question_with_names_that_exist(page):
 def test_a_name_that_does_not_exist_is_found():
     """The negative control."""
     page = ROOT / "docs/gallery/ranking/breakdown.py"
-    for right, wrong in (("crossing", "crosing"), ('"error_l2"', '"error_12"'), ("cells.error_l2_m", "cells.l2_m"),
-                         ("xu/phase_transition", "xu/phase"), ("pl.summarise", "pl.summary"), ('"m"', '"items"')):
+    for right, wrong in (
+        ("crossing", "crosing"),
+        ('"error_l2"', '"error_12"'),
+        ("cells.error_l2_m", "cells.l2_m"),
+        ("xu/phase_transition", "xu/phase"),
+        ("pl.summarise", "pl.summary"),
+        ('"m"', '"items"'),
+    ):
         text = page.read_text()
         assert right in text and unknown_names(ast.parse(text)) == []
         assert unknown_names(ast.parse(text.replace(right, wrong))), wrong
@@ -69,15 +90,24 @@ def unknown_names(tree):
     metrics = set()
     for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.module.startswith("pipeline"):
-            unknown += [one.name for one in node.names if not hasattr(pkgutil.resolve_name(node.module), one.name)]
+            unknown += [
+                one.name
+                for one in node.names
+                if not hasattr(pkgutil.resolve_name(node.module), one.name)
+            ]
         if isinstance(node, ast.Attribute) and not known(ast.unparse(node)):
             unknown.append(ast.unparse(node))
         if isinstance(node, ast.Call) and ast.unparse(node.func) in ("pl.simulate", "pl.Study"):
             metrics |= set(literals(node, "metrics"))
             unknown += unknown_in_study(node)
     if metrics:
-        unknown += [node.attr for node in nodes if isinstance(node, ast.Attribute) and node.attr.endswith("_mcse")
-                    and node.attr.removesuffix("_mcse") not in metrics]
+        unknown += [
+            node.attr
+            for node in nodes
+            if isinstance(node, ast.Attribute)
+            and node.attr.endswith("_mcse")
+            and node.attr.removesuffix("_mcse") not in metrics
+        ]
     return unknown
 
 
@@ -117,8 +147,14 @@ def unknown_in_study(call):
         problem, axes = call.args[1].value, None
     parts = registry.problem(problem)
     if axes is None:
-        kinds = [parts.part(kind, name) for kind in ("model", "mechanism", "estimator") for name in parts.names(kind)]
-        axes = {"mechanism", "estimator"}.union(*(getattr(one, "__dataclass_fields__", {}) for one in kinds))
+        kinds = [
+            parts.part(kind, name)
+            for kind in ("model", "mechanism", "estimator")
+            for name in parts.names(kind)
+        ]
+        axes = {"mechanism", "estimator"}.union(
+            *(getattr(one, "__dataclass_fields__", {}) for one in kinds)
+        )
     wanted = {"metric": literals(call, "metrics"), "axis": literals(call, "grid")}
     there = {"metric": set(parts.names("metric")), "axis": axes}
     return [name for kind, names in wanted.items() for name in names if name not in there[kind]]

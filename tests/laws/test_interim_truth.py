@@ -19,12 +19,19 @@ def test_a_report_half_way_says_what_is_missing(tmp_path, capsys):
     assert main([*arguments(tmp_path), "task=report"]) == 0
     (beside,) = folder.glob("requests/*/report.html")  # that of 20 replications stays
     page = beside.read_text()
-    assert page.count("4 of 8 units are missing") == 2 and "known so far: each cell has 20 of 40 replications." in page
+    assert (
+        page.count("4 of 8 units are missing") == 2
+        and "known so far: each cell has 20 of 40 replications." in page
+    )
     interim = xr.open_zarr(folder / "interim.zarr").load()
-    assert (interim["status"][..., 20:] == 0).all() and np.isnan(interim["lean_true"][..., 20:]).all()
+    assert (interim["status"][..., 20:] == 0).all() and np.isnan(
+        interim["lean_true"][..., 20:]
+    ).all()
     xr.testing.assert_equal(interim.isel(replication=slice(20)), known)
     summary = xr.open_zarr(folder / "interim-summary.zarr").load()
-    assert (summary["status"].sel(count="run") == 20).all() and (summary["lean_true"].sel(statistic="n") == 20).all()
+    assert (summary["status"].sel(count="run") == 20).all() and (
+        summary["lean_true"].sel(statistic="n") == 20
+    ).all()
     capsys.readouterr()
     assert main([*arguments(tmp_path), "task=status"]) == 75
     assert "4 of 8 units done (50.0 %)" in capsys.readouterr().out
@@ -45,7 +52,10 @@ def test_shards_bound_what_a_reduction_has_in_memory(tmp_path, monkeypatch):
     advance(what, tmp_path)
     sealed = {}
     for name, most, executor in (
-            ("whole", 2**26, Executor()), ("shards", 1280, Executor()), ("again", 1280, Threads(2))):
+        ("whole", 2**26, Executor()),
+        ("shards", 1280, Executor()),
+        ("again", 1280, Threads(2)),
+    ):
         monkeypatch.setattr(layout, "SHARD_BYTES", most)
         sizes.clear()
         results.unseal(stored(what, tmp_path).store)
@@ -54,7 +64,9 @@ def test_shards_bound_what_a_reduction_has_in_memory(tmp_path, monkeypatch):
                 reduce.seal(stored(what, tmp_path), opened)
         else:
             reduce.seal(stored(what, tmp_path), executor)
-        assert max(sizes) <= most and len(sizes) == (1 if name == "whole" else 8 * 3)  # both estimators together
+        assert max(sizes) <= most and len(sizes) == (
+            1 if name == "whole" else 8 * 3
+        )  # both estimators together
         files = {part: contents(tmp_path / part) for part in (results.SEALED, results.SUMMARY)}
         sealed[name] = files, *(xr.open_zarr(tmp_path / part).load() for part in files)
     assert sealed["shards"][0] == sealed["again"][0]
@@ -66,11 +78,15 @@ def test_the_summary_holds_what_paired_differences_need(tmp_path):
     what = study()
     advance(what, tmp_path)
     reduce.seal(stored(what, tmp_path), Executor())
-    summary, data = (xr.open_zarr(tmp_path / name).load() for name in (results.SUMMARY, results.SEALED))
+    summary, data = (
+        xr.open_zarr(tmp_path / name).load() for name in (results.SUMMARY, results.SEALED)
+    )
     metric, (first, second) = what.metrics[0], data["estimator"].values
     pairs = summary[f"{metric}_across_estimator"]
-    n, squares, cross = (pairs.sel(estimator=first, other_estimator=second, pair_statistic=name, drop=True)
-                         for name in ("n", "m2", "cross"))
+    n, squares, cross = (
+        pairs.sel(estimator=first, other_estimator=second, pair_statistic=name, drop=True)
+        for name in ("n", "m2", "cross")
+    )
     others = pairs.sel(estimator=second, other_estimator=first, pair_statistic="m2", drop=True)
     mcse = np.sqrt((squares + others - 2 * cross) / (n * (n - 1)))
     expected = paired_difference(data, metric, "estimator", first, second)

@@ -13,7 +13,16 @@ from pipeline.study import places
 from pipeline.study.files import open_to_lock, read_regular
 from tests.helpers.engine import ROOT
 
-READS = {"open", "read_text", "read_bytes", "fromfile", "load_text", "loadtxt", "genfromtxt", "memmap"}
+READS = {
+    "open",
+    "read_text",
+    "read_bytes",
+    "fromfile",
+    "load_text",
+    "loadtxt",
+    "genfromtxt",
+    "memmap",
+}
 # What opens a file by itself, and why nobody else can have put another thing there.
 EXCEPTIONS = {
     "study/files.py:write_whole": "makes a file under a new name",
@@ -44,8 +53,12 @@ def reads(tree):
         for node in ast.walk(function):
             if not isinstance(node, ast.Call):
                 continue
-            name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
-            if name in READS and not (name == "open" and isinstance(node.func, ast.Attribute) and not node.args):
+            name = (
+                node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+            )
+            if name in READS and not (
+                name == "open" and isinstance(node.func, ast.Attribute) and not node.args
+            ):
                 yield function.name
 
 
@@ -60,11 +73,15 @@ def test_every_file_is_opened_by_one_door():
     found = set()
     for path in (ROOT / "pipeline").rglob("*.py"):
         found |= outside(path.relative_to(ROOT / "pipeline").as_posix(), path.read_text("utf-8"))
-    assert found - EXCEPTIONS.keys() == set(), "use read_regular or open_regular of pipeline.study.files"
+    assert found - EXCEPTIONS.keys() == set(), (
+        "use read_regular or open_regular of pipeline.study.files"
+    )
     assert EXCEPTIONS.keys() - found == set(), "is no exception any more"
 
 
-@pytest.mark.parametrize("line", ["open(path)", "Path(path).read_text()", "path.open('rb')", "np.fromfile(path)"])
+@pytest.mark.parametrize(
+    "line", ["open(path)", "Path(path).read_text()", "path.open('rb')", "np.fromfile(path)"]
+)
 def test_another_door_is_seen(line):
     """The negative control."""
     assert outside("x.py", f"def f(path):\n    return {line}\n") == {"x.py:f"}
@@ -126,8 +143,17 @@ def test_a_record_of_an_installer_that_is_no_file(put, tmp_path, monkeypatch):
 @KINDS
 @pytest.mark.timeout(120)
 def test_a_run_says_so_in_one_line(put, tmp_path, capsys):
-    words = ["experiment=xu/lemmas", "grid.m=[10]", "grid.L=[50]", "grid.epsilon=[1]", "replications=20", "block=10",
-             "claims=false", "cluster=synchronous", f"outputs={tmp_path / 'outputs'}"]
+    words = [
+        "experiment=xu/lemmas",
+        "grid.m=[10]",
+        "grid.L=[50]",
+        "grid.epsilon=[1]",
+        "replications=20",
+        "block=10",
+        "claims=false",
+        "cluster=synchronous",
+        f"outputs={tmp_path / 'outputs'}",
+    ]
     assert main(words) == 0
     (folder,) = (tmp_path / "outputs" / "xu").iterdir()
     shutil.rmtree(folder / "replications" / "units", ignore_errors=True)
@@ -142,7 +168,9 @@ def test_a_run_says_so_in_one_line(put, tmp_path, capsys):
 
 @KINDS
 @pytest.mark.timeout(60)
-def test_an_experiment_of_a_package_that_is_no_file_is_not_offered(put, tmp_path, monkeypatch, capsys):
+def test_an_experiment_of_a_package_that_is_no_file_is_not_offered(
+    put, tmp_path, monkeypatch, capsys
+):
     (tmp_path / "experiment").mkdir()
     put(tmp_path / "experiment" / "odd.yaml")
     monkeypatch.setattr("pipeline.cli.config_files.folders", lambda: [ROOT / "conf", tmp_path])

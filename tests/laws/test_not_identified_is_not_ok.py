@@ -8,7 +8,9 @@ import itertools
 import numpy as np
 import pytest
 
-from pipeline.problems.ranking.mechanisms.randomized_response import RandomizedResponse as RankingResponse
+from pipeline.problems.ranking.mechanisms.randomized_response import (
+    RandomizedResponse as RankingResponse,
+)
 from pipeline.problems.ranking.misspecified import MisspecifiedBTL
 from pipeline.problems.ranking.model import Comparisons
 from pipeline.problems.ranking.releases import FlippedWins
@@ -25,7 +27,11 @@ from pipeline.study.study import build
 
 M, N, L, REPS = 6, 60, 40, 5
 VALUES = dict(m=M, n=N, L=L, epsilon=3.0, epsilon_user=40.0, delta=1e-4, p=0.5)
-NAMES = [(problem, part) for problem in ("ranking", "response") for part in problems()[problem].estimators]
+NAMES = [
+    (problem, part)
+    for problem in ("ranking", "response")
+    for part in problems()[problem].estimators
+]
 
 
 def rng(seed):
@@ -51,7 +57,9 @@ def compared(matrix):
 
 def halves(bridges):
     """(REPS, M, M): pairs within two halves of the items, and in chosen replications one more pair that links them."""
-    pairs = np.broadcast_to(np.kron(np.eye(2, dtype=bool), np.ones((M // 2, M // 2), bool)), (REPS, M, M)).copy()
+    pairs = np.broadcast_to(
+        np.kron(np.eye(2, dtype=bool), np.ones((M // 2, M // 2), bool)), (REPS, M, M)
+    ).copy()
     for r in bridges:
         pairs[r, 1, M - 1] = pairs[r, M - 1, 1] = True
     return pairs
@@ -83,8 +91,13 @@ def test_only_linked_designs_are_ok(problem, name):
     fits = 0
     for bridges in ((), (1, 4), range(REPS)):
         linked = [r in bridges for r in range(REPS)]
-        designs = [responses(bridges)] if problem == "response" else [Partial(compared(halves(bridges)))]
-        if problem == "ranking" and len(bridges) in (0, REPS):  # one design that all replications share
+        designs = (
+            [responses(bridges)] if problem == "response" else [Partial(compared(halves(bridges)))]
+        )
+        if problem == "ranking" and len(bridges) in (
+            0,
+            REPS,
+        ):  # one design that all replications share
             designs += [Partial(compared(halves(bridges)[:1]))]
         for data in designs:
             for mechanism, more, converged in statuses(problems()[problem], name, data):
@@ -134,7 +147,9 @@ def test_what_is_published_says_nothing_of_who_answered_what():
     pytest.importorskip("opendp")
     for bridges in ((), range(REPS)):
         data = responses(bridges)
-        published = DiscreteGaussian(m=M, epsilon_user=1.0).publish(data.answers[0], data.observed[0])
+        published = DiscreteGaussian(m=M, epsilon_user=1.0).publish(
+            data.answers[0], data.observed[0]
+        )
         assert published.edges.sum() == M * (M - 1)
         assert np.isfinite(_difficulties(Spectral(m=M), published)).all()
 
@@ -151,7 +166,9 @@ def test_comparisons_left_out_are_not_ok_exactly_where_they_link_not_all_items(p
     print(f"{300 - sum(linked)} of 300 designs not linked")
     assert 10 < 300 - sum(linked) < 290
     for name in problems()["ranking"].estimators:
-        estimator = build(problems()["ranking"].load(problems()["ranking"].estimators[name]), VALUES)
+        estimator = build(
+            problems()["ranking"].load(problems()["ranking"].estimators[name]), VALUES
+        )
         assert estimator.fit(release, rng(0)).converged.tolist() == linked, name
 
 

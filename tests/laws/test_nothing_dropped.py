@@ -26,10 +26,12 @@ CELL = dict(m=4, L=20, epsilon=0.5)
 
 def breaks(error, original=Debiased.fit):
     """The estimator, raising in one cell of four."""
+
     def fit(self, release, rng):
         if release.items == 4 and release.epsilon[0] == 0.5:
             raise type(error)(*error.args)
         return original(self, release, rng)
+
     return fit
 
 
@@ -62,7 +64,7 @@ def kept(words, where):
 def traceback(text):
     """From the unit's simulation on: what is around it differs between a worker and a person."""
     lines = text.splitlines()
-    return lines[next(i for i, line in enumerate(lines) if "in simulate" in line):]
+    return lines[next(i for i, line in enumerate(lines) if "in simulate" in line) :]
 
 
 @pytest.mark.parametrize("cluster", ["synchronous", "threads"])
@@ -74,7 +76,9 @@ def test_a_unit_that_raises(cluster, words, tmp_path, monkeypatch, capsys, expec
         assert "2 failed units" in out and "task=replay" in out and "Traceback" not in out + err
         # Stored as failed, with the rest as ever.
         found = xr.open_zarr(results(tmp_path)).load()
-        assert (found["status"].sel(CELL) == FAILED).all() and (found["status"] == FAILED).sum() == 40
+        assert (found["status"].sel(CELL) == FAILED).all() and (
+            found["status"] == FAILED
+        ).sum() == 40
         assert (found["status"] == OK).sum() == 3 * 40
         for name in set(found.data_vars) - {"status"}:
             assert np.isnan(found[name].sel(CELL)).all()
@@ -83,8 +87,16 @@ def test_a_unit_that_raises(cluster, words, tmp_path, monkeypatch, capsys, expec
         # Counted, with its error and the command that shows it.
         assert main([*words, "task=status"]) == 1
         out = capsys.readouterr().out
-        assert "8 of 8 units done" in out and "2 failed units" in out and "LinAlg: planted: singular matrix" in out
-        replays = [line.removeprefix("  failed: ") for line in out.splitlines() if line.startswith("  failed: ")]
+        assert (
+            "8 of 8 units done" in out
+            and "2 failed units" in out
+            and "LinAlg: planted: singular matrix" in out
+        )
+        replays = [
+            line.removeprefix("  failed: ")
+            for line in out.splitlines()
+            if line.startswith("  failed: ")
+        ]
         assert len(replays) == 2
         for text, replay in zip(kept(words, tmp_path), replays, strict=True):
             line = shlex.split(replay, comments=True)
@@ -123,16 +135,33 @@ def test_units_that_fail_alike_stop_the_run(words, tmp_path, monkeypatch, capsys
         few = [*words, "replications=2000"]  # 25 of 100 units fail for each of the cells
         assert main([*few, "most_failures=5"]) == 1
         out, err = capsys.readouterr()
-        assert re.search(r"error: [5-9] of \d+ units failed alike, the first with ", err) and "LinAlg: planted" in err
-        assert "most_failures=0 goes on all the same; finished units are kept" in err and "Traceback" not in out + err
+        assert (
+            re.search(r"error: [5-9] of \d+ units failed alike, the first with ", err)
+            and "LinAlg: planted" in err
+        )
+        assert (
+            "most_failures=0 goes on all the same; finished units are kept" in err
+            and "Traceback" not in out + err
+        )
         assert main([*few, "task=status"]) == 1  # as the run, although there is more to do
         said = capsys.readouterr().out
-        assert re.search(r"failed, \d+ of 400 units in .*: [5-9] of \d+ units failed alike, the first with ", said)
+        assert re.search(
+            r"failed, \d+ of 400 units in .*: [5-9] of \d+ units failed alike, the first with ",
+            said,
+        )
         before = int(said.split(" of ")[0].split()[-1])
         assert 5 <= before < 400
         with pytest.raises(SweepError, match="units failed alike"):
-            pl.run("xu/lemmas", grid={"m": [3, 4], "L": [20], "epsilon": [0.5, 1]}, replications=2000, block=20,
-                   most_failures=5, cluster="synchronous", outputs=tmp_path, progress=False)
+            pl.run(
+                "xu/lemmas",
+                grid={"m": [3, 4], "L": [20], "epsilon": [0.5, 1]},
+                replications=2000,
+                block=20,
+                most_failures=5,
+                cluster="synchronous",
+                outputs=tmp_path,
+                progress=False,
+            )
         assert main([*few, "most_failures=0"]) == 1
         assert "100 failed units" in capsys.readouterr().out
     assert main([*words, "replications=2000", "retry_failed=true"]) == 0
@@ -142,12 +171,16 @@ class LinAlg(ArithmeticError):
     """An error that only this file knows."""
 
 
-def test_a_retry_that_is_killed_is_not_taken_for_the_old_results(words, tmp_path, monkeypatch, capsys, expected):
+def test_a_retry_that_is_killed_is_not_taken_for_the_old_results(
+    words, tmp_path, monkeypatch, capsys, expected
+):
     with monkeypatch.context() as patch:
         patch.setattr(Debiased, "fit", breaks(LinAlg("planted")))
         assert main(words) == 1
     with monkeypatch.context() as patch:
-        patch.setattr("pipeline.cli.reduce.seal", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(
+            "pipeline.cli.reduce.seal", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
+        )
         assert main([*words, "retry_failed=true"]) == 75
     assert main(words) == 0
     assert "nothing to do" in capsys.readouterr().out and contents(results(tmp_path)) == expected
@@ -157,7 +190,9 @@ def test_a_long_error_keeps_its_end(words, tmp_path, monkeypatch):
     monkeypatch.setattr(Debiased, "fit", breaks(LinAlg("é" * 9000 + " the end")))
     assert main(words) == 1
     texts = kept(words, tmp_path)
-    assert len(texts) == 2 and all(text.endswith("the end\n") and len(text.encode()) > 8000 for text in texts)
+    assert len(texts) == 2 and all(
+        text.endswith("the end\n") and len(text.encode()) > 8000 for text in texts
+    )
 
 
 def test_what_does_not_converge_is_kept_with_its_value(words, tmp_path, monkeypatch, expected):
@@ -169,20 +204,29 @@ def test_what_does_not_converge_is_kept_with_its_value(words, tmp_path, monkeypa
     assert main(words) == 0
     found = xr.open_zarr(results(tmp_path)).load()
     assert (found["status"].values.reshape(-1, 4) == [NOT_CONVERGED, OK, OK, OK]).all()
-    same = {name: data for name, data in contents(results(tmp_path)).items() if "/c/" in name and "status" not in name}
+    same = {
+        name: data
+        for name, data in contents(results(tmp_path)).items()
+        if "/c/" in name and "status" not in name
+    }
     assert same and {n: expected[n] for n in same} == same  # every value is what it would have been
     summary = summarise(found)
     assert (summary["n_not_converged"] == 10).all() and (summary["n_ok"] == 30).all()
     assert (summary["n_run"] == 40).all() and (summary["lean_true_n"] == 40).all()
 
 
-def test_a_unit_out_of_memory_fails_and_the_others_are_done(words, tmp_path, monkeypatch, capsys, expected):
+def test_a_unit_out_of_memory_fails_and_the_others_are_done(
+    words, tmp_path, monkeypatch, capsys, expected
+):
     with monkeypatch.context() as patch:
         patch.setattr(Debiased, "fit", breaks(MemoryError("no room")))
         assert main(words) == 1
     out, err = capsys.readouterr()
     assert "2 failed units" in out and "Traceback" not in out + err
-    assert "MemoryError: no room, also in slices of 16.00 MiB; give workers more memory, then retry_failed=true" in out
+    assert (
+        "MemoryError: no room, also in slices of 16.00 MiB; give workers more memory, then retry_failed=true"
+        in out
+    )
     assert len(kept(words, tmp_path)) == 2
     assert main([*words, "retry_failed=true"]) == 0
     assert contents(results(tmp_path)) == expected
@@ -197,7 +241,10 @@ def test_what_the_machine_is_to_blame_for(cluster, words, tmp_path, monkeypatch,
     out, err = capsys.readouterr()
     lines = [line for line in err.splitlines() if line.startswith("error: ")]
     assert len(lines) == 1 and str(error) in lines[0]
-    assert "finished units are kept, the same command goes on" in lines[0] and "Traceback" not in out + err
+    assert (
+        "finished units are kept, the same command goes on" in lines[0]
+        and "Traceback" not in out + err
+    )
     (folder,) = (tmp_path / "xu").iterdir()
     assert kept(words, tmp_path) == [] and not (folder / "results.zarr").exists()
     before = stamps(folder / "replications/units")

@@ -19,8 +19,17 @@ import xarray as xr
 from pipeline.study import build_kernels, kernels
 from tests.helpers.engine import ROOT, contents, environment
 
-WORDS = ["experiment=xu/phase_transition", "claims=false", "figures=[]", "cluster=synchronous", "grid.m=[4,6]",
-         "grid.L=[30]", "grid.x=[4,16]", "block=20", "metrics=[error_l2,sandwich_risk]"]
+WORDS = [
+    "experiment=xu/phase_transition",
+    "claims=false",
+    "figures=[]",
+    "cluster=synchronous",
+    "grid.m=[4,6]",
+    "grid.L=[30]",
+    "grid.x=[4,16]",
+    "block=20",
+    "metrics=[error_l2,sandwich_risk]",
+]
 HERE = {"replications": 40}
 MORE = {"replications": 80}
 ANOTHER_CPU = {"OPENBLAS_CORETYPE": "Sandybridge", "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL"}
@@ -83,9 +92,18 @@ def perform(tmp_path, commands, path=(), variables=None, **patches):
     target = tmp_path / f"outcomes-{os.urandom(4).hex()}"
     paths = os.pathsep.join(map(str, [*path, ROOT]))
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, json.dumps([{"without_report": 1} | patches, commands, str(target)])],
-        env=environment(PYTHONPATH=paths, **(variables or {})), capture_output=True, text=True, timeout=900,
-        cwd=tmp_path)
+        [
+            sys.executable,
+            "-c",
+            SCRIPT,
+            json.dumps([{"without_report": 1} | patches, commands, str(target)]),
+        ],
+        env=environment(PYTHONPATH=paths, **(variables or {})),
+        capture_output=True,
+        text=True,
+        timeout=900,
+        cwd=tmp_path,
+    )
     assert done.returncode == 0, done.stderr
     return [Outcome(*one) for one in json.loads(target.read_text())]
 
@@ -110,9 +128,13 @@ def only(folder, pattern):
 
 def tasks(where, base=WORDS):
     """Commands that must compare: on what is begun, on what is finished, with more replications."""
-    return [words(where / "begun", base, **HERE), words(where / "whole", base, **HERE),
-            words(where / "whole", base, **HERE, task="verify"), words(where / "whole", base, **HERE, task="report"),
-            words(where / "whole", base, **MORE)]
+    return [
+        words(where / "begun", base, **HERE),
+        words(where / "whole", base, **HERE),
+        words(where / "whole", base, **HERE, task="verify"),
+        words(where / "whole", base, **HERE, task="report"),
+        words(where / "whole", base, **MORE),
+    ]
 
 
 def begin(tmp_path_factory, base=WORDS, **options):
@@ -155,23 +177,53 @@ def test_the_same_code_compares_nothing(copy, tmp_path):
 
 
 def units(folder):
-    return {name: content for name, content in contents(folder).items() if "/replications/units/" in name}
+    return {
+        name: content
+        for name, content in contents(folder).items()
+        if "/replications/units/" in name
+    }
 
 
 ESTIMATOR = "problems/ranking/estimators/moments.py"
 THEORY = "problems/ranking/theory/risk.py"
 
 
-@pytest.mark.parametrize("file, before, after, named", [
-    (ESTIMATOR, "minimum = minimise(scores(mean, release.items), ridge)",
-     "minimum = minimise(scores(mean, release.items), 1.1 * ridge)",
-     ["code differs: estimator debiased", "in pipeline.problems.ranking.estimators.moments",
-      "take the code that the study was begun with"]),
-    (THEORY, "square = users * weights**2 /", "square = 1.01 * users * weights**2 /",
-     ["code differs: metric sandwich_risk", ": sandwich_risk of ", "in pipeline.problems.ranking.theory.risk"]),
-    (THEORY.replace(".py", ".c"), "(variance + bias) /", "(1.01 * variance + bias) /",
-     ["code differs: metric sandwich_risk", ": sandwich_risk of ", "in pipeline.problems.ranking.theory.risk"]),
-], ids=["estimator", "theory", "kernel"])
+@pytest.mark.parametrize(
+    "file, before, after, named",
+    [
+        (
+            ESTIMATOR,
+            "minimum = minimise(scores(mean, release.items), ridge)",
+            "minimum = minimise(scores(mean, release.items), 1.1 * ridge)",
+            [
+                "code differs: estimator debiased",
+                "in pipeline.problems.ranking.estimators.moments",
+                "take the code that the study was begun with",
+            ],
+        ),
+        (
+            THEORY,
+            "square = users * weights**2 /",
+            "square = 1.01 * users * weights**2 /",
+            [
+                "code differs: metric sandwich_risk",
+                ": sandwich_risk of ",
+                "in pipeline.problems.ranking.theory.risk",
+            ],
+        ),
+        (
+            THEORY.replace(".py", ".c"),
+            "(variance + bias) /",
+            "(1.01 * variance + bias) /",
+            [
+                "code differs: metric sandwich_risk",
+                ": sandwich_risk of ",
+                "in pipeline.problems.ranking.theory.risk",
+            ],
+        ),
+    ],
+    ids=["estimator", "theory", "kernel"],
+)
 def test_an_edit_that_changes_numbers_is_refused(file, before, after, named, copy, tmp_path):
     stored = units(copy)
     site = edited(tmp_path, file, before, after)
@@ -181,8 +233,11 @@ def test_an_edit_that_changes_numbers_is_refused(file, before, after, named, cop
     assert [one.code for one in perform(tmp_path, tasks(copy)[:2])] == [0, 0]
 
 
-@pytest.mark.parametrize("edit, same", [(("(variance + bias) /", "(1.01 * variance + bias) /"), False),
-                                        ((), True)], ids=["other numbers", "other bytes"])
+@pytest.mark.parametrize(
+    "edit, same",
+    [(("(variance + bias) /", "(1.01 * variance + bias) /"), False), ((), True)],
+    ids=["other numbers", "other bytes"],
+)
 def test_a_library_that_was_built_in_another_way_is_another_writer(edit, same, copy, tmp_path):
     """Of the same C file, to its digest: by a compiler that is told otherwise."""
     stored = units(copy)
@@ -203,12 +258,27 @@ def test_a_library_that_was_built_in_another_way_is_another_writer(edit, same, c
         assert units(copy) == stored
 
 
-@pytest.mark.parametrize("before, after, compared", [
-    ("weights = self.weights(release)", "weights = (self.weights(\n            release))  # of the users", 0),
-    ('"""Estimate of a block; non-convergence is a value, not an error.', '"""Another docstring.', 0),
-    ("ridge = ridge_of(self.lambda_scale, release, weights)",
-     "ridge = ridge_of(1 * self.lambda_scale, release, weights)", 2),
-], ids=["comment", "docstring", "same numbers"])
+@pytest.mark.parametrize(
+    "before, after, compared",
+    [
+        (
+            "weights = self.weights(release)",
+            "weights = (self.weights(\n            release))  # of the users",
+            0,
+        ),
+        (
+            '"""Estimate of a block; non-convergence is a value, not an error.',
+            '"""Another docstring.',
+            0,
+        ),
+        (
+            "ridge = ridge_of(self.lambda_scale, release, weights)",
+            "ridge = ridge_of(1 * self.lambda_scale, release, weights)",
+            2,
+        ),
+    ],
+    ids=["comment", "docstring", "same numbers"],
+)
 def test_an_edit_that_changes_no_number_is_admitted(before, after, compared, copy, tmp_path):
     site = edited(tmp_path, ESTIMATOR, before, after)
     commands = tasks(copy)
@@ -226,9 +296,17 @@ def test_an_edit_that_changes_no_number_is_admitted(before, after, compared, cop
 
 def test_every_task_compares_by_itself(study, tmp_path):
     """Each on a copy of its own, so that no other has compared before."""
-    alone = [tasks(shutil.copytree(study, tmp_path / f"study-{number}"))[number] for number in range(5)]
+    alone = [
+        tasks(shutil.copytree(study, tmp_path / f"study-{number}"))[number] for number in range(5)
+    ]
     outcomes = perform(tmp_path, alone, environment={"numpy": "99.0"})
-    assert [(one.code, one.simulated) for one in outcomes] == [(0, 4), (0, 2), (0, 2), (0, 2), (0, 18)]
+    assert [(one.code, one.simulated) for one in outcomes] == [
+        (0, 4),
+        (0, 2),
+        (0, 2),
+        (0, 2),
+        (0, 18),
+    ]
     all_refused(perform(tmp_path, alone, draw=1, environment={"numpy": "98.0"}), "→ 98.0")
 
 
@@ -282,25 +360,50 @@ def test_a_mechanism_of_ones_own(tmp_path_factory, tmp_path):
     """What a second process shows of such parts is the subject of test_determinism.py; here by `FAULTS=full`."""
     alone = {} if FULL else {"one_process": 1}
     where = begin(tmp_path_factory, MINE, path=[own(tmp_path / "first")], **alone)
-    commented = own(tmp_path / "commented", MECHANISM.replace("Noise of my own", "My noise") + "# the end\n")
-    assert [one.simulated for one in perform(tmp_path, tasks(where, MINE)[1:4], [commented], **alone)] == [0, 0, 0]
+    commented = own(
+        tmp_path / "commented", MECHANISM.replace("Noise of my own", "My noise") + "# the end\n"
+    )
+    assert [
+        one.simulated for one in perform(tmp_path, tasks(where, MINE)[1:4], [commented], **alone)
+    ] == [0, 0, 0]
     other = own(tmp_path / "other", MECHANISM.replace("2 * rng", "3 * rng"))
-    all_refused(perform(tmp_path, tasks(where, MINE), [other], **alone), "code differs: mechanism noise", "in my_study")
+    all_refused(
+        perform(tmp_path, tasks(where, MINE), [other], **alone),
+        "code differs: mechanism noise",
+        "in my_study",
+    )
     same = own(tmp_path / "same", MECHANISM.replace("2 * rng", "(1 + 1.0) * rng"))
     admitted = perform(tmp_path, tasks(where, MINE), [same], **alone)
-    assert [(one.code, one.simulated) for one in admitted] == [(0, 3), (0, 1), (0, 0), (0, 0), (0, 8)]
+    assert [(one.code, one.simulated) for one in admitted] == [
+        (0, 3),
+        (0, 1),
+        (0, 0),
+        (0, 0),
+        (0, 8),
+    ]
 
 
 def test_only_a_person_mixes_them_and_it_is_shown(copy, tmp_path):
     more = words(copy / "whole", **MORE)
-    site = edited(tmp_path, ESTIMATOR, "minimum = minimise(scores(mean, release.items), ridge)",
-                  "minimum = minimise(scores(mean, release.items), 1.1 * ridge)")
+    site = edited(
+        tmp_path,
+        ESTIMATOR,
+        "minimum = minimise(scores(mean, release.items), ridge)",
+        "minimum = minimise(scores(mean, release.items), 1.1 * ridge)",
+    )
     refused, mixed, again, status = perform(
-        tmp_path, [more, [*more, "accept_code=yes"], more, [*more, "task=status"]], [site])
+        tmp_path, [more, [*more, "accept_code=yes"], more, [*more, "task=status"]], [site]
+    )
     all_refused([refused], "accept_code=yes")
     assert mixed.code == 0 and mixed.simulated == 18 and again.code == 0 and again.simulated == 0
-    assert "mixed: " in status.out and "accept_code=yes, changed since: code of estimator debiased" in status.out
-    records = [json.loads(path.read_text()) for path in (copy / "whole").glob("*/*/replications/agreed/*.json")]
+    assert (
+        "mixed: " in status.out
+        and "accept_code=yes, changed since: code of estimator debiased" in status.out
+    )
+    records = [
+        json.loads(path.read_text())
+        for path in (copy / "whole").glob("*/*/replications/agreed/*.json")
+    ]
     assert sorted(one["accepted"] != "" for one in records) == [False, True]
     root = json.loads(only(copy / "whole", "*/*/results.zarr/zarr.json").read_text())["attributes"]
     writers = json.loads(root["writers"])
@@ -315,18 +418,32 @@ def test_only_a_person_mixes_them_and_it_is_shown(copy, tmp_path):
 def test_the_page_says_what_is_mixed(copy, tmp_path):
     more = words(copy / "whole", **MORE, accept_code="true")
     assert perform(tmp_path, [more], draw=1, environment={"numpy": "98.0"})[0].code == 0
-    done = subprocess.run([sys.executable, "-m", "pipeline", *words(copy / "whole", **MORE, task="report")],
-                          env=environment(), capture_output=True, text=True, timeout=900)
+    done = subprocess.run(
+        [sys.executable, "-m", "pipeline", *words(copy / "whole", **MORE, task="report")],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
     assert done.returncode == 0, done.stderr
     page = only(copy / "whole", "*/*/report.html").read_text()
     assert "Mixed: numbers of different code or arithmetic" in page and "→ 98.0" in page
 
 
-@pytest.mark.parametrize("harm", ["deleted", "emptied", "one bit", "of another"] if FULL else ["one bit"])
+@pytest.mark.parametrize(
+    "harm", ["deleted", "emptied", "one bit", "of another"] if FULL else ["one bit"]
+)
 def test_a_harmed_record_lets_nobody_in(harm, copy, tmp_path):
     """Also where what was accepted is no longer recorded, the results say so."""
-    assert perform(tmp_path, [words(copy / "whole", **MORE, accept_code="yes")], draw=1,
-                   environment={"numpy": "98.0"})[0].code == 0
+    assert (
+        perform(
+            tmp_path,
+            [words(copy / "whole", **MORE, accept_code="yes")],
+            draw=1,
+            environment={"numpy": "98.0"},
+        )[0].code
+        == 0
+    )
     folder = only(copy / "whole", "*/*/replications/agreed")
     (record,) = [path for path in folder.iterdir() if json.loads(path.read_text())["accepted"]]
     content = bytearray(record.read_bytes())
@@ -354,31 +471,65 @@ def other_cpu(tmp_path):
     """Variables under which this machine computes like one of an older type; skips where that is not known."""
     if platform.machine() != "x86_64":
         pytest.skip("another CPU type can be simulated on x86-64 only")
-    script = "from pipeline.execution.environment import environment as e; print(sorted(e().items()))"
-    texts = [subprocess.run([sys.executable, "-c", script], env=environment(**variables), capture_output=True,
-                            text=True, check=True).stdout for variables in ({}, ANOTHER_CPU)]
+    script = (
+        "from pipeline.execution.environment import environment as e; print(sorted(e().items()))"
+    )
+    texts = [
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env=environment(**variables),
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for variables in ({}, ANOTHER_CPU)
+    ]
     if texts[0] == texts[1]:
         pytest.skip("OPENBLAS_CORETYPE and NPY_DISABLE_CPU_FEATURES change nothing on this machine")
     return ANOTHER_CPU
 
 
-EXPERTS = ["experiment=wang/experts", "claims=false", "figures=[]", "cluster=synchronous", "grid.n=[50,100]",
-           "grid.epsilon=[0.5,1.75]", "grid.expert_exponent=[0.45]", "block=20",
-           "metrics=[label_error,oracle_error]"]
-ITEMS = ["experiment=nguyen/consistency", "claims=false", "figures=[]", "cluster=synchronous", "grid.m=[5]",
-         "grid.n=[300,1000]", "grid.estimator=[joint_likelihood,spectral]", "block=20"]
+EXPERTS = [
+    "experiment=wang/experts",
+    "claims=false",
+    "figures=[]",
+    "cluster=synchronous",
+    "grid.n=[50,100]",
+    "grid.epsilon=[0.5,1.75]",
+    "grid.expert_exponent=[0.45]",
+    "block=20",
+    "metrics=[label_error,oracle_error]",
+]
+ITEMS = [
+    "experiment=nguyen/consistency",
+    "claims=false",
+    "figures=[]",
+    "cluster=synchronous",
+    "grid.m=[5]",
+    "grid.n=[300,1000]",
+    "grid.estimator=[joint_likelihood,spectral]",
+    "block=20",
+]
 
 
-@pytest.mark.parametrize("base", [WORDS, EXPERTS, ITEMS] if FULL else [ITEMS],
-                         ids=["ranking", "wang/experts", "nguyen/consistency"] if FULL else ["nguyen/consistency"])
+@pytest.mark.parametrize(
+    "base",
+    [WORDS, EXPERTS, ITEMS] if FULL else [ITEMS],
+    ids=["ranking", "wang/experts", "nguyen/consistency"] if FULL else ["nguyen/consistency"],
+)
 def test_another_type_of_cpu(base, tmp_path_factory, tmp_path):
     """The same bits are admitted, others refused; what is stored is never called damaged."""
     variables = other_cpu(tmp_path)
     where = begin(tmp_path_factory, base)
     shutil.copytree(where / "whole", where / "before")
     (there,) = perform(tmp_path, [words(where / "there", base, **HERE)], variables=variables)
-    numbers = [{name.rpartition("units/")[2]: content.partition(b"\n")[2][16:-4] for name, content in
-                units(where / folder).items()} for folder in ("whole", "there")]
+    numbers = [
+        {
+            name.rpartition("units/")[2]: content.partition(b"\n")[2][16:-4]
+            for name, content in units(where / folder).items()
+        }
+        for folder in ("whole", "there")
+    ]
     same = numbers[0] == numbers[1]
     print(f"{base[0]}: {'the same' if same else 'other'} numbers on the other type of CPU")
     stored = units(where / "whole")
@@ -395,13 +546,22 @@ def test_another_type_of_cpu(base, tmp_path_factory, tmp_path):
 
 def test_features_of_the_processor_are_part_of_the_arithmetic():
     """Those that NumPy chooses its loops by, and is told not to use."""
-    script = ("import json; from numpy._core import _multiarray_umath as u; "
-              "from pipeline.execution.environment import environment as e; "
-              "print(json.dumps([e(), [name for name in u.__cpu_dispatch__ if u.__cpu_features__[name]]]))")
+    script = (
+        "import json; from numpy._core import _multiarray_umath as u; "
+        "from pipeline.execution.environment import environment as e; "
+        "print(json.dumps([e(), [name for name in u.__cpu_dispatch__ if u.__cpu_features__[name]]]))"
+    )
 
     def told(**variables):
-        return json.loads(subprocess.run([sys.executable, "-c", script], env=environment(**variables), check=True,
-                                         capture_output=True, text=True).stdout)
+        return json.loads(
+            subprocess.run(
+                [sys.executable, "-c", script],
+                env=environment(**variables),
+                check=True,
+                capture_output=True,
+                text=True,
+            ).stdout
+        )
 
     whole, used = told()
     if not used:
@@ -415,20 +575,30 @@ def test_other_arithmetic_at_the_same_time(tmp_path):
     """Of two kinds of processes that begin one new study at once exactly one is let in."""
     for number in range(2):
         outputs = tmp_path / f"both{number}"
-        commands = json.dumps([{"without_report": 1}, [words(outputs, **MORE)], str(tmp_path / f"a{number}")])
-        other = json.dumps([{"without_report": 1, "draw": 1, "environment": {"numpy": "98.0"}},
-                            [words(outputs, **MORE)], str(tmp_path / f"b{number}")])
-        processes = [subprocess.Popen([sys.executable, "-c", SCRIPT, one], env=environment(), cwd=tmp_path)
-                     for one in (commands, other)]
+        commands = json.dumps(
+            [{"without_report": 1}, [words(outputs, **MORE)], str(tmp_path / f"a{number}")]
+        )
+        other = json.dumps(
+            [
+                {"without_report": 1, "draw": 1, "environment": {"numpy": "98.0"}},
+                [words(outputs, **MORE)],
+                str(tmp_path / f"b{number}"),
+            ]
+        )
+        processes = [
+            subprocess.Popen([sys.executable, "-c", SCRIPT, one], env=environment(), cwd=tmp_path)
+            for one in (commands, other)
+        ]
         for one in processes:
             assert one.wait(300) == 0
-        results = [Outcome(*json.loads((tmp_path / f"{name}{number}").read_text())[0]) for name in "ab"]
+        results = [
+            Outcome(*json.loads((tmp_path / f"{name}{number}").read_text())[0]) for name in "ab"
+        ]
         assert sorted(one.code for one in results) == [0, 2], results
         all_refused([one for one in results if one.code])
         assert len(list(outputs.glob("*/*/replications/agreed/*.json"))) == 1
         writers = {content.split(b"\n")[1][:16] for content in units(outputs).values()}
         assert len(writers) == 1
-
 
 
 OWN = """
@@ -471,13 +641,25 @@ def test_an_edited_coordinate_or_claim_is_not_shown_as_it_was(tmp_path):
 
     def shown(text):
         (tmp_path / "own.py").write_text(text)
-        done = subprocess.run([sys.executable, "-m", "pipeline", *words], cwd=tmp_path, env=environment(), text=True,
-                              capture_output=True, timeout=900)
+        done = subprocess.run(
+            [sys.executable, "-m", "pipeline", *words],
+            cwd=tmp_path,
+            env=environment(),
+            text=True,
+            capture_output=True,
+            timeout=900,
+        )
         assert done.returncode == 0, done.stderr
         (results,) = tmp_path.glob("out/survey-*/results.zarr")
         return done.stdout, xr.open_zarr(results)["doubled"].values.tolist()
 
     first, before = shown(OWN)
-    second, after = shown(OWN.replace("2 * epsilon", "3 * epsilon").replace("0.0, 100.0", "0.0, 1e-9"))
-    assert "nothing to do" in second and "supported     own.small" in first and "contradicted  own.small" in second
+    second, after = shown(
+        OWN.replace("2 * epsilon", "3 * epsilon").replace("0.0, 100.0", "0.0, 1e-9")
+    )
+    assert (
+        "nothing to do" in second
+        and "supported     own.small" in first
+        and "contradicted  own.small" in second
+    )
     assert (before, after) == ([1, 8], [1.5, 12])

@@ -53,7 +53,8 @@ def at(bucket, folder, timeout=20.0, what=None, where="some/where"):
 
 def values(what, chance):
     return {name: chance.normal(size=what.block) for name in what.metrics} | {
-        "status": np.full(what.block, OK, np.int8)}
+        "status": np.full(what.block, OK, np.int8)
+    }
 
 
 def fill(store):
@@ -78,7 +79,13 @@ def test_two_drivers_with_two_grids_at_once(bucket, tmp_path):
     def grow(m):
         try:
             gate.wait()
-            fill(at(bucket, tmp_path / str(m), what=study(grid=SMALL | {"m": m}, replications=20 * len(m))))
+            fill(
+                at(
+                    bucket,
+                    tmp_path / str(m),
+                    what=study(grid=SMALL | {"m": m}, replications=20 * len(m)),
+                )
+            )
         except BaseException as error:
             failed.append(error)
 
@@ -90,7 +97,11 @@ def test_two_drivers_with_two_grids_at_once(bucket, tmp_path):
     store = at(bucket, tmp_path, what=study(grid=SMALL | {"m": [2, 3, 4, 6]}, replications=60))
     blocks = {2: 2, 3: 3, 4: 3, 6: 3}
     expected = [[block < blocks[labels["m"]] for block in range(3)] for labels in store.study.grid]
-    assert not failed and (store.listing().done == expected).all() and len(Integrity(store).files()) == np.sum(expected)
+    assert (
+        not failed
+        and (store.listing().done == expected).all()
+        and len(Integrity(store).files()) == np.sum(expected)
+    )
     assert damages_of(store) == []
 
 
@@ -105,9 +116,17 @@ def test_the_same_files_as_on_a_disk(packed_from, bucket, tmp_path, monkeypatch)
         seal(store)
         assert results.is_sealed(store) and results.problems_of(store.backend) == []
         assert results.problems_of(store.backend, results.SUMMARY) == []
-    found = {key.removeprefix("some/where/"): bucket.read(key) for key in bucket.keys() if "/lock/" not in key}
+    found = {
+        key.removeprefix("some/where/"): bucket.read(key)
+        for key in bucket.keys()
+        if "/lock/" not in key
+    }
     here_only = {".lock", ".sweeps"}
-    assert found == {name: content for name, content in contents(tmp_path / "here").items() if name not in here_only}
+    assert found == {
+        name: content
+        for name, content in contents(tmp_path / "here").items()
+        if name not in here_only
+    }
     assert contents(tmp_path / "there") == {}, "nothing is locked or written there"
     assert len(bucket.keys("/packs/")) == (4 if packed_from == 10 else 0)
     for unit in np.ndindex(here.listing().done.shape):
@@ -138,7 +157,10 @@ def test_a_damaged_object_is_not_read(bucket, tmp_path, monkeypatch):
     sound = results.load(store)["error_l2"].values
     kept = bucket.read(one)
     bucket.write(one, bucket.read(other))
-    with pytest.raises(InvalidInput, match=r"store.url=.*results.zarr is damaged \(error_l2/c/0/0/0/0.*: is not what"):
+    with pytest.raises(
+        InvalidInput,
+        match=r"store.url=.*results.zarr is damaged \(error_l2/c/0/0/0/0.*: is not what",
+    ):
         results.load(store)
     monkeypatch.setattr(results, "IN_MEMORY", 0)
     parts = pickle.loads(pickle.dumps(results.load(store)))["error_l2"]
@@ -170,8 +192,14 @@ def test_an_outage_is_never_taken_for_damage(bucket, credentials, tmp_path, monk
             network.chance, network.allowed = 1.0, allowed
             with pytest.raises(Unreachable, match="drops connections"):
                 check(at(bucket, tmp_path, timeout=0.01, what=what))
-        for call in (results.is_sealed, lambda store: results.problems_of(store.backend), Store.exists, Store.listing,
-                     lambda store: store.read(0, 0), lambda store: agreement.agrees(store, writer(what))):
+        for call in (
+            results.is_sealed,
+            lambda store: results.problems_of(store.backend),
+            Store.exists,
+            Store.listing,
+            lambda store: store.read(0, 0),
+            lambda store: agreement.agrees(store, writer(what)),
+        ):
             network.counts.clear()
             network.allowed = 0
             with pytest.raises(Unreachable):
@@ -181,42 +209,89 @@ def test_an_outage_is_never_taken_for_damage(bucket, credentials, tmp_path, monk
 SECRET = "wJalrXUtnFEMI/K7MDENG+bPxRfiCY"
 
 
-@pytest.mark.parametrize("word", [
-    f"store.url=s3://AKIA:{SECRET}@bucket/a", f"+store.url='s3://AKIA:{SECRET}@bucket'",
-    f"store.url=s3://bucket/a?X-Amz-Signature={SECRET}", f"store.url=s3://bucket/a#{SECRET}",
-    f"store.secret_access_key={SECRET}", f"+store.aws_session_token={SECRET}", f"store={{url:'s3://a:{SECRET}@b'}}",
-    f"store={{url:s3://bucket/a,aws_secret_access_key:{SECRET}}}", f"store={{'access_key' : {SECRET}}}",
-    f"store.password=[{SECRET}", f"++cluster.access_key={SECRET}", f"outputs=s3://AKIA:{SECRET}@bucket/a"])
-def test_a_credential_on_the_command_line_is_refused_and_not_repeated(word, tmp_path, capsys, monkeypatch):
+@pytest.mark.parametrize(
+    "word",
+    [
+        f"store.url=s3://AKIA:{SECRET}@bucket/a",
+        f"+store.url='s3://AKIA:{SECRET}@bucket'",
+        f"store.url=s3://bucket/a?X-Amz-Signature={SECRET}",
+        f"store.url=s3://bucket/a#{SECRET}",
+        f"store.secret_access_key={SECRET}",
+        f"+store.aws_session_token={SECRET}",
+        f"store={{url:'s3://a:{SECRET}@b'}}",
+        f"store={{url:s3://bucket/a,aws_secret_access_key:{SECRET}}}",
+        f"store={{'access_key' : {SECRET}}}",
+        f"store.password=[{SECRET}",
+        f"++cluster.access_key={SECRET}",
+        f"outputs=s3://AKIA:{SECRET}@bucket/a",
+    ],
+)
+def test_a_credential_on_the_command_line_is_refused_and_not_repeated(
+    word, tmp_path, capsys, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     assert main(["experiment=xu/lemmas", word]) == 2
     out, error = capsys.readouterr()
     assert "must not hold credentials" in error and error.count("\n") == 1 and out == ""
-    assert not any(SECRET[start:start + 6] in error for start in range(len(SECRET) - 6))
+    assert not any(SECRET[start : start + 6] in error for start in range(len(SECRET) - 6))
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("url", [
-    "", "s3:/bucket", "S3://bucket", "gs://bucket", "file:///tmp", "bucket", "s3://", "s3://b", "s3://Bucket",
-    "s3://bucket/..", "s3://bucket//a", "s3://bucket/a b", "s3://bucket/" + "a" * 500, "s3://bucket/é", "s3://bucket\n"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "s3:/bucket",
+        "S3://bucket",
+        "gs://bucket",
+        "file:///tmp",
+        "bucket",
+        "s3://",
+        "s3://b",
+        "s3://Bucket",
+        "s3://bucket/..",
+        "s3://bucket//a",
+        "s3://bucket/a b",
+        "s3://bucket/" + "a" * 500,
+        "s3://bucket/é",
+        "s3://bucket\n",
+    ],
+)
 def test_a_url_that_is_none_is_refused(url):
     with pytest.raises(InvalidInput, match="^store.url="):
         read_settings({"store": {"url": url}})
-    assert read_settings({"store": {"url": "s3://bucket/a.b/c_d-1/"}}).store.url == "s3://bucket/a.b/c_d-1"
+    assert (
+        read_settings({"store": {"url": "s3://bucket/a.b/c_d-1/"}}).store.url
+        == "s3://bucket/a.b/c_d-1"
+    )
 
 
-@pytest.mark.parametrize("changes, says", [
-    ({"AWS_ACCESS_KEY_ID": None}, "credentials are needed"), ({"AWS_SECRET_ACCESS_KEY": ""}, "credentials are needed"),
-    ({"AWS_ENDPOINT_URL": "http://10.1.2.3:80"}, "is not encrypted"),
-    ({"AWS_ENDPOINT_URL": "https://a:b@host"}, "must be http"), ({"AWS_ENDPOINT_URL": "host:80"}, "must be http"),
-    ({"AWS_ENDPOINT_URL": "http://127.0.0.1:port"}, "must be http"), ({"AWS_ENDPOINT_URL": "https://"}, "must be http"),
-    ({"AWS_ENDPOINT_URL": "http://[::1"}, "must be http"), ({"AWS_ENDPOINT_URL": "http://host/a b"}, "must be http"),
-    ({"AWS_ACCESS_KEY_ID": "key\r"}, "AWS_ACCESS_KEY_ID=….*line break"),
-    ({"AWS_SESSION_TOKEN": "two\nlines"}, "AWS_SESSION_TOKEN=….*line break"),
-    ({"AWS_REGION": "a\nb"}, "AWS_REGION=….*line break"),
-    ({"AWS_SKIP_SIGNATURE": "perhaps"}, "look at .*AWS_SKIP_SIGNATURE"),
-    ({"AWS_ACCESS_KEY_ID": None, "AWS_WEB_IDENTITY_TOKEN_FILE": "/token"}, "credentials are needed"),
-    ({"AWS_ACCESS_KEY_ID": None, "AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://a"}, "credentials are needed")])
+@pytest.mark.parametrize(
+    "changes, says",
+    [
+        ({"AWS_ACCESS_KEY_ID": None}, "credentials are needed"),
+        ({"AWS_SECRET_ACCESS_KEY": ""}, "credentials are needed"),
+        ({"AWS_ENDPOINT_URL": "http://10.1.2.3:80"}, "is not encrypted"),
+        ({"AWS_ENDPOINT_URL": "https://a:b@host"}, "must be http"),
+        ({"AWS_ENDPOINT_URL": "host:80"}, "must be http"),
+        ({"AWS_ENDPOINT_URL": "http://127.0.0.1:port"}, "must be http"),
+        ({"AWS_ENDPOINT_URL": "https://"}, "must be http"),
+        ({"AWS_ENDPOINT_URL": "http://[::1"}, "must be http"),
+        ({"AWS_ENDPOINT_URL": "http://host/a b"}, "must be http"),
+        ({"AWS_ACCESS_KEY_ID": "key\r"}, "AWS_ACCESS_KEY_ID=….*line break"),
+        ({"AWS_SESSION_TOKEN": "two\nlines"}, "AWS_SESSION_TOKEN=….*line break"),
+        ({"AWS_REGION": "a\nb"}, "AWS_REGION=….*line break"),
+        ({"AWS_SKIP_SIGNATURE": "perhaps"}, "look at .*AWS_SKIP_SIGNATURE"),
+        (
+            {"AWS_ACCESS_KEY_ID": None, "AWS_WEB_IDENTITY_TOKEN_FILE": "/token"},
+            "credentials are needed",
+        ),
+        (
+            {"AWS_ACCESS_KEY_ID": None, "AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://a"},
+            "credentials are needed",
+        ),
+    ],
+)
 def test_a_wrong_environment_is_refused(changes, says, bucket, monkeypatch):
     for name, value in changes.items():
         monkeypatch.delenv(name) if value is None else monkeypatch.setenv(name, value)
@@ -248,9 +323,21 @@ sys.exit(main())
 
 @pytest.mark.parametrize("name, code", [("no-such-bucket", 2), (None, 75)])
 def test_the_exit_code_is_ours_whatever_the_threads_of_the_library_do(name, code, bucket, tmp_path):
-    given = [f"store.url=s3://{name or bucket.name}/a", f"outputs={tmp_path}", "task=status", "experiment=xu/lemmas"]
-    done = subprocess.run([sys.executable, "-c", LEAVING, *given], cwd=ROOT, env=environment(), capture_output=True,
-                          text=True, timeout=900, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
+    given = [
+        f"store.url=s3://{name or bucket.name}/a",
+        f"outputs={tmp_path}",
+        "task=status",
+        "experiment=xu/lemmas",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", LEAVING, *given],
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=900,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)),
+    )
     assert done.returncode == code, done.stderr
     assert "no such bucket" in done.stderr if name else "not begun" in done.stdout
 
@@ -270,7 +357,9 @@ def test_pickles_hold_no_credential(bucket, credentials, tmp_path):
     assert b"some/where" in pickled
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         assert credentials[name].encode() not in pickled
-    assert str(tmp_path).encode() not in pickle.dumps(Runner(store)), "no folder of this machine either"
+    assert str(tmp_path).encode() not in pickle.dumps(Runner(store)), (
+        "no folder of this machine either"
+    )
     again = pickle.loads(pickle.dumps(store))
     assert again.url == store.url and again.exists() and again.timeout == 20.0
     with pytest.raises(AttributeError, match="has no folder in this process"):
@@ -329,7 +418,11 @@ def test_one_at_a_time_through_creation_alone(honest, quick):
         driver.start()
     for driver in drivers:
         driver.join(60)
-    assert len(most) == 72 and pipeline.storage.lease.FREE in backend.values() and (len(backend) == 1 or not honest)
+    assert (
+        len(most) == 72
+        and pipeline.storage.lease.FREE in backend.values()
+        and (len(backend) == 1 or not honest)
+    )
     assert (max(most) == 1) == honest  # the negative control: without create-if-absent they meet
 
 
@@ -342,7 +435,9 @@ def test_a_dead_holder_is_succeeded_and_a_living_one_is_not(quick, monkeypatch):
     start = time.monotonic()
     with Lease(backend).held("a"):
         assert time.monotonic() - start >= 1.2 and list(backend) == ["lock/10"]
-        waiter = threading.Thread(target=lambda: Lease(backend).held("b").__enter__() or order.append("b"), daemon=True)
+        waiter = threading.Thread(
+            target=lambda: Lease(backend).held("b").__enter__() or order.append("b"), daemon=True
+        )
         waiter.start()
         time.sleep(2.0)  # longer than TERM: signs of life keep it
         order.append("a")
@@ -365,7 +460,9 @@ def test_a_waiter_that_was_stopped_takes_nothing_from_a_living_holder(quick):
         return found
 
     backend.read = stopped
-    waiter = threading.Thread(target=lambda: Lease(backend).held("b").__enter__() or order.append("b"), daemon=True)
+    waiter = threading.Thread(
+        target=lambda: Lease(backend).held("b").__enter__() or order.append("b"), daemon=True
+    )
     with Lease(backend).held("a"):
         waiter.start()
         assert woken.wait(30)
@@ -381,7 +478,11 @@ def test_a_holder_that_was_cut_off_writes_no_more(quick, bucket):
         backend.put("x", b"before")
         backend.lease.until = pipeline.storage.lease.now() - 1  # as after a long stop
         time.sleep(0.3)
-        writes = (lambda: backend.put("x", b"after"), lambda: backend.create("y", b""), lambda: backend.delete("x"))
+        writes = (
+            lambda: backend.put("x", b"after"),
+            lambda: backend.create("y", b""),
+            lambda: backend.delete("x"),
+        )
         for write in writes:
             with pytest.raises(Unreachable, match="another driver may have taken over"):
                 write()
@@ -416,8 +517,11 @@ def test_a_dataset_in_a_bucket_loses_its_root_first_and_gets_it_last(bucket, mon
     for name in ("data/c", "zarr.json"):
         target.put(f"old/{name}", b"old")
     delete, put = target.delete, target.put
-    monkeypatch.setattr(target, "delete", lambda *keys: done.append(sorted(key.split("/", 1)[1] for key in keys))
-                        or delete(*keys))
+    monkeypatch.setattr(
+        target,
+        "delete",
+        lambda *keys: done.append(sorted(key.split("/", 1)[1] for key in keys)) or delete(*keys),
+    )
     monkeypatch.setattr(target, "put", lambda key, *more: done.append(key) or put(key, *more))
     staged = target.stage("old")
     target.put(f"{staged}/data/c", b"new")

@@ -86,7 +86,15 @@ def test_stray_files_are_not_units(copy):
     store, units = Store(study(), copy), copy / UNITS
     unit = copy / store.key(0, 0)
     unit.rename(f"{unit}.5f3a.partial")
-    for stray in ("0/.nfs0001", "0/0~", "zarr.json", "1/x", "99/0123456789abcdef", "2/0123456789abcdef", "1.5"):
+    for stray in (
+        "0/.nfs0001",
+        "0/0~",
+        "zarr.json",
+        "1/x",
+        "99/0123456789abcdef",
+        "2/0123456789abcdef",
+        "1.5",
+    ):
         (units / stray).parent.mkdir(exist_ok=True)
         (units / stray).write_bytes(b"?")
     expected = np.ones((CELLS, BLOCKS), bool)
@@ -114,7 +122,11 @@ def test_nothing_twice_with_the_command(tmp_path, monkeypatch, capsys):
     assert "nothing to do: all 8 units were done before" in out and "report:" in out
     after = stamps(tmp_path)
     changed = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
-    assert not {name for name in changed if any(part in name for part in ("units", "zarr", "sessions", "report.html"))}
+    assert not {
+        name
+        for name in changed
+        if any(part in name for part in ("units", "zarr", "sessions", "report.html"))
+    }
 
 
 @pytest.mark.parametrize("size", [19, 21, 40])
@@ -139,7 +151,10 @@ def test_two_drivers_with_two_grids_at_once(tmp_path):
     context = multiprocessing.get_context("fork")
     for turn in range(3):
         folder, ready, gate = tmp_path / str(turn), context.Semaphore(0), context.Event()
-        drivers = [context.Process(target=grow, args=(folder, m, ready, gate)) for m in ([2, 3, 5], [3, 4, 6, 7])]
+        drivers = [
+            context.Process(target=grow, args=(folder, m, ready, gate))
+            for m in ([2, 3, 5], [3, 4, 6, 7])
+        ]
         for driver in drivers:
             driver.start()
         for _ in drivers:
@@ -150,8 +165,12 @@ def test_two_drivers_with_two_grids_at_once(tmp_path):
             assert driver.exitcode == 0
         store = Store(study(grid=GRID | {"m": [2, 3, 4, 5, 6, 7]}, replications=80), folder)
         blocks = {2: 3, 3: 4, 4: 4, 5: 3, 6: 4, 7: 4}
-        expected = [[block < blocks[labels["m"]] for block in range(4)] for labels in store.study.grid]
-        assert (store.listing().done == expected).all() and len(Integrity(store).files()) == np.sum(expected)
+        expected = [
+            [block < blocks[labels["m"]] for block in range(4)] for labels in store.study.grid
+        ]
+        assert (store.listing().done == expected).all() and len(Integrity(store).files()) == np.sum(
+            expected
+        )
         assert damages_of(store) == []
 
 
@@ -174,7 +193,11 @@ def test_an_interrupted_beginning_heals(tmp_path, monkeypatch):
         folder = tmp_path / str(step)
         with monkeypatch.context() as patch, pytest.raises(Killed):
             for name in ("mkdir", "replace"):
-                patch.setattr(os, name, lambda *a, o=changes[name], change=change, **k: change(*a, original=o, **k))
+                patch.setattr(
+                    os,
+                    name,
+                    lambda *a, o=changes[name], change=change, **k: change(*a, original=o, **k),
+                )
             advance(study(), folder)
         if step == 10:
             assert sealed(study(), folder) == expected
@@ -191,6 +214,8 @@ def test_a_folder_of_another_study_is_refused(finished):
 def test_an_earlier_version_s_folder_is_refused(tmp_path):
     (tmp_path / "replications.zarr").mkdir()
     before = contents(tmp_path)
-    with pytest.raises(InvalidInput, match="earlier version .* choose another folder with outputs="):
+    with pytest.raises(
+        InvalidInput, match="earlier version .* choose another folder with outputs="
+    ):
         Store(study(), tmp_path).begin()
     assert contents(tmp_path) == before

@@ -8,10 +8,24 @@ import pytest
 
 from tests.helpers.engine import environment
 
-ROWS = [(f"u{k}", *((a, b) if (k * 7 + i) % 3 else (b, a)))
-        for k in range(12) for i, (a, b) in enumerate((("tea", "milk"), ("tea", "beer"), ("milk", "beer")))]
-SMALL = ["parameters.m=3", "parameters.K=1", "grid.rule=[paper]", "grid.comparisons=[users]", "grid.L=[4,8]",
-         "grid.scheme=[log]", "replications=4", "block=2", "cluster=synchronous", "figures=[]", "outputs=out"]
+ROWS = [
+    (f"u{k}", *((a, b) if (k * 7 + i) % 3 else (b, a)))
+    for k in range(12)
+    for i, (a, b) in enumerate((("tea", "milk"), ("tea", "beer"), ("milk", "beer")))
+]
+SMALL = [
+    "parameters.m=3",
+    "parameters.K=1",
+    "grid.rule=[paper]",
+    "grid.comparisons=[users]",
+    "grid.L=[4,8]",
+    "grid.scheme=[log]",
+    "replications=4",
+    "block=2",
+    "cluster=synchronous",
+    "figures=[]",
+    "outputs=out",
+]
 
 
 def own(folder, name="mine (1).csv", rows=ROWS):
@@ -21,8 +35,13 @@ def own(folder, name="mine (1).csv", rows=ROWS):
 
 
 def command(where, *words):
-    done = subprocess.run([sys.executable, "-m", "pipeline", *words], cwd=where, env=environment(), text=True,
-                          capture_output=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "pipeline", *words],
+        cwd=where,
+        env=environment(),
+        text=True,
+        capture_output=True,
+    )
     assert "Traceback" not in done.stderr
     return done
 
@@ -57,7 +76,9 @@ def test_content_is_identity_and_place_is_not(ran, tmp_path):
     moved = own(tmp_path, "other name.csv")
     done = movielens(where, moved)
     assert done.returncode == 0 and "nothing to do" in done.stdout and len(studies(where)) == 1
-    moved.write_text(moved.read_text().replace("u1,tea", "u1,TEA").replace("u1,milk,tea", "u1,milk,TEA"))
+    moved.write_text(
+        moved.read_text().replace("u1,tea", "u1,TEA").replace("u1,milk,tea", "u1,milk,TEA")
+    )
     changed = own(tmp_path, "changed.csv", [(u, b, a) for u, a, b in ROWS])
     done = movielens(where, changed, "task=plan")
     assert done.returncode == 0 and "done          0;" in done.stdout
@@ -71,23 +92,41 @@ def test_the_identity_holds_the_hash(ran):
 def test_a_suite_hands_the_file_to_those_that_take_it(ran):
     where, _ = ran
     path = next(where.glob("*.csv"))
-    done = command(where, "task=plan", "experiments=[xu/lemmas,xu/movielens]", "size=quick", f"data.path={path}",
-                   "outputs=out")
-    assert done.returncode == 2 and "error: parameters.m=40: there are 3 items" in done.stderr  # it got there
+    done = command(
+        where,
+        "task=plan",
+        "experiments=[xu/lemmas,xu/movielens]",
+        "size=quick",
+        f"data.path={path}",
+        "outputs=out",
+    )
+    assert (
+        done.returncode == 2 and "error: parameters.m=40: there are 3 items" in done.stderr
+    )  # it got there
     done = command(where, "task=plan", "suite=demo", f"data.path={path}", "outputs=out")
     assert done.returncode == 2 and "none of these studies takes such a file" in done.stderr
 
 
 def test_a_list_of_products_takes_an_axis(tmp_path):
-    done = command(tmp_path, "task=plan", "experiment=xu/scenario_5", "grid.L=[50,100]", "outputs=out")
+    done = command(
+        tmp_path, "task=plan", "experiment=xu/scenario_5", "grid.L=[50,100]", "outputs=out"
+    )
     assert done.returncode == 0 and "cells         32 = L[2] × m[2]" in done.stdout
 
 
-@pytest.mark.parametrize("path, says", [("nowhere.csv", "cannot be read"), (".", "must be a file"),
-                                        ("/dev/stdin", "must be a file"), ("a b [1], x=2.csv", "cannot be read"),
-                                        ("it's.csv", "cannot be read"),
-                                        ("~/nowhere.csv", "cannot be read"), ("~nobody-here/f.csv", "no such user"),
-                                        ("x" * 300, "cannot be read")])
+@pytest.mark.parametrize(
+    "path, says",
+    [
+        ("nowhere.csv", "cannot be read"),
+        (".", "must be a file"),
+        ("/dev/stdin", "must be a file"),
+        ("a b [1], x=2.csv", "cannot be read"),
+        ("it's.csv", "cannot be read"),
+        ("~/nowhere.csv", "cannot be read"),
+        ("~nobody-here/f.csv", "no such user"),
+        ("x" * 300, "cannot be read"),
+    ],
+)
 def test_bad_paths_are_one_line(path, says, tmp_path):
     done = movielens(tmp_path, path)
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and not list(tmp_path.iterdir())

@@ -14,13 +14,25 @@ from pipeline.study.parameters import InvalidInput
 from tests.helpers.checks import counts_agree
 from tests.helpers.real_data import real
 
-DRINKS = ("winner,loser\n" + "tea,milk\n" * 9 + "milk,tea\n" * 3 + "milk,beer\n" * 8 + "beer,milk\n" * 4
-          + "tea,beer\n" * 7)
+DRINKS = (
+    "winner,loser\n"
+    + "tea,milk\n" * 9
+    + "milk,tea\n" * 3
+    + "milk,beer\n" * 8
+    + "beer,milk\n" * 4
+    + "tea,beer\n" * 7
+)
 MARKS = "person,item,answer\n" + "".join(
-    f"p{k},{item},{'right' if (k * 7 + i * i) % 5 > i else 'wrong'}\n" for k in range(30) for i, item in
-    enumerate(("sum", "root", "proof")) if (k + i) % 4)
+    f"p{k},{item},{'right' if (k * 7 + i * i) % 5 > i else 'wrong'}\n"
+    for k in range(30)
+    for i, item in enumerate(("sum", "root", "proof"))
+    if (k + i) % 4
+)
 VOTES = "task,worker,label\n" + "".join(
-    f"t{t},w{w},{'yes' if (t % 2 == 1) != ((t + w) % 4 == 0) else 'no'}\n" for t in range(6) for w in range(5))
+    f"t{t},w{w},{'yes' if (t % 2 == 1) != ((t + w) % 4 == 0) else 'no'}\n"
+    for t in range(6)
+    for w in range(5)
+)
 TRUTH = "".join(f"t{t},{'yes' if t % 2 else 'no'}\n" for t in range(6))
 
 
@@ -40,7 +52,10 @@ def drinks(tmp_path):
 
 @pytest.fixture
 def votes(tmp_path):
-    return f"data.path={written(tmp_path, 'v.csv', VOTES)}", f"data.truth={written(tmp_path, 't.csv', TRUTH)}"
+    return (
+        f"data.path={written(tmp_path, 'v.csv', VOTES)}",
+        f"data.truth={written(tmp_path, 't.csv', TRUTH)}",
+    )
 
 
 def test_sizes_and_names_come_from_the_file(tmp_path, drinks, votes):
@@ -50,12 +65,18 @@ def test_sizes_and_names_come_from_the_file(tmp_path, drinks, votes):
     values = ranking.values(labels)
     assert (values["m"], values["L"], values["given"]) == (3, 31, 1)
     coordinates = ranking.derived(labels)
-    assert coordinates["rank"] == 2 and coordinates["times_compared"] == 24 and coordinates["epsilon_person"] == 1.0
+    assert (
+        coordinates["rank"] == 2
+        and coordinates["times_compared"] == 24
+        and coordinates["epsilon_person"] == 1.0
+    )
     response = study("response", f"data.path={written(tmp_path, 'm.csv', MARKS)}")
     assert set(response.grid.axes["item"]) == {"all items", "sum", "root", "proof"}
     cell = {"epsilon_user": 1.0, "mechanism": "discrete_laplace", "estimator": "spectral"}
     found = [response.derived(cell | {"item": item}) for item in response.grid.axes["item"]]
-    assert [one["rank"] for one in found[1:]] == [1, 2, 3] and response.values(cell | {"item": "sum"})["n"] == 30
+    assert [one["rank"] for one in found[1:]] == [1, 2, 3] and response.values(
+        cell | {"item": "sum"}
+    )["n"] == 30
     asked = [MARKS.count(f",{item},") for item in response.grid.axes["item"][1:]]
     assert [one["times_answered"] for one in found] == [sum(asked) / 3, *asked]
     crowd = study("crowd", *votes)
@@ -69,7 +90,10 @@ def test_users_with_names_pay_for_all_that_they_gave(tmp_path):
     ranking = study("ranking", f"data.path={written(tmp_path, 'd.csv', rows)}")
     labels = {"epsilon": 2.0, "item": "a"}
     mechanism = ranking.components(labels).mechanism
-    assert mechanism.spent() == {"one comparison": 2.0, "all comparisons of the user who made most": 6.0}
+    assert mechanism.spent() == {
+        "one comparison": 2.0,
+        "all comparisons of the user who made most": 6.0,
+    }
     assert ranking.derived(labels)["epsilon_person"] == 6.0
 
 
@@ -78,8 +102,13 @@ def test_without_privacy_nothing_moves(tmp_path, drinks, votes):
     for item in ranking.grid.axes["item"]:
         found = ranking.simulate({"epsilon": 1.0, "item": item}, 0)
         assert (found["rank_kept"] == 1).all() and found["score_moved"].max() < 1e-6
-    response = study("response", f"data.path={written(tmp_path, 'm.csv', MARKS)}", "figures=[]", "~parameters.delta",
-                     "grid=[{mechanism:[none],epsilon_user:[1],estimator:[spectral],item:file_names}]")
+    response = study(
+        "response",
+        f"data.path={written(tmp_path, 'm.csv', MARKS)}",
+        "figures=[]",
+        "~parameters.delta",
+        "grid=[{mechanism:[none],epsilon_user:[1],estimator:[spectral],item:file_names}]",
+    )
     for item in response.grid.axes["item"]:
         labels = {"mechanism": "none", "epsilon_user": 1.0, "estimator": "spectral", "item": item}
         assert (response.simulate(labels, 0)["rank_kept"] == 1).all()
@@ -99,7 +128,12 @@ def test_a_crowd_without_true_labels_is_followed_all_the_same(votes):
 def test_how_often_a_place_is_kept_is_exact_for_two_items(tmp_path):
     """Of n = 20 comparisons a won 13; it stays first while its released wins, of a known law, are more than half."""
     rows = "winner,loser\n" + "a,b\n" * 13 + "b,a\n" * 7
-    ranking = study("ranking", f"data.path={written(tmp_path, 'd.csv', rows)}", "replications=20000", "block=20000")
+    ranking = study(
+        "ranking",
+        f"data.path={written(tmp_path, 'd.csv', rows)}",
+        "replications=20000",
+        "block=20000",
+    )
     kept = ranking.simulate({"epsilon": 1.0, "item": "a"}, 0)["rank_kept"]
     counts = np.array([(kept == 0).sum(), (kept == 1).sum()])
 
@@ -118,7 +152,9 @@ def test_levels_of_one_estimate_share_it(drinks, monkeypatch):
     assert ranking.measured == {"item"}
     first, second = ({"epsilon": 1.0, "item": item} for item in ("tea", "beer"))
     model = ranking.components(first).model
-    assert ranking.stream("estimator", first, 0, model) == ranking.stream("estimator", second, 0, model)
+    assert ranking.stream("estimator", first, 0, model) == ranking.stream(
+        "estimator", second, 0, model
+    )
     estimator = type(ranking.components(first).estimator)
     fits, fit = [], estimator.fit
     monkeypatch.setattr(estimator, "fit", lambda *given: fits.append(1) or fit(*given))
@@ -131,32 +167,72 @@ def test_levels_of_one_estimate_share_it(drinks, monkeypatch):
 
 
 def test_from_file_to_report(tmp_path, drinks, capsys):
-    done = main(["experiment=own/ranking", "size=quick", drinks, "replications=20", "block=20", "grid.epsilon=[0.5,4]",
-                 "cluster=synchronous", f"outputs={tmp_path / 'out'}", "figures=[]"])
+    done = main(
+        [
+            "experiment=own/ranking",
+            "size=quick",
+            drinks,
+            "replications=20",
+            "block=20",
+            "grid.epsilon=[0.5,4]",
+            "cluster=synchronous",
+            f"outputs={tmp_path / 'out'}",
+            "figures=[]",
+        ]
+    )
     assert done == 0, capsys.readouterr()
     (folder,) = tmp_path.glob("out/own/*")
     with xr.open_zarr(folder / "results.zarr") as data:
         assert data["item"].values.tolist() == ["all items", "tea", "milk", "beer"]
         kept = data["rank_kept"].mean("replication").load()
-        assert data["rank"].sel(item="beer").item() == 3 and float(kept.sel(item="tea", epsilon=4)) > 0.9
-    page, table = (folder / "report.html").read_text("utf-8"), (folder / "summary.csv").read_text("utf-8")
-    for word in ("tea", "milk", "beer", "A file of 31 comparisons of 3 items", "all comparisons of the user who made"):
+        assert (
+            data["rank"].sel(item="beer").item() == 3
+            and float(kept.sel(item="tea", epsilon=4)) > 0.9
+        )
+    page, table = (
+        (folder / "report.html").read_text("utf-8"),
+        (folder / "summary.csv").read_text("utf-8"),
+    )
+    for word in (
+        "tea",
+        "milk",
+        "beer",
+        "A file of 31 comparisons of 3 items",
+        "all comparisons of the user who made",
+    ):
         assert word in page
     assert "own/ranking,4.0,tea," in table
-    without = re.sub("<[^>]+>", " ", page[page.index("what is known of each without simulation"):])
-    assert re.search(r"tea\s+1\s+[\d.]+\s+19\s+milk\s+2\s+\S+\s+24\s+beer\s+3", without)  # rank, score, comparisons
+    without = re.sub("<[^>]+>", " ", page[page.index("what is known of each without simulation") :])
+    assert re.search(
+        r"tea\s+1\s+[\d.]+\s+19\s+milk\s+2\s+\S+\s+24\s+beer\s+3", without
+    )  # rank, score, comparisons
 
 
 BAD = [
     ("ranking", ["data.path=nowhere.csv"], "data.path", "cannot be read"),
-    ("ranking", ["grid.item=[Tea]"], "grid.item", "there is no such item in the data; names are case-sensitive"),
+    (
+        "ranking",
+        ["grid.item=[Tea]"],
+        "grid.item",
+        "there is no such item in the data; names are case-sensitive",
+    ),
     ("ranking", ["grid.item=file_name"], "grid.item", "must be a list of levels"),
     ("ranking", ["grid.item=score"], "grid.item", "needs item; give it in parameters"),
     ("ranking", ["grid.item=file_items"], "grid.item", "gives no levels"),
     ("ranking", ["grid.epsilon=1"], "grid.epsilon", "must be a list of levels"),
-    ("ranking", ["~derive.m", "+parameters.m=4"], "parameters.m", "the file has 3; leave it to derive.m"),
+    (
+        "ranking",
+        ["~derive.m", "+parameters.m=4"],
+        "parameters.m",
+        "the file has 3; leave it to derive.m",
+    ),
     ("ranking", ["~derive.L", "+parameters.L=4"], "parameters.L", "the file has 31"),
-    ("ranking", ["+parameters.profile='0.5:1, 0.5:2'"], "parameters.profile", "have one budget for all; must be 1:1"),
+    (
+        "ranking",
+        ["+parameters.profile='0.5:1, 0.5:2'"],
+        "parameters.profile",
+        "have one budget for all; must be 1:1",
+    ),
     ("ranking", ["parameters.most_items=1"], "parameters.most_items", "needs two at least"),
     ("ranking", ["grid.epsilon=[0]"], "grid.epsilon", "> 0"),
     ("ranking", ["data.truth=nowhere.csv"], "data.truth", "takes no such file"),
@@ -165,32 +241,54 @@ BAD = [
 
 
 @pytest.mark.parametrize("name, words, key, says", BAD, ids=range(len(BAD)))
-def test_mistakes_are_one_line_before_anything_is_made(tmp_path, drinks, capsys, name, words, key, says):
+def test_mistakes_are_one_line_before_anything_is_made(
+    tmp_path, drinks, capsys, name, words, key, says
+):
     words = [words[0] if words and words[0].startswith("data.path") else drinks, *words]
     words = list(dict.fromkeys(words))
     if name == "crowd":
         words.append(f"data.truth={written(tmp_path, 't.csv', TRUTH)}")
     before = sorted(tmp_path.iterdir())
-    assert main([f"experiment=own/{name}", *words, f"outputs={tmp_path / 'out'}", "cluster=synchronous"]) == 2
+    assert (
+        main(
+            [f"experiment=own/{name}", *words, f"outputs={tmp_path / 'out'}", "cluster=synchronous"]
+        )
+        == 2
+    )
     printed = capsys.readouterr()
-    assert printed.err.startswith(f"error: {key}=") and says in printed.err and printed.err.count("\n") == 1
+    assert (
+        printed.err.startswith(f"error: {key}=")
+        and says in printed.err
+        and printed.err.count("\n") == 1
+    )
     assert sorted(tmp_path.iterdir()) == before
 
 
 def test_a_large_file_is_cut_to_the_items_compared_most(drinks):
     two = study("ranking", drinks, "parameters.most_items=2")
-    assert two.grid.axes["item"] == ("all items", "milk", "beer")  # 24 and 19 comparisons; tea has 19, too
-    assert "the 2 items compared most" in two.components({"epsilon": 1.0, "item": "all items"}).model.source
+    assert two.grid.axes["item"] == (
+        "all items",
+        "milk",
+        "beer",
+    )  # 24 and 19 comparisons; tea has 19, too
+    assert (
+        "the 2 items compared most"
+        in two.components({"epsilon": 1.0, "item": "all items"}).model.source
+    )
 
 
 @pytest.mark.parametrize("path", [real("movielens/ratings.csv")])
 def test_the_real_ratings_are_ranked(path):
     ranking = study("ranking", f"data.path={path}", "parameters.most_items=10")
-    assert len(ranking.grid.axes["item"]) == 11 and ranking.grid.axes["item"][1] == "318"  # The Shawshank Redemption
+    assert (
+        len(ranking.grid.axes["item"]) == 11 and ranking.grid.axes["item"][1] == "318"
+    )  # The Shawshank Redemption
     assert ranking.values({"epsilon": 1.0, "item": "318"})["given"] <= 45
 
 
-@pytest.mark.parametrize("answers, truth", [real("crowd/bluebird_label.csv", "crowd/bluebird_truth.csv")])
+@pytest.mark.parametrize(
+    "answers, truth", [real("crowd/bluebird_label.csv", "crowd/bluebird_truth.csv")]
+)
 def test_the_real_crowd_is_followed(answers, truth):
     crowd = study("crowd", f"data.path={answers}", f"data.truth={truth}", "parameters.most_tasks=4")
     assert len(crowd.grid.axes["task"]) == 5

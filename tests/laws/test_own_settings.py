@@ -22,11 +22,18 @@ def test_a_file_says_targets_and_claims(tmp_path):
     assert read(tmp_path).text.claims and read(tmp_path).study.precision == ()
     given = read(tmp_path, precision=TARGETS, claims=False)
     assert given.study.precision == study(precision=TARGETS).precision and not given.text.claims
-    quick = yaml.safe_dump({"name": "own/test", **mapping(), "figures": [], "quick": {"precision": TARGETS}})
+    quick = yaml.safe_dump(
+        {"name": "own/test", **mapping(), "figures": [], "quick": {"precision": TARGETS}}
+    )
     (tmp_path / "quick.yaml").write_text(quick)
     sized = read_experiment(compose([f"experiment={tmp_path / 'quick.yaml'}", "size=quick"])[0])
     assert sized.study.precision == given.study.precision
-    for wrong in ({"precision": 5}, {"precision": ["error_l2"]}, {"precision": {"error_l2": 0.1}}, {"claims": "maybe"}):
+    for wrong in (
+        {"precision": 5},
+        {"precision": ["error_l2"]},
+        {"precision": {"error_l2": 0.1}},
+        {"claims": "maybe"},
+    ):
         with pytest.raises(InvalidInput):
             read(tmp_path, **wrong)
 
@@ -34,16 +41,37 @@ def test_a_file_says_targets_and_claims(tmp_path):
 def test_a_file_says_its_data(tmp_path):
     (tmp_path / "c.csv").write_text("winner,loser\n" + "a,b\nb,c\na,c\nb,a\n" * 9)
     shown = compose(["experiment=own/ranking", f"data.path={tmp_path / 'c.csv'}"])[0]
-    given = {key: shown[key] for key in ("name", "problem", "seed", "replications", "block", "grid", "parameters",
-                                         "derive", "coordinates", "metrics", "data", "figures", "claims")}
+    given = {
+        key: shown[key]
+        for key in (
+            "name",
+            "problem",
+            "seed",
+            "replications",
+            "block",
+            "grid",
+            "parameters",
+            "derive",
+            "coordinates",
+            "metrics",
+            "data",
+            "figures",
+            "claims",
+        )
+    }
     (tmp_path / "shown.yaml").write_text(yaml.safe_dump(given))
     again = read_experiment(compose([f"experiment={tmp_path / 'shown.yaml'}"])[0])
     assert len(again.study.grid.axes["item"]) == 4  # all items, and each of three
 
 
-@pytest.mark.parametrize("make", [
-    lambda: study(precision=TARGETS, replications=400), lambda: {**mapping(replications=400), "precision": TARGETS},
-], ids=["study", "mapping"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: study(precision=TARGETS, replications=400),
+        lambda: {**mapping(replications=400), "precision": TARGETS},
+    ],
+    ids=["study", "mapping"],
+)
 def test_a_call_obeys_the_study(make, tmp_path):
     results = pl.run(make(), cluster="synchronous", progress=False, outputs=str(tmp_path))
     assert (results["status"] > 0).sum("replication").max() < 400 and results.attrs["precision"]

@@ -19,7 +19,10 @@ def test_all_files_name_one_version():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert pipeline.__version__ == PROJECT["version"] == citation["version"]
     assert f"## {pipeline.__version__}" in (ROOT / "CHANGELOG.md").read_text()
-    assert PROJECT["license"] == citation["license"] and PROJECT["license"] in (ROOT / "LICENSE").read_text()
+    assert (
+        PROJECT["license"] == citation["license"]
+        and PROJECT["license"] in (ROOT / "LICENSE").read_text()
+    )
 
 
 def name_of(requirement):
@@ -43,21 +46,30 @@ def imported(folder):
     """Names of the packages that modules import, wherever in them."""
     for path in folder.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
-            names = [one.name for one in node.names] if isinstance(node, ast.Import) else (
-                [node.module] if isinstance(node, ast.ImportFrom) and not node.level else [])
+            names = (
+                [one.name for one in node.names]
+                if isinstance(node, ast.Import)
+                else ([node.module] if isinstance(node, ast.ImportFrom) and not node.level else [])
+            )
             yield from (name.partition(".")[0] for name in names)
 
 
 def test_nothing_is_imported_that_is_not_installed():
     extras = PROJECT["optional-dependencies"]
-    build = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]  # for the hook alone
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"][
+        "requires"
+    ]  # for the hook alone
     wanted = [*PROJECT["dependencies"], *extras["hpc"], *extras["s3"], *extras["release"], *build]
     there, distributions = installed_with(wanted), packages_distributions()
     foreign = set(imported(ROOT / "pipeline")) - sys.stdlib_module_names - {"pipeline"}
     assert {"numpy", "dask_jobqueue", "obstore", "opendp"} <= foreign
-    missing = {name for name in foreign if not there & {name_of(one) for one in distributions[name]}}
+    missing = {
+        name for name in foreign if not there & {name_of(one) for one in distributions[name]}
+    }
     assert missing == set()
-    assert "pytest" not in there and "sphinx" not in there  # the negative control: what only tests and docs need
+    assert (
+        "pytest" not in there and "sphinx" not in there
+    )  # the negative control: what only tests and docs need
 
 
 def test_extras_are_asked_for_by_their_packages():

@@ -29,17 +29,35 @@ from tests.helpers.engine import ROOT, advance, study
 REPS = 4
 ROLES = ("model", "mechanism", "estimator")
 STREAMS = ("population", "truth", "data", "noise", "estimator")
-COMMON = dict(epsilon=1.0, epsilon_user=2.0, delta=0.1, replacement=1.0, K=2, strength=1.0, distortion=0.2)
+COMMON = dict(
+    epsilon=1.0, epsilon_user=2.0, delta=0.1, replacement=1.0, K=2, strength=1.0, distortion=0.2
+)
 VALUES = {
-    "ranking": [dict(m=5, L=30), dict(m=5, L=30, theta="fixed", profile="0.5:1,0.5:2"), dict(m=4, L=30, tilt=1.0),
-                dict(m=40, L=610, item="all items"), dict(m=3, L=20, theta="spaced", spacing=0.5, pairs=0.9)],
-    "response": [dict(n=12, m=4), dict(n=12, m=4, p=0.8, left_out=0.2), dict(n=12, m=4, item="all items")],
-    "crowd": [dict(n=5, m=6, initial_error=0.2), dict(n=5, m=6, answered=0.8, silent=0.1, initialisation="spectral"),
-              dict(n=5, m=108, task="all tasks"),
-              dict(n=5, m=6, initial_error=0.3, initial_flips="agreed", initialisation="given")],
-    "clustering": [dict(N=8, U=60, w=3, b="0.9, 0.1", theta=1.0, Q=2, rounds=2),
-                   dict(N=8, U=60, w=4, b="0.9, 0.1; 0.2, 0.8", alpha="0.5, 0.5", clusters="random", theta=1.0),
-                   dict(N=8, U=60, w=1, b="0.9, 0.1", theta=1.0, rounds=2)],
+    "ranking": [
+        dict(m=5, L=30),
+        dict(m=5, L=30, theta="fixed", profile="0.5:1,0.5:2"),
+        dict(m=4, L=30, tilt=1.0),
+        dict(m=40, L=610, item="all items"),
+        dict(m=3, L=20, theta="spaced", spacing=0.5, pairs=0.9),
+    ],
+    "response": [
+        dict(n=12, m=4),
+        dict(n=12, m=4, p=0.8, left_out=0.2),
+        dict(n=12, m=4, item="all items"),
+    ],
+    "crowd": [
+        dict(n=5, m=6, initial_error=0.2),
+        dict(n=5, m=6, answered=0.8, silent=0.1, initialisation="spectral"),
+        dict(n=5, m=108, task="all tasks"),
+        dict(n=5, m=6, initial_error=0.3, initial_flips="agreed", initialisation="given"),
+    ],
+    "clustering": [
+        dict(N=8, U=60, w=3, b="0.9, 0.1", theta=1.0, Q=2, rounds=2),
+        dict(
+            N=8, U=60, w=4, b="0.9, 0.1; 0.2, 0.8", alpha="0.5, 0.5", clusters="random", theta=1.0
+        ),
+        dict(N=8, U=60, w=1, b="0.9, 0.1", theta=1.0, rounds=2),
+    ],
 }
 
 
@@ -80,7 +98,9 @@ def chains(of):
     seen = set()
     for chosen, values in itertools.product(names, VALUES[of.name]):
         named = dict(zip(ROLES, chosen, strict=True))
-        parts = [built(of.part(role, name), COMMON | values | named) for role, name in named.items()]
+        parts = [
+            built(of.part(role, name), COMMON | values | named) for role, name in named.items()
+        ]
         if None in parts:
             continue
         model, mechanism, estimator = parts
@@ -88,8 +108,11 @@ def chains(of):
         if releases is object:
             releases = model.produces.plain_release
         side_by_side = {(model, mechanism), (releases, estimator)}
-        if issubclass(model.produces, mechanism.accepts) and issubclass(releases, estimator.accepts) \
-                and side_by_side - seen:
+        if (
+            issubclass(model.produces, mechanism.accepts)
+            and issubclass(releases, estimator.accepts)
+            and side_by_side - seen
+        ):
             seen |= side_by_side
             yield Recorded(Components(*parts, ()), named, ()), COMMON | values | named
 
@@ -114,7 +137,10 @@ def seen_in(value):
 
 def refused(array):
     """Whether nobody can write to an array, nor let themselves."""
-    for attempt in (lambda: array.__setitem__(..., 0), lambda: setattr(array.flags, "writeable", True)):
+    for attempt in (
+        lambda: array.__setitem__(..., 0),
+        lambda: setattr(array.flags, "writeable", True),
+    ):
         try:
             attempt()
         except ValueError:
@@ -126,8 +152,12 @@ def refused(array):
 def writable(value):
     """Names of what of an object can be written to and is seen by whoever reads it next."""
     first, second = dict(seen_in(value)), dict(seen_in(value))
-    found = {name for name in first for one, other in itertools.product(arrays(first[name]), arrays(second[name]))
-             if one.flags.writeable and np.may_share_memory(one, other)}
+    found = {
+        name
+        for name in first
+        for one, other in itertools.product(arrays(first[name]), arrays(second[name]))
+        if one.flags.writeable and np.may_share_memory(one, other)
+    }
     return found | {"its own" for array in arrays(value) if not refused(array)}
 
 
@@ -146,7 +176,9 @@ def measured(of, names, values, given):
 
 @pytest.mark.parametrize("name", VALUES)
 def test_what_ships_writes_into_nothing_and_hands_over_nothing_writable(name, monkeypatch):
-    monkeypatch.setattr(handover, "_is_the_programs", lambda part: False)  # so all of them are watched
+    monkeypatch.setattr(
+        handover, "_is_the_programs", lambda part: False
+    )  # so all of them are watched
     of, seen, metrics, tried = problem(name), set(), set(), 0
     for chain, values in chains(of):
         rng = generators()
@@ -154,13 +186,18 @@ def test_what_ships_writes_into_nothing_and_hands_over_nothing_writable(name, mo
             truth = chain.truth(rng["truth"], REPS, rng["population"])
             release = chain.release(chain.data(truth, rng["data"], REPS), rng["noise"], REPS)
             estimate = chain.estimate(release, rng["estimator"], REPS)
-            metrics |= set(measured(of, of.metrics.keys() - metrics, values, (truth, release, estimate)))
+            metrics |= set(
+                measured(of, of.metrics.keys() - metrics, values, (truth, release, estimate))
+            )
             seen |= set(chain.names.items())
             for value in chain.handed:
                 tried += len(list(arrays(value)))
                 assert writable(value) == set(), (chain.names, value)
     print(f"{name}: {len(seen)} parts, {len(metrics)} metrics, {tried} arrays")
-    assert seen == {(role, one) for role in ROLES for one in of.names(role)} and metrics == of.metrics.keys()
+    assert (
+        seen == {(role, one) for role in ROLES for one in of.names(role)}
+        and metrics == of.metrics.keys()
+    )
 
 
 @pytest.mark.parametrize("name", VALUES)
@@ -173,7 +210,9 @@ def test_what_is_writable_is_found(name, monkeypatch):
     truth = chain.truth(rng["truth"], REPS, rng["population"])
     release = chain.release(chain.data(truth, rng["data"], REPS), rng["noise"], REPS)
     chain.estimate(release, rng["estimator"], REPS)
-    truth, _, release, estimate = chain.handed  # some data cannot be drawn from a truth that was overwritten
+    truth, _, release, estimate = (
+        chain.handed
+    )  # some data cannot be drawn from a truth that was overwritten
     found = [writable(value) for value in (estimate, release, truth)]
     print(found)
     assert all(found)
@@ -203,7 +242,9 @@ def test_slices_memo_advice_and_single_data_sets_hand_over_nothing_writable(monk
     Simulator(read_question(ASKED)).sample([0.5], 20)
     check(4)
     people = pl.simulate_data(pl.ranking.BTL(m=5, L=200), seed=1)
-    release = pl.simulate_release(pl.ranking.RandomizedResponse(m=5, L=200, epsilon=1.0), people, seed=2)
+    release = pl.simulate_release(
+        pl.ranking.RandomizedResponse(m=5, L=200, epsilon=1.0), people, seed=2
+    )
     handed += [people.truth, people.data, release, pl.ranking.Debiased(m=5).fit(release)]
     check(8)
 
@@ -231,11 +272,17 @@ class Emptying(pl.ranking.RandomizedResponse):
 
 pl.register("ranking", estimators={"zeroing": Zeroing}, mechanisms={"emptying": Emptying})
 """
-GRID = {"mechanism": ["emptying", "randomized_response"], "estimator": ["zeroing", "debiased"], "epsilon": [0.5, 2.0]}
-LINES = ("estimator zeroing writes into what it is given (line 12 of <--with own_writing.py>: assignment destination "
-         "is read-only): other parts read it, too; a part that must write copies first: np.array(x)",
-         "mechanism emptying writes into what it is given (line 19 of <--with own_writing.py>: assignment destination "
-         "is read-only): other parts read it, too; a part that must write copies first: np.array(x)")
+GRID = {
+    "mechanism": ["emptying", "randomized_response"],
+    "estimator": ["zeroing", "debiased"],
+    "epsilon": [0.5, 2.0],
+}
+LINES = (
+    "estimator zeroing writes into what it is given (line 12 of <--with own_writing.py>: assignment destination "
+    "is read-only): other parts read it, too; a part that must write copies first: np.array(x)",
+    "mechanism emptying writes into what it is given (line 19 of <--with own_writing.py>: assignment destination "
+    "is read-only): other parts read it, too; a part that must write copies first: np.array(x)",
+)
 
 
 @pytest.fixture
@@ -260,7 +307,10 @@ def test_a_part_that_writes_fails_and_changes_no_other_number(own_parts, workers
             found = store.read(cell, block)
             if plain.items() <= labels.items():
                 expected = mixed.simulate(labels, block)
-                assert found.metrics.tobytes() == np.array([expected[name] for name in mixed.metrics]).tobytes()
+                assert (
+                    found.metrics.tobytes()
+                    == np.array([expected[name] for name in mixed.metrics]).tobytes()
+                )
             else:
                 line = LINES[labels["mechanism"] == "emptying"]
                 assert found.failed and found.error.rstrip().endswith(line), found.error
@@ -271,17 +321,29 @@ def calls_of_parts(source):
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             name, of = node.func.attr, ast.unparse(node.func.value)
-            if (name in ("truth", "release", "fit") and len(node.args) > 1 and of != "chain") or (
-                    name == "simulate" and of.endswith("model")) or name == "release_plainly":
+            if (
+                (name in ("truth", "release", "fit") and len(node.args) > 1 and of != "chain")
+                or (name == "simulate" and of.endswith("model"))
+                or name == "release_plainly"
+            ):
                 yield f"{node.lineno}: {ast.unparse(node)}"
 
 
 def test_there_is_no_other_door():
-    paths = [path for path in sorted((ROOT / "pipeline").rglob("*.py")) if "problems" not in path.parts
-             and path.name not in ("handover.py", "no_privacy.py")]
+    paths = [
+        path
+        for path in sorted((ROOT / "pipeline").rglob("*.py"))
+        if "problems" not in path.parts and path.name not in ("handover.py", "no_privacy.py")
+    ]
     assert len(paths) > 100
-    assert {path.name: found for path in paths if (found := list(calls_of_parts(path.read_text())))} == {}
-    for line in ("parts.estimator.fit(release, rng)", "data = model.simulate(truth, rng)", "x.release(data, rng)"):
+    assert {
+        path.name: found for path in paths if (found := list(calls_of_parts(path.read_text())))
+    } == {}
+    for line in (
+        "parts.estimator.fit(release, rng)",
+        "data = model.simulate(truth, rng)",
+        "x.release(data, rng)",
+    ):
         assert list(calls_of_parts(line))  # the negative controls
 
 
@@ -292,16 +354,33 @@ def kept_for_several(source):
     """Functions whose results are kept, are no mere numbers, and can be written to."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef):
-            marks = [ast.unparse(mark).partition("(")[0].rpartition(".")[2] for mark in node.decorator_list]
-            words = {word.id for word in ast.walk(node.returns or ast.Constant(None)) if isinstance(word, ast.Name)}
+            marks = [
+                ast.unparse(mark).partition("(")[0].rpartition(".")[2]
+                for mark in node.decorator_list
+            ]
+            words = {
+                word.id
+                for word in ast.walk(node.returns or ast.Constant(None))
+                if isinstance(word, ast.Name)
+            }
             if {"lru_cache", "cache"} & set(marks) and "read_only" not in marks and words - NUMBERS:
                 yield node.name
 
 
 def test_what_functions_keep_is_read_only():
     """Such as data files, which are read once."""
-    paths = [path for folder in ("problems", "privacy") for path in (ROOT / "pipeline" / folder).rglob("*.py")]
-    assert {path.name: found for path in paths if (found := list(kept_for_several(path.read_text())))} == {}
+    paths = [
+        path
+        for folder in ("problems", "privacy")
+        for path in (ROOT / "pipeline" / folder).rglob("*.py")
+    ]
+    assert {
+        path.name: found for path in paths if (found := list(kept_for_several(path.read_text())))
+    } == {}
     assert sum(path.read_text().count("\n@read_only\n") for path in paths) >= 10
-    assert list(kept_for_several("@lru_cache(4)\ndef load(path: str) -> Table: ...")) == ["load"]  # negative controls
-    assert list(kept_for_several("@functools.cache\ndef f(x: int) -> tuple[Floats, int]: ...")) == ["f"]
+    assert list(kept_for_several("@lru_cache(4)\ndef load(path: str) -> Table: ...")) == [
+        "load"
+    ]  # negative controls
+    assert list(kept_for_several("@functools.cache\ndef f(x: int) -> tuple[Floats, int]: ...")) == [
+        "f"
+    ]

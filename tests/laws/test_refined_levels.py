@@ -26,12 +26,16 @@ GRID = {"m": [3, 5], "L": [20], "epsilon": [0.25, 1.0, 8.0], "estimator": ["debi
 
 
 def refined(**changes):
-    return read_experiment(mapping(**{"grid": GRID, "refine": ASKED, "metrics": ["error_l2"]} | changes)).study
+    return read_experiment(
+        mapping(**{"grid": GRID, "refine": ASKED, "metrics": ["error_l2"]} | changes)
+    ).study
 
 
 def complete(what, folder, cluster=None):
     """The study with all levels."""
-    (one,), _ = run.complete([stored(what, folder)], Settings(outputs=str(folder)), cluster or Synchronous(), "test")
+    (one,), _ = run.complete(
+        [stored(what, folder)], Settings(outputs=str(folder)), cluster or Synchronous(), "test"
+    )
     return one
 
 
@@ -47,11 +51,17 @@ def expected(tmp_path_factory):
 
 def test_rounds_end_with_a_crossing_for_every_curve(expected):
     one, folder = expected
-    assert len(refined().grid) + 2 * LEVELS < len(one.study.grid) <= len(refined().grid) + 2 * 2 * LEVELS
+    assert (
+        len(refined().grid) + 2 * LEVELS
+        < len(one.study.grid)
+        <= len(refined().grid) + 2 * 2 * LEVELS
+    )
     assert reached(stored(refined(), folder)).study == one.study  # from the sealed results alone
     lines = boundary_lines(one)
     assert [line.partition(": crosses at epsilon = ")[0] for line in lines] == [
-        "error_l2 = 0.5 at m = 3", "error_l2 = 0.5 at m = 5"]
+        "error_l2 = 0.5 at m = 3",
+        "error_l2 = 0.5 at m = 5",
+    ]
     data = xr.open_zarr(folder / SEALED)
     assert '"along": "epsilon"' in data.attrs["refine"]
     assert int((data["status"] > 0).any("replication").sum()) == len(one.study.grid)
@@ -59,7 +69,9 @@ def test_rounds_end_with_a_crossing_for_every_curve(expected):
 
 @pytest.mark.parametrize("how", ["processes", "interrupted", "sealed lost"])
 def test_same_bytes_on_any_cluster_and_after_interruptions(how, expected, tmp_path, monkeypatch):
-    if how == "interrupted":  # with units of the second round done, then between its end and its sealing
+    if (
+        how == "interrupted"
+    ):  # with units of the second round done, then between its end and its sealing
         sealing = run.seal
         monkeypatch.setattr(run, "seal", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
@@ -118,7 +130,11 @@ def test_same_levels_of_both_axes_anywhere(how, of_two_axes, tmp_path):
     assert sealed(tmp_path) == sealed(of_two_axes[1])
 
 
-TARGETED = {"precision": {"error_l2": {"relative": 0.1, "least": 40}}, "replications": 400, "block": 20}
+TARGETED = {
+    "precision": {"error_l2": {"relative": 0.1, "least": 40}},
+    "replications": 400,
+    "block": 20,
+}
 
 
 @pytest.fixture(scope="module")
@@ -131,12 +147,14 @@ def test_new_levels_stop_at_their_targets_too(targeted):
     one, folder = targeted
     run = (xr.open_zarr(folder / SEALED)["status"].load() > 0).sum("replication")
     counted = [int(run.sel(labels)) for labels in one.study.grid]
-    new = counted[len(refined().grid):]
+    new = counted[len(refined().grid) :]
     assert len(new) > 2 * LEVELS and 40 <= min(new) < 400 and len({*new}) > 2
     assert all(": crosses at epsilon = " in line for line in boundary_lines(one))
     assert reached(stored(refined(**TARGETED), folder)).study == one.study
     wide = pl.boundary(xr.open_zarr(folder / SEALED))
-    assert wide["crossings"].values.tolist() == [[[1]], [[1]]] and (wide["low"] < wide["value"]).all()
+    assert (
+        wide["crossings"].values.tolist() == [[[1]], [[1]]] and (wide["low"] < wide["value"]).all()
+    )
 
 
 def test_same_levels_and_bytes_with_four_workers_and_targets(targeted, tmp_path):
@@ -149,7 +167,9 @@ def test_same_levels_and_numbers_in_a_bucket(targeted, tmp_path, monkeypatch):
         for name, value in credentials.items():
             monkeypatch.setenv(name, value)
         what, objects = refined(**TARGETED), Objects(credentials)
-        there = StoredStudy(Experiment(what, Text()), Store(what, tmp_path, f"s3://{objects.name}/refined"), {})
+        there = StoredStudy(
+            Experiment(what, Text()), Store(what, tmp_path, f"s3://{objects.name}/refined"), {}
+        )
         (one,), _ = run.complete([there], Settings(outputs=str(tmp_path)), Synchronous(), "test")
         assert one.study == targeted[0].study and boundary_lines(one) == boundary_lines(targeted[0])
         for name in (SEALED, SUMMARY):
@@ -157,24 +177,39 @@ def test_same_levels_and_numbers_in_a_bucket(targeted, tmp_path, monkeypatch):
             xr.testing.assert_equal(results.load(one.store, name), here)
 
 
-@pytest.mark.parametrize("changes, message", [
-    (3, "refine=3: must be a mapping such as {along"),
-    ({"along": "epsilom"}, "refine.along=epsilom: is no axis of this study; did you mean 'epsilon'"),
-    ({"along": "estimator"}, "refine.along=estimator: has the level debiased; must be an axis of finite numbers"),
-    ({"along": "L"}, "grid.L=[20]: must have two levels at least"),
-    ({"metric": "nope"}, "refine.metric=nope: is no metric of this study"),
-    ({"level": "high"}, "refine.level='high': must be a number"),
-    ({"level": -1}, "refine.level=-1.0: error_l2 lies between 0 and inf"),
-    ({"width": 0}, "refine.width=0: must be a number > 0"),
-    ({"width": None}, "refine.width=null: is needed"),
-    ({"most": 0}, "refine.most=0: must be a whole number"),
-    ({"least": 4}, "refine.least=4: must be at most most=2"),
-    ({"steps": 4}, "refine.steps=4: no such key"),
-    ({"second": "n"}, "refine.second=n: is no axis of this study"),
-    ({"second": "epsilon"}, "refine.second=epsilon: is the first axis, refine.along; must be another one"),
-    ({"second": "estimator"}, "refine.second=estimator: has the level debiased; must be an axis of finite numbers"),
-    ({"second": "L"}, "grid.L=[20]: must have two levels at least"),
-])
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        (3, "refine=3: must be a mapping such as {along"),
+        (
+            {"along": "epsilom"},
+            "refine.along=epsilom: is no axis of this study; did you mean 'epsilon'",
+        ),
+        (
+            {"along": "estimator"},
+            "refine.along=estimator: has the level debiased; must be an axis of finite numbers",
+        ),
+        ({"along": "L"}, "grid.L=[20]: must have two levels at least"),
+        ({"metric": "nope"}, "refine.metric=nope: is no metric of this study"),
+        ({"level": "high"}, "refine.level='high': must be a number"),
+        ({"level": -1}, "refine.level=-1.0: error_l2 lies between 0 and inf"),
+        ({"width": 0}, "refine.width=0: must be a number > 0"),
+        ({"width": None}, "refine.width=null: is needed"),
+        ({"most": 0}, "refine.most=0: must be a whole number"),
+        ({"least": 4}, "refine.least=4: must be at most most=2"),
+        ({"steps": 4}, "refine.steps=4: no such key"),
+        ({"second": "n"}, "refine.second=n: is no axis of this study"),
+        (
+            {"second": "epsilon"},
+            "refine.second=epsilon: is the first axis, refine.along; must be another one",
+        ),
+        (
+            {"second": "estimator"},
+            "refine.second=estimator: has the level debiased; must be an axis of finite numbers",
+        ),
+        ({"second": "L"}, "grid.L=[20]: must have two levels at least"),
+    ],
+)
 def test_bad_input_is_one_line(changes, message):
     with pytest.raises(InvalidInput) as error:
         refined(refine=changes if changes == 3 else ASKED | changes)
@@ -190,17 +225,42 @@ def test_levels_that_share_their_data_are_refused():
 
 def test_the_command(tmp_path, capsys, monkeypatch):
     without_report(monkeypatch)
-    words = ["experiment=xu/lemmas", "claims=false", "figures=[]", "cluster=synchronous", "grid.m=[3]", "grid.L=[20]",
-             "grid.epsilon=[0.5,4]", "replications=100", "block=50", f"outputs={tmp_path}", "refine.along=epsilon",
-             "refine.metric=lean_true", "refine.level=0.9", "refine.width=0.1", "refine.most=2"]
+    words = [
+        "experiment=xu/lemmas",
+        "claims=false",
+        "figures=[]",
+        "cluster=synchronous",
+        "grid.m=[3]",
+        "grid.L=[20]",
+        "grid.epsilon=[0.5,4]",
+        "replications=100",
+        "block=50",
+        f"outputs={tmp_path}",
+        "refine.along=epsilon",
+        "refine.metric=lean_true",
+        "refine.level=0.9",
+        "refine.width=0.1",
+        "refine.most=2",
+    ]
     assert main([*words, "task=submit"]) == 2 and "goes with no refine" in capsys.readouterr().err
     assert main([*words, "shard=1/2"]) == 2
-    assert "shard=1/2: goes with no refine" in capsys.readouterr().err and not any(tmp_path.iterdir())
+    assert "shard=1/2: goes with no refine" in capsys.readouterr().err and not any(
+        tmp_path.iterdir()
+    )
     assert main(words) == EXIT_DONE
-    assert "lean_true = 0.9: does not cross within epsilon: the mean stays below" in capsys.readouterr().out
-    assert main([*words, "task=status"]) == EXIT_DONE and "14 of 14 units done" in capsys.readouterr().out
+    assert (
+        "lean_true = 0.9: does not cross within epsilon: the mean stays below"
+        in capsys.readouterr().out
+    )
+    assert (
+        main([*words, "task=status"]) == EXIT_DONE
+        and "14 of 14 units done" in capsys.readouterr().out
+    )
     assert main([*words, "task=plan"]) == EXIT_DONE
-    assert "refine        lean_true = 0.9 along epsilon, to 0.1 at confidence 0.95" in capsys.readouterr().out
+    assert (
+        "refine        lean_true = 0.9 along epsilon, to 0.1 at confidence 0.95"
+        in capsys.readouterr().out
+    )
 
 
 def test_a_limit_of_time_is_that_of_all_rounds_together(monkeypatch):
@@ -213,8 +273,13 @@ def test_a_limit_of_time_is_that_of_all_rounds_together(monkeypatch):
         return []
 
     monkeypatch.setattr(run.time, "monotonic", lambda: clock[0])
-    for name, fake in {"simulate": simulate, "grows": lambda stored: True, "seal": lambda *_: None,
-                       "reached": lambda stored, judged: stored, "what_follows": lambda *_: next(rounds)}.items():
+    for name, fake in {
+        "simulate": simulate,
+        "grows": lambda stored: True,
+        "seal": lambda *_: None,
+        "reached": lambda stored, judged: stored,
+        "what_follows": lambda *_: next(rounds),
+    }.items():
         monkeypatch.setattr(run, name, fake)
     run.complete(["study"], Settings(stop_after=100.0), None, "")
     assert given == pytest.approx([100, 70, 40])

@@ -24,17 +24,32 @@ def shuffled(units):
     return units
 
 
-@pytest.mark.parametrize("cluster", [Local(workers=1), Local(workers=2), Local(workers=4), Threads(workers=1),
-                                     Threads(workers=2), Threads(workers=4), Synchronous()],
-                         ids=lambda c: f"{type(c).__name__}-{getattr(c, 'workers', 1)}")
+@pytest.mark.parametrize(
+    "cluster",
+    [
+        Local(workers=1),
+        Local(workers=2),
+        Local(workers=4),
+        Threads(workers=1),
+        Threads(workers=2),
+        Threads(workers=4),
+        Synchronous(),
+    ],
+    ids=lambda c: f"{type(c).__name__}-{getattr(c, 'workers', 1)}",
+)
 def test_scheduler_and_workers(cluster, tmp_path, expected):
     with cluster.open() as executor:
         assert sealed(study(), tmp_path / "in order", executor) == expected
         # Short bundles: every worker gets some, in many.
-        assert sealed(study(), tmp_path / "shuffled", executor, shuffled, bundle_seconds=1e-3) == expected
+        assert (
+            sealed(study(), tmp_path / "shuffled", executor, shuffled, bundle_seconds=1e-3)
+            == expected
+        )
 
 
-@pytest.mark.parametrize("order", [shuffled, lambda units: units[::-1]], ids=["shuffled", "reversed"])
+@pytest.mark.parametrize(
+    "order", [shuffled, lambda units: units[::-1]], ids=["shuffled", "reversed"]
+)
 def test_order_of_units(order, tmp_path, expected):
     assert sealed(study(), tmp_path, order=order) == expected
 
@@ -43,8 +58,13 @@ def test_interruptions(tmp_path, expected):
     before, interruptions = -1, 0
     while True:
         stop = threading.Event()
-        schedule, outcome = advance(study(), tmp_path, stop=stop, bundle_seconds=1e-9,
-                                  on_done=lambda *_, stop=stop: stop.set())
+        schedule, outcome = advance(
+            study(),
+            tmp_path,
+            stop=stop,
+            bundle_seconds=1e-9,
+            on_done=lambda *_, stop=stop: stop.set(),
+        )
         done = int(Store(study(), tmp_path).listing().done.sum())
         assert done > before
         before = done
@@ -56,8 +76,11 @@ def test_interruptions(tmp_path, expected):
 
 def datasets(folder):
     """Bytes of every file of the sealed datasets."""
-    return {name: content for name, content in contents(folder).items()
-            if name.startswith(("results.zarr/", "summary.zarr/"))}
+    return {
+        name: content
+        for name, content in contents(folder).items()
+        if name.startswith(("results.zarr/", "summary.zarr/"))
+    }
 
 
 def cells(folder):
@@ -74,14 +97,21 @@ def cells(folder):
 
 
 def equal(old, new, replications=None):
-    return all(values[:replications].tobytes() == new[cell][name][:replications].tobytes()
-               for cell, variables in old.items() for name, values in variables.items())
+    return all(
+        values[:replications].tobytes() == new[cell][name][:replications].tobytes()
+        for cell, variables in old.items()
+        for name, values in variables.items()
+    )
 
 
-@pytest.mark.parametrize("grid", [
-    GRID | {"m": [3, 5, 7], "epsilon": [0.25, 0.5, 2.0]},
-    GRID | {"m": [7, 5, 3, 2], "estimator": ["plug_in", "debiased"]},
-], ids=["appended", "inserted before"])
+@pytest.mark.parametrize(
+    "grid",
+    [
+        GRID | {"m": [3, 5, 7], "epsilon": [0.25, 0.5, 2.0]},
+        GRID | {"m": [7, 5, 3, 2], "estimator": ["plug_in", "debiased"]},
+    ],
+    ids=["appended", "inserted before"],
+)
 def test_added_levels_keep_every_finished_unit(grid, tmp_path):
     sealed(study(), tmp_path)
     old, units = cells(tmp_path), stamps(tmp_path / "replications/units")
@@ -118,7 +148,10 @@ def test_order_of_levels(tmp_path, expected):
     assert equal(cells(tmp_path / "forwards"), cells(tmp_path / "backwards")) and found != expected
     # One store, asked in two orders: the same bytes as from a store of its own.
     schedule, outcome = advance(study(), tmp_path / "backwards")
-    assert schedule.pending == 0 == outcome.units_done and sealed(study(), tmp_path / "backwards") == expected
+    assert (
+        schedule.pending == 0 == outcome.units_done
+        and sealed(study(), tmp_path / "backwards") == expected
+    )
 
 
 def test_list_of_products_against_a_rectangle(tmp_path, expected):
@@ -130,8 +163,13 @@ def test_list_of_products_against_a_rectangle(tmp_path, expected):
     left_out = xr.open_zarr(tmp_path / "products/results.zarr").sel(m=5, L=20)
     assert (left_out["status"] == 0).all() and np.isnan(left_out["error_l2"]).all()
     # The same cells, cut into products in another way, are the same dataset.
-    assert sealed(study(grid=[GRID | {"m": [3]}, GRID | {"m": [5]}]), tmp_path / "rectangle").keys() == expected.keys()
-    assert equal(whole, cells(tmp_path / "rectangle")) and equal(cells(tmp_path / "rectangle"), whole)
+    assert (
+        sealed(study(grid=[GRID | {"m": [3]}, GRID | {"m": [5]}]), tmp_path / "rectangle").keys()
+        == expected.keys()
+    )
+    assert equal(whole, cells(tmp_path / "rectangle")) and equal(
+        cells(tmp_path / "rectangle"), whole
+    )
 
 
 class Forgetful(Runner):

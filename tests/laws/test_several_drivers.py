@@ -46,7 +46,10 @@ def test_a_unit_that_is_taken_back_while_another_driver_writes_it_is_whole(swept
     swept.forget(0, 0)
     assert swept.listing().done.all() and contents(swept.folder / RAW) == before
     swept.forget(0, 0)
-    assert not swept.listing().done[0, 0] and swept.listing().done.sum() == len(WHAT.grid) * WHAT.blocks - 1
+    assert (
+        not swept.listing().done[0, 0]
+        and swept.listing().done.sum() == len(WHAT.grid) * WHAT.blocks - 1
+    )
 
 
 def test_a_unit_that_fails_for_one_driver_and_not_for_another_counts_once(swept):
@@ -85,7 +88,9 @@ def test_what_is_sealed_is_left_alone(swept):
 def test_a_worker_that_does_not_see_the_folder_stops_the_sweep_in_one_line(tmp_path):
     """As on a node that does not mount it: nothing is made there, which would look like a store."""
     schedule = Schedule(WHAT, Listing(*np.zeros((2, len(WHAT.grid), WHAT.blocks), bool)))
-    with pytest.raises(sweep.SweepError, match="does not see .*unseen; give outputs on storage that driver"):
+    with pytest.raises(
+        sweep.SweepError, match="does not see .*unseen; give outputs on storage that driver"
+    ):
         sweep.run(Executor(), Runner(Store(WHAT, tmp_path / "unseen")), iter(schedule))
     assert not (tmp_path / "unseen").exists()
 
@@ -113,7 +118,9 @@ def test_nobody_seals_what_is_being_taken_back(swept):
 
 
 @pytest.mark.parametrize("when", ["before", "opened", "gone"])
-def test_results_that_another_grid_replaces_while_they_are_reported_are_one_line(when, tmp_path, monkeypatch, capsys):
+def test_results_that_another_grid_replaces_while_they_are_reported_are_one_line(
+    when, tmp_path, monkeypatch, capsys
+):
     """Two drivers, two grids of one study: the report shows one of them or says that it cannot."""
     words, more = (arguments(tmp_path, **{"grid.m": grid}) for grid in ("[3,4]", "[3,5]"))
     assert main(words) == main(more) == 0
@@ -131,7 +138,10 @@ def test_results_that_another_grid_replaces_while_they_are_reported_are_one_line
     monkeypatch.setattr(results, "load", replaced)
     assert main([*more, "task=report"]) == 1
     error = capsys.readouterr().err
-    assert "the results changed while the report was written; finished units are kept, the same command" in error
+    assert (
+        "the results changed while the report was written; finished units are kept, the same command"
+        in error
+    )
     assert main(more) == 0 and error.count("error: ") == 1 and "Traceback" not in error
 
 

@@ -10,11 +10,18 @@ from pipeline.study.parameters import InvalidInput
 from pipeline.study.registry import problems
 from pipeline.study.study import build
 
-MODELS = {"ranking": "btl", "response": "rasch", "clustering": "block_model", "crowd": "dawid_skene"}
-SIZES = {"ranking": [dict(m=4, L=6), dict(m=2, L=1), dict(m=5, L=2, pairs=0.3)],
-         "response": [dict(m=4, n=8), dict(m=2, n=2), dict(m=5, n=6, p=0.3)],
-         "clustering": [dict(N=8, U=50, w=3), dict(N=4, U=3, w=1)],
-         "crowd": [dict(n=5, m=6), dict(n=2, m=2), dict(n=4, m=5, answered=0.3)]}
+MODELS = {
+    "ranking": "btl",
+    "response": "rasch",
+    "clustering": "block_model",
+    "crowd": "dawid_skene",
+}
+SIZES = {
+    "ranking": [dict(m=4, L=6), dict(m=2, L=1), dict(m=5, L=2, pairs=0.3)],
+    "response": [dict(m=4, n=8), dict(m=2, n=2), dict(m=5, n=6, p=0.3)],
+    "clustering": [dict(N=8, U=50, w=3), dict(N=4, U=3, w=1)],
+    "crowd": [dict(n=5, m=6), dict(n=2, m=2), dict(n=4, m=5, answered=0.3)],
+}
 OTHERS = dict(alpha="1", beta="0.5, 0.5", b="0.9, 0.1", theta="redrawn", Q=1, rounds=2)
 BUDGETS = (1e-300, 1e-18, 1e-3, 30.0, 1e6, 1e300)
 REPS = 20

@@ -26,10 +26,18 @@ from tests.helpers import toy_paper
 from tests.helpers.engine import contents, without_report
 
 MOST = 6000
-WANTED = {**toy_paper.CONFIG, "grid": {"n": [10, 40], "share": [1.0], "estimator": ["mean", "half"]},
-          "replications": MOST, "block": 250, "until": {"claims": {"least": 500}}, "figures": []}
-ONE = dataclasses.replace(toy_paper.CLAIMS[0],
-                          control=NegativeControl("100 times the errors", scaled("error_squared", 100)))
+WANTED = {
+    **toy_paper.CONFIG,
+    "grid": {"n": [10, 40], "share": [1.0], "estimator": ["mean", "half"]},
+    "replications": MOST,
+    "block": 250,
+    "until": {"claims": {"least": 500}},
+    "figures": [],
+}
+ONE = dataclasses.replace(
+    toy_paper.CLAIMS[0],
+    control=NegativeControl("100 times the errors", scaled("error_squared", 100)),
+)
 
 
 @measure_every_cell("mean square error times the people")
@@ -41,12 +49,14 @@ def in_every_cell(results):
 @measure("mean square error over its closed form")
 def of_ten(results):
     data = select(results, "error_squared", at=dict(n=10, share=1.0, estimator="mean"))
-    mean, = mean_cells(data / toy_paper.risk(10, 1.0, "mean"), "error_squared").values()
+    (mean,) = mean_cells(data / toy_paper.risk(10, 1.0, "mean"), "error_squared").values()
     return mean
 
 
-CLAIMS = (dataclasses.replace(ONE, id="toy.cells", measure=in_every_cell, tolerance=AtMost(0.405)),
-          dataclasses.replace(ONE, measure=of_ten, tolerance=Within(1, 0.11)))
+CLAIMS = (
+    dataclasses.replace(ONE, id="toy.cells", measure=in_every_cell, tolerance=AtMost(0.405)),
+    dataclasses.replace(ONE, measure=of_ten, tolerance=Within(1, 0.11)),
+)
 
 
 @pytest.fixture(autouse=True)
@@ -64,7 +74,9 @@ def asked(folder, **changes):
 
 def complete(stored, folder, cluster=None, **settings):
     """The study when all claims are decided, sealed."""
-    (one,), _ = run.complete([stored], Settings(outputs=str(folder), **settings), cluster or Synchronous(), "test")
+    (one,), _ = run.complete(
+        [stored], Settings(outputs=str(folder), **settings), cluster or Synchronous(), "test"
+    )
     run.seal([one], Synchronous())
     return one
 
@@ -87,17 +99,30 @@ def test_a_cell_ends_once_all_that_reads_it_is_decided(expected):
     looks = [look.replications for look in one.study.until.looks(250)]
     data = xr.open_zarr(one.store.folder / SEALED).load()
     run = (data["status"] > 0).sum("replication").isel(share=0)
-    ends = {(n, name): int(run.sel(n=n, estimator=name)) for n in (10, 40) for name in ("mean", "half")}
+    ends = {
+        (n, name): int(run.sel(n=n, estimator=name)) for n in (10, 40) for name in ("mean", "half")
+    }
     assert ends[40, "mean"] == looks[0] < ends[10, "half"] <= ends[40, "half"] < ends[10, "mean"]
     assert ends[10, "mean"] == one.study.replications == data.sizes["replication"]
-    assert [end for end, _ in one.study.until.stops] == run.values.ravel().tolist() and {*ends.values()} < {*looks}
-    assert [claim for _, claim in one.study.until.stops] == ["toy.risk", "toy.cells", "", "toy.cells"]
+    assert [end for end, _ in one.study.until.stops] == run.values.ravel().tolist() and {
+        *ends.values()
+    } < {*looks}
+    assert [claim for _, claim in one.study.until.stops] == [
+        "toy.risk",
+        "toy.cells",
+        "",
+        "toy.cells",
+    ]
     cells, risk = pl.judge(data)
     assert cells.check.verdict == risk.check.verdict == "supported" and cells.sound and risk.sound
-    assert cells.check.text.startswith(f"after {looks[0]} to {ends[40, 'half']:,} replications (look 1 to ")
+    assert cells.check.text.startswith(
+        f"after {looks[0]} to {ends[40, 'half']:,} replications (look 1 to "
+    )
     assert risk.check.text.startswith(f"after {ends[10, 'mean']:,} replications (look ")
     fixed = pl.simulate({**WANTED, "until": None, "replications": data.sizes["replication"]})
-    xr.testing.assert_equal(fixed.where(data["status"] > 0), data.where(data["status"] > 0))  # no other numbers
+    xr.testing.assert_equal(
+        fixed.where(data["status"] > 0), data.where(data["status"] > 0)
+    )  # no other numbers
     assert bool(data["error_squared"].isnull().equals(data["status"] == 0))
 
 
@@ -111,7 +136,9 @@ def test_the_verdict_of_a_cell_is_that_of_its_own_look(expected):
     assert "n=40, estimator=mean" in same and "n=40, estimator=half" not in same
 
 
-@pytest.mark.parametrize("cluster", [Local(workers=2), Threads(workers=3)], ids=["processes", "threads"])
+@pytest.mark.parametrize(
+    "cluster", [Local(workers=2), Threads(workers=3)], ids=["processes", "threads"]
+)
 def test_same_bytes_on_any_cluster(cluster, tmp_path, expected):
     assert sealed(complete(asked(tmp_path), tmp_path, cluster)) == expected[1]
 
@@ -143,28 +170,49 @@ def test_what_is_reached_follows_from_sealed_results_alone(expected):
 
 
 def test_the_command_and_the_page(tmp_path, capsys, monkeypatch):
-    words = ["experiment=xu/lemmas", "until.claims.least=40", "figures=[]", "cluster=synchronous", "grid.m=[3]",
-             "grid.L=[20]", "grid.epsilon=[0.5,1,2]", "replications=80", "block=20", f"outputs={tmp_path}"]
+    words = [
+        "experiment=xu/lemmas",
+        "until.claims.least=40",
+        "figures=[]",
+        "cluster=synchronous",
+        "grid.m=[3]",
+        "grid.L=[20]",
+        "grid.epsilon=[0.5,1,2]",
+        "replications=80",
+        "block=20",
+        f"outputs={tmp_path}",
+    ]
     assert main([*words, "task=plan"]) == 0
     assert "claims decided, after 40 to 80 replications" in capsys.readouterr().out
     assert main(words) == 0
     text = capsys.readouterr().out
-    assert "not all claims are decided after 40 replications; 60 at the next look, 80 at most" in text
+    assert (
+        "not all claims are decided after 40 replications; 60 at the next look, 80 at most" in text
+    )
     page = next(tmp_path.rglob("report.html")).read_text()
-    assert "What stopped the study" in page and "All 80 replications that were allowed were simulated" in page
+    assert (
+        "What stopped the study" in page
+        and "All 80 replications that were allowed were simulated" in page
+    )
     assert json.loads(pl.open_results(next(tmp_path.glob("xu/*"))).attrs["until"])["most"] == 80
     assert main([*words, "task=status"]) == 0 and "12 of 12 units done" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("words, message", [
-    (["until=verdicts"], "until=verdicts: must be claims, or a mapping"),
-    (["until.claims.spending=obrien"], "until.claims.spending=obrien: did you mean 'obrien_fleming'"),
-    (["until.claims.last=3"], "until.claims.last=3: no such key; did you mean 'least'"),
-    (["until.claims=3"], "until.claims=3: must be a mapping"),
-    (["until=claims", "claims=false"], "has no claims to decide"),
-    (["until=claims", "precision.lean_true.relative=0.1"], "goes with no precision"),
-    (["until=claims", "shard=1/2"], "shard=1/2: goes with no until"),
-])
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        (["until=verdicts"], "until=verdicts: must be claims, or a mapping"),
+        (
+            ["until.claims.spending=obrien"],
+            "until.claims.spending=obrien: did you mean 'obrien_fleming'",
+        ),
+        (["until.claims.last=3"], "until.claims.last=3: no such key; did you mean 'least'"),
+        (["until.claims=3"], "until.claims=3: must be a mapping"),
+        (["until=claims", "claims=false"], "has no claims to decide"),
+        (["until=claims", "precision.lean_true.relative=0.1"], "goes with no precision"),
+        (["until=claims", "shard=1/2"], "shard=1/2: goes with no until"),
+    ],
+)
 def test_mistakes_are_one_line(words, message, tmp_path, capsys):
     assert main(["experiment=xu/lemmas", f"outputs={tmp_path}", "cluster=synchronous", *words]) == 2
     error = capsys.readouterr().err
@@ -173,10 +221,18 @@ def test_mistakes_are_one_line(words, message, tmp_path, capsys):
 
 def test_the_library_takes_it(tmp_path, monkeypatch):
     without_report(monkeypatch)
-    results = pl.run(WANTED, cluster="synchronous", progress=False, outputs=str(tmp_path), replications=4000)
+    results = pl.run(
+        WANTED, cluster="synchronous", progress=False, outputs=str(tmp_path), replications=4000
+    )
     assert results.sizes["replication"] < 4000
     assert {one.check.verdict for one in pl.judge(results)} == {"supported"}
-    made = pl.Study(**{name: one for name, one in WANTED.items() if name not in ("title", "question", "figures")})
+    made = pl.Study(
+        **{
+            name: one
+            for name, one in WANTED.items()
+            if name not in ("title", "question", "figures")
+        }
+    )
     assert made.until.most == MOST and asked(tmp_path).study.until == made.until
     with pytest.raises(InvalidInput, match="goes with run"):
         pl.simulate(WANTED)

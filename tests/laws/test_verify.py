@@ -40,10 +40,12 @@ KINDS = ("flip", "truncate", "delete")
 
 def broken(original=PlugIn.mean):
     """A kernel that raises in two cells, so that the store holds errors as well."""
+
     def mean(self, release):
         if release.items == 5 and release.users.sum() == 50:
             raise ArithmeticError("planted")
         return original(self, release)
+
     return mean
 
 
@@ -169,7 +171,12 @@ def test_many_damages_at_once(copy):
 
 def test_leftovers_of_killed_writes_are_found_and_swept(copy):
     before = contents(copy)
-    for name in ("units/0/a1.partial", "units/2/0123456789abcdef.b2.partial", "agreed/c3.partial", "d4.partial"):
+    for name in (
+        "units/0/a1.partial",
+        "units/2/0123456789abcdef.b2.partial",
+        "agreed/c3.partial",
+        "d4.partial",
+    ):
         (copy / "replications" / name).write_bytes(b"half a unit")
     assert len(repair(copy)) == 4
     assert contents(copy) == before
@@ -204,7 +211,12 @@ def test_what_a_kill_while_packing_leaves_is_no_damage(copy):
 
 def test_files_that_are_no_units_are_found(copy):
     before = contents(copy)
-    for name in ("units/0/.nfs0001", "units/0/0123456789ABCDEF", "units/x/0123456789abcdef", "units/0123456789abcdef"):
+    for name in (
+        "units/0/.nfs0001",
+        "units/0/0123456789ABCDEF",
+        "units/x/0123456789abcdef",
+        "units/0123456789abcdef",
+    ):
         (copy / "replications" / name).parent.mkdir(exist_ok=True)
         (copy / "replications" / name).write_bytes(b"?")
     assert len(repair(copy)) == 4
@@ -285,7 +297,9 @@ def test_units_of_a_larger_grid_are_checked_and_kept(copy):
     damage(files(copy)[-1], "flip", random.Random(8))
     before = contents(copy)
     (key,) = repair(copy, part)
-    assert before.items() - contents(copy).items() == {(f"replications/{key}", before[f"replications/{key}"])}
+    assert before.items() - contents(copy).items() == {
+        (f"replications/{key}", before[f"replications/{key}"])
+    }
 
 
 def test_the_folder_of_another_study_is_not_repaired(copy):
@@ -298,7 +312,9 @@ def test_the_folder_of_another_study_is_not_repaired(copy):
 def test_a_lost_description_is_written_again(copy):
     before = contents(copy)
     (copy / "replications/study.json").unlink()
-    with pytest.raises(InvalidInput, match="is lost, while units are there; task=verify repair=true"):
+    with pytest.raises(
+        InvalidInput, match="is lost, while units are there; task=verify repair=true"
+    ):
         pending(WHAT, Store(WHAT, copy))
     assert repair(copy) == ["study.json"] and contents(copy) == before
 
@@ -334,7 +350,9 @@ def test_with_the_command(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize("kind", ["flip", "delete"])
 @pytest.mark.parametrize("variable", ["lean_true", "status", "epsilon"])
-def test_a_damaged_sealed_dataset_is_found_and_made_anew(kind, variable, tmp_path, monkeypatch, capsys):
+def test_a_damaged_sealed_dataset_is_found_and_made_anew(
+    kind, variable, tmp_path, monkeypatch, capsys
+):
     without_report(monkeypatch)
     words = arguments(tmp_path)
     assert main(words) == 0 and main([*words, "task=verify"]) == 0
@@ -344,7 +362,10 @@ def test_a_damaged_sealed_dataset_is_found_and_made_anew(kind, variable, tmp_pat
     damage(path, kind, random.Random(2))
     capsys.readouterr()
     assert main([*words, "task=verify"]) == 1
-    assert f"damaged: results.zarr/{path.relative_to(folder / 'results.zarr')}: is " in capsys.readouterr().out
+    assert (
+        f"damaged: results.zarr/{path.relative_to(folder / 'results.zarr')}: is "
+        in capsys.readouterr().out
+    )
     assert main([*words, "task=verify", "repair=true"]) == 0
     assert main(words) == 0 and contents(folder / "results.zarr") == whole
     assert "nothing to do" in capsys.readouterr().out

@@ -12,18 +12,32 @@ CLAIMS = [claim for problem in problems().values() for claim in problem.load(pro
 
 def lacking(claims):
     """Ids of claims that name neither a world nor a reason, or one that says nothing."""
-    return [claim.id for claim in claims if not (
-        isinstance(claim.simulated, SimulatedControl) and claim.simulated.description
-        and claim.simulated.verdict in (CONTRADICTED, SUPPORTED) or
-        isinstance(claim.simulated, NotSimulated) and len(claim.simulated.reason.split()) > 3)]
+    return [
+        claim.id
+        for claim in claims
+        if not (
+            isinstance(claim.simulated, SimulatedControl)
+            and claim.simulated.description
+            and claim.simulated.verdict in (CONTRADICTED, SUPPORTED)
+            or isinstance(claim.simulated, NotSimulated)
+            and len(claim.simulated.reason.split()) > 3
+        )
+    ]
 
 
 def test_every_claim_names_a_wrong_world_or_the_reason_why_there_is_none():
     assert len(CLAIMS) > 200 and lacking(CLAIMS) == []
 
 
-@pytest.mark.parametrize("simulated", [None, NotSimulated(""), NotSimulated("not possible"),
-                                       SimulatedControl("", lambda parts: parts)])
+@pytest.mark.parametrize(
+    "simulated",
+    [
+        None,
+        NotSimulated(""),
+        NotSimulated("not possible"),
+        SimulatedControl("", lambda parts: parts),
+    ],
+)
 def test_a_claim_without_either_is_seen(simulated):
     assert lacking([dataclasses.replace(CLAIMS[0], simulated=simulated)]) == [CLAIMS[0].id]
 

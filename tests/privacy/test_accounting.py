@@ -36,8 +36,12 @@ def minimised(rho, epsilon):
     if at.min() > -1e-13:
         return 1.0  # flat: nothing to refine
     k = np.clip(np.argmin(at), 1, len(grid) - 2)
-    found = optimize.minimize_scalar(lambda u: printed(math.exp(u), rho, epsilon), method="golden",
-                                     bracket=(grid[k - 1], grid[k], grid[k + 1]), tol=1e-12)
+    found = optimize.minimize_scalar(
+        lambda u: printed(math.exp(u), rho, epsilon),
+        method="golden",
+        bracket=(grid[k - 1], grid[k], grid[k + 1]),
+        tol=1e-12,
+    )
     return math.exp(found.fun)
 
 
@@ -45,7 +49,9 @@ def test_zcdp_of_the_discrete_gaussian_and_back():
     assert accounting.gaussian_rho(1, 4) == 1 / 8 and accounting.gaussian_rho(12, 12) == 0.5
     sensitivity, rho = np.array([[1.0], [12.0]]), np.array([0.1, 2.0, 30.0])
     variance = accounting.calibrated_variance(sensitivity, rho)
-    assert variance.shape == (2, 3) and close(accounting.gaussian_rho(sensitivity, variance), np.tile(rho, (2, 1)))
+    assert variance.shape == (2, 3) and close(
+        accounting.gaussian_rho(sensitivity, variance), np.tile(rho, (2, 1))
+    )
 
 
 @given(epsilons, deltas)
@@ -68,8 +74,12 @@ def test_the_papers_shortcut_spends_more_than_it_says():
             rho = accounting.paper_rho(epsilon, delta)
             assert close(accounting.bun_steinke_epsilon(rho, delta), epsilon + rho)
             assert rho > accounting.bun_steinke_rho(epsilon, delta)
-    assert accounting.zcdp_epsilon(accounting.paper_rho(5, 1e-4), 1e-4) == pytest.approx(5.00098, abs=1e-5)
-    assert accounting.zcdp_epsilon(accounting.paper_rho(7.5, 1e-4), 1e-4) == pytest.approx(8.163, abs=1e-3)
+    assert accounting.zcdp_epsilon(accounting.paper_rho(5, 1e-4), 1e-4) == pytest.approx(
+        5.00098, abs=1e-5
+    )
+    assert accounting.zcdp_epsilon(accounting.paper_rho(7.5, 1e-4), 1e-4) == pytest.approx(
+        8.163, abs=1e-3
+    )
 
 
 @pytest.mark.parametrize("rho", RHO)
@@ -100,7 +110,9 @@ def test_conversions_are_inverse_and_ordered(rho, delta):
     assert 0 <= epsilon <= accounting.bun_steinke_epsilon(rho, delta)
     if epsilon > 1e-6:
         assert close(accounting.zcdp_rho(epsilon, delta), rho)
-        assert math.log(accounting.zcdp_delta(rho, epsilon)) == pytest.approx(math.log(delta), rel=1e-9, abs=1e-9)
+        assert math.log(accounting.zcdp_delta(rho, epsilon)) == pytest.approx(
+            math.log(delta), rel=1e-9, abs=1e-9
+        )
     else:
         assert accounting.zcdp_rho(2e-6, delta) >= rho * (1 - 1e-10)
 
@@ -108,7 +120,9 @@ def test_conversions_are_inverse_and_ordered(rho, delta):
 @settings(deadline=None)
 @given(epsilons, deltas)
 def test_the_tight_conversion_allows_more(epsilon, delta):
-    assert accounting.zcdp_rho(epsilon, delta) >= accounting.bun_steinke_rho(epsilon, delta) * (1 - 1e-12)
+    assert accounting.zcdp_rho(epsilon, delta) >= accounting.bun_steinke_rho(epsilon, delta) * (
+        1 - 1e-12
+    )
 
 
 @settings(deadline=None)
@@ -120,14 +134,23 @@ def test_more_spent_is_more_lost(rho, epsilon, factor):
 
 def test_everything_broadcasts():
     rho, delta = np.array(RHO)[:, None], np.array(DELTA)
-    for convert in (accounting.zcdp_epsilon, accounting.bun_steinke_epsilon, accounting.zcdp_rho,
-                    accounting.bun_steinke_rho, accounting.paper_rho):
+    for convert in (
+        accounting.zcdp_epsilon,
+        accounting.bun_steinke_epsilon,
+        accounting.zcdp_rho,
+        accounting.bun_steinke_rho,
+        accounting.paper_rho,
+    ):
         table = convert(rho, delta)
         assert table.shape == (6, 4) and table[2, 1] == convert(RHO[2], DELTA[1])
     table = accounting.zcdp_delta(rho, np.array(EPSILON))
     assert table.shape == (6, 5) and table[2, 3] == accounting.zcdp_delta(RHO[2], EPSILON[3])
-    local = accounting.shuffled_local_epsilon(np.array(EPSILON)[:, None], np.array([100, 500, 2000]), 1e-4)
-    assert local.shape == (5, 3) and np.isnan(local[:, 0]).all() and not np.isnan(local[:, 1:]).any()
+    local = accounting.shuffled_local_epsilon(
+        np.array(EPSILON)[:, None], np.array([100, 500, 2000]), 1e-4
+    )
+    assert (
+        local.shape == (5, 3) and np.isnan(local[:, 0]).all() and not np.isnan(local[:, 1:]).any()
+    )
     assert local[2, 1] == accounting.shuffled_local_epsilon(EPSILON[2], 500, 1e-4)
 
 
@@ -135,12 +158,15 @@ def test_pure_budgets():
     """ρ = ε²/2 covers the worst pure mechanism, randomized response, at every α, and ρ = ε²/4 does not."""
     for epsilon in EPSILON[:4]:
         p = 1 / (1 + math.exp(-epsilon))
-        spent = max(math.log(p**a * (1 - p) ** (1 - a) + (1 - p) ** a * p ** (1 - a)) / (a - 1) / a
-                    for a in (1.0001, 1.5, 2, 4, 16))
+        spent = max(
+            math.log(p**a * (1 - p) ** (1 - a) + (1 - p) ** a * p ** (1 - a)) / (a - 1) / a
+            for a in (1.0001, 1.5, 2, 4, 16)
+        )
         assert spent <= accounting.pure_rho(epsilon) == epsilon**2 / 2
     assert math.tanh(0.05) * 0.1 > 0.1**2 / 4 * 1.9  # D_1 of it at ε = 0.1, nearly ε²/2
-    assert accounting.composed_epsilon(0.25, 4) == 1 and accounting.composed_epsilon([0.1, 1], 3).tolist() == [
-        pytest.approx(0.3), 3]
+    assert accounting.composed_epsilon(0.25, 4) == 1 and accounting.composed_epsilon(
+        [0.1, 1], 3
+    ).tolist() == [pytest.approx(0.3), 3]
 
 
 def masses(variance, reach):
@@ -162,7 +188,9 @@ def test_exact_delta_of_one_count(variance, epsilon):
     assert exact <= claimed
     if 1e-8 < exact and variance >= 1:
         assert exact > claimed / 30  # not vacuous
-        assert exact > accounting.zcdp_delta(rho / 2.5, epsilon)  # control: a budget that is too small is found out
+        assert exact > accounting.zcdp_delta(
+            rho / 2.5, epsilon
+        )  # control: a budget that is too small is found out
 
 
 def clones(epsilon, local, n):
@@ -187,10 +215,18 @@ def test_the_theorem_on_shuffling_holds_for_the_dominating_pair(n, delta):
         local = limit * share
         epsilon = accounting.shuffled_epsilon(local, n, delta)
         lam = math.exp(local)
-        assert epsilon == pytest.approx(math.log(1 + (lam - 1) / (lam + 1) * (
-            8 * math.sqrt(lam * math.log(4 / delta)) / math.sqrt(n) + 8 * lam / n)))
+        assert epsilon == pytest.approx(
+            math.log(
+                1
+                + (lam - 1)
+                / (lam + 1)
+                * (8 * math.sqrt(lam * math.log(4 / delta)) / math.sqrt(n) + 8 * lam / n)
+            )
+        )
         assert clones(epsilon, local, n) <= delta
-        assert clones(accounting.shuffled_epsilon(local, 10**4 * n, delta), local, n) > delta  # control: too strong
+        assert (
+            clones(accounting.shuffled_epsilon(local, 10**4 * n, delta), local, n) > delta
+        )  # control: too strong
 
 
 def test_shuffled_randomized_response_enumerated():
@@ -203,7 +239,10 @@ def test_shuffled_randomized_response_enumerated():
         one = flip * rest[1:] + (1 - flip) * rest[:-1]
         assert zero.sum() == pytest.approx(1) and len(zero) == len(k)
         bound = math.exp(accounting.shuffled_epsilon(local, n, delta))
-        assert max(np.maximum(zero - bound * one, 0).sum(), np.maximum(one - bound * zero, 0).sum()) <= delta
+        assert (
+            max(np.maximum(zero - bound * one, 0).sum(), np.maximum(one - bound * zero, 0).sum())
+            <= delta
+        )
         assert np.maximum(one - zero, 0).sum() > delta
 
 
@@ -227,25 +266,48 @@ def test_local_budgets(epsilon, n, delta):
 
 def test_reasons_can_be_read():
     assert accounting.local_budget(1, 1000, 1e-4) == (pytest.approx(1.84225, abs=1e-4), None)
-    for epsilon, n, words in [(1, 100, "does not apply at n=100, delta=0.0001: it needs at least 159 persons"),
-                              (7.5, 2000, "covers local budgets only up to 2.535"),
-                              (0.01, 165, "smaller local budget")]:
+    for epsilon, n, words in [
+        (1, 100, "does not apply at n=100, delta=0.0001: it needs at least 159 persons"),
+        (7.5, 2000, "covers local budgets only up to 2.535"),
+        (0.01, 165, "smaller local budget"),
+    ]:
         budget, reason = accounting.local_budget(epsilon, n, 1e-4)
-        assert budget == epsilon and words in reason and "the local budget is epsilon itself" in reason
+        assert (
+            budget == epsilon and words in reason and "the local budget is epsilon itself" in reason
+        )
     assert accounting.shuffling_limit(158, 1e-4) < 0 < accounting.shuffling_limit(159, 1e-4)
 
 
 BUDGETS = {
-    "epsilon": [lambda x: accounting.bun_steinke_rho(x, 0.1), lambda x: accounting.zcdp_rho(x, 0.1),
-                lambda x: accounting.paper_rho(x, 0.1), lambda x: accounting.zcdp_delta(1, x), accounting.pure_rho,
-                lambda x: accounting.composed_epsilon(x, 2), lambda x: accounting.discrete_gaussian_delta(x, 1),
-                lambda x: accounting.local_budget(x, 500, 0.1)],
-    "rho": [lambda x: accounting.bun_steinke_epsilon(x, 0.1), lambda x: accounting.zcdp_epsilon(x, 0.1),
-            lambda x: accounting.zcdp_delta(x, 1), lambda x: accounting.calibrated_variance(1, x)],
-    "variance": [lambda x: accounting.gaussian_rho(1, x), lambda x: accounting.discrete_gaussian_delta(1, x)],
-    "squared_sensitivity": [lambda x: accounting.gaussian_rho(x, 1), lambda x: accounting.calibrated_variance(x, 1)],
+    "epsilon": [
+        lambda x: accounting.bun_steinke_rho(x, 0.1),
+        lambda x: accounting.zcdp_rho(x, 0.1),
+        lambda x: accounting.paper_rho(x, 0.1),
+        lambda x: accounting.zcdp_delta(1, x),
+        accounting.pure_rho,
+        lambda x: accounting.composed_epsilon(x, 2),
+        lambda x: accounting.discrete_gaussian_delta(x, 1),
+        lambda x: accounting.local_budget(x, 500, 0.1),
+    ],
+    "rho": [
+        lambda x: accounting.bun_steinke_epsilon(x, 0.1),
+        lambda x: accounting.zcdp_epsilon(x, 0.1),
+        lambda x: accounting.zcdp_delta(x, 1),
+        lambda x: accounting.calibrated_variance(1, x),
+    ],
+    "variance": [
+        lambda x: accounting.gaussian_rho(1, x),
+        lambda x: accounting.discrete_gaussian_delta(1, x),
+    ],
+    "squared_sensitivity": [
+        lambda x: accounting.gaussian_rho(x, 1),
+        lambda x: accounting.calibrated_variance(x, 1),
+    ],
     "local_epsilon": [lambda x: accounting.shuffled_epsilon(x, 500, 0.1)],
-    "n": [lambda x: accounting.shuffling_limit(x, 0.1), lambda x: accounting.shuffled_local_epsilon(1, x, 0.1)],
+    "n": [
+        lambda x: accounting.shuffling_limit(x, 0.1),
+        lambda x: accounting.shuffled_local_epsilon(1, x, 0.1),
+    ],
 }
 
 
@@ -261,10 +323,20 @@ def test_budgets_are_positive_and_finite(key, value):
 
 @pytest.mark.parametrize("delta", [0, 1, -1e-4, 1.5, math.nan])
 def test_delta_lies_inside_its_range(delta):
-    for function in (accounting.bun_steinke_epsilon, accounting.bun_steinke_rho, accounting.zcdp_epsilon,
-                     accounting.zcdp_rho, accounting.paper_rho, accounting.shuffling_limit):
+    for function in (
+        accounting.bun_steinke_epsilon,
+        accounting.bun_steinke_rho,
+        accounting.zcdp_epsilon,
+        accounting.zcdp_rho,
+        accounting.paper_rho,
+        accounting.shuffling_limit,
+    ):
         with pytest.raises(InvalidInput, match="^delta="):
             function(1.0, delta)
-    for function in (accounting.shuffled_epsilon, accounting.shuffled_local_epsilon, accounting.local_budget):
+    for function in (
+        accounting.shuffled_epsilon,
+        accounting.shuffled_local_epsilon,
+        accounting.local_budget,
+    ):
         with pytest.raises(InvalidInput, match="^delta="):
             function(1.0, 500, delta)

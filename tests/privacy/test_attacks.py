@@ -28,7 +28,10 @@ BUDGETS = {  # of all that a person gives, by hand
     "response": (Response(n=50, m=6, epsilon_user=1.5), 1.5),
     "max_sense": (MaxSense(N=20, w=5, epsilon=2.5), 2.5),
     "multi_max_sense": (MultiMaxSense(N=20, w=5, epsilon=2.5), 2.5),
-    "multi_max_sense, few ratings": (MultiMaxSense(N=40, w=1, epsilon=2.5, theta=0.1, Q=5), 2 * 2.5 / 5),
+    "multi_max_sense, few ratings": (
+        MultiMaxSense(N=40, w=1, epsilon=2.5, theta=0.1, Q=5),
+        2 * 2.5 / 5,
+    ),
 }
 
 
@@ -56,12 +59,16 @@ def reports(rows, each):
     words = list(itertools.product((0, 1), repeat=len(rows[0])))
     law = {(0,) * len(words): 1.0}
     for row in rows:
-        chances = [math.prod(keep if bit == said else 1 - keep for bit, said in zip(row, word, strict=True))
-                   for word in words]
+        chances = [
+            math.prod(
+                keep if bit == said else 1 - keep for bit, said in zip(row, word, strict=True)
+            )
+            for word in words
+        ]
         more = {}
         for multiset, chance in law.items():
             for k, own in enumerate(chances):
-                other = (*multiset[:k], multiset[k] + 1, *multiset[k + 1:])
+                other = (*multiset[:k], multiset[k] + 1, *multiset[k + 1 :])
                 more[other] = more.get(other, 0.0) + chance * own
         law = more
     return law
@@ -70,29 +77,46 @@ def reports(rows, each):
 def found_out(rows, each, rates):
     """Power of the best attack on the first bit of the first row, at each rate, knowing all other bits."""
     first, *others = rows
-    false, true = (reports([first, *others], each), reports([(1 - first[0], *first[1:]), *others], each))
+    false, true = (
+        reports([first, *others], each),
+        reports([(1 - first[0], *first[1:]), *others], each),
+    )
     return np.array([best(false.values(), [true[key] for key in false], rate) for rate in rates])
 
 
-@pytest.mark.parametrize("n, m, each", [(2, 1, 0.6), (5, 1, 1.2), (2, 2, 1.2), (4, 2, 0.5), (3, 3, 0.7)])
+@pytest.mark.parametrize(
+    "n, m, each", [(2, 1, 0.6), (5, 1, 1.2), (2, 2, 1.2), (4, 2, 0.5), (3, 3, 0.7)]
+)
 def test_no_attack_on_a_shuffled_answer_is_better_than_the_bound(n, m, each):
     """Of all answers that the persons may have given, by all outcomes; alone, and of few, the bound is attained."""
     words, rates = list(itertools.product((0, 1), repeat=m)), (0.01, 0.05, 0.3, 0.6, 0.9)
-    found = np.max([found_out([first, *others], each, rates) for first in words
-                    for others in itertools.combinations_with_replacement(words, n - 1)], axis=0)
+    found = np.max(
+        [
+            found_out([first, *others], each, rates)
+            for first in words
+            for others in itertools.combinations_with_replacement(words, n - 1)
+        ],
+        axis=0,
+    )
     bound = np.array([ShuffledBit(each, m, n - 1).power(rate) for rate in rates])
     assert (found <= bound + 1e-12).all()
-    assert ShuffledBit(each, m, 0).power(0.3) == pytest.approx(FlippedBits(each, 1).power(0.3), rel=1e-12)
+    assert ShuffledBit(each, m, 0).power(0.3) == pytest.approx(
+        FlippedBits(each, 1).power(0.3), rel=1e-12
+    )
 
 
 def test_many_reports_hide_a_shuffled_answer():
     """All others gave the opposite of every answer, where the best attack was better than on any other answers."""
     each, rates = 0.9, (0.05, 0.3)
     found = found_out([(0, 1)] + [(1, 0)] * 24, each, rates)
-    bound, open_order = (np.array([attack.power(rate) for rate in rates]) for attack in (
-        ShuffledBit(each, 2, 24), FlippedBits(each, 1)))
+    bound, open_order = (
+        np.array([attack.power(rate) for rate in rates])
+        for attack in (ShuffledBit(each, 2, 24), FlippedBits(each, 1))
+    )
     print(f"found {found}, at most {bound}, in the order of the persons {open_order}")
-    assert (found <= bound).all() and (bound < 0.9 * open_order).all() and (found > 0.7 * bound).all()
+    assert (
+        (found <= bound).all() and (bound < 0.9 * open_order).all() and (found > 0.7 * bound).all()
+    )
     assert not ShuffledBit.exact and FlippedBits.exact
     few, many = (ShuffledBit(each, 2, others).power(0.05) for others in (100, 10**6))
     assert 0.05 < many < 0.0503 and many < few < bound[0]
@@ -110,10 +134,14 @@ def test_gaussian_shifts_against_all_their_outcomes(variance, entries):
     noise = np.arange(-20, 21)
     one = gaussian_pmf(noise, variance)
     shifted = gaussian_pmf(noise - 1, variance)
-    false, true = (np.prod(np.array(list(itertools.product(law[10:31], repeat=entries))), axis=1)
-                   for law in (one, shifted))
+    false, true = (
+        np.prod(np.array(list(itertools.product(law[10:31], repeat=entries))), axis=1)
+        for law in (one, shifted)
+    )
     for rate in RATES:
-        assert GaussianShifts(variance, entries, 1e-6).power(rate) == pytest.approx(best(false, true, rate), rel=1e-6)
+        assert GaussianShifts(variance, entries, 1e-6).power(rate) == pytest.approx(
+            best(false, true, rate), rel=1e-6
+        )
 
 
 def test_wide_gaussian_shifts_are_those_of_a_normal_law():
@@ -121,27 +149,39 @@ def test_wide_gaussian_shifts_are_those_of_a_normal_law():
     shift = math.sqrt(50 / 1000)
     for rate in RATES:
         normal = stats.norm.sf(stats.norm.isf(rate) - shift)
-        assert attack.power(rate) == pytest.approx(normal, rel=1e-5) != FlippedBits(shift, 1).power(rate)
+        assert (
+            attack.power(rate)
+            == pytest.approx(normal, rel=1e-5)
+            != FlippedBits(shift, 1).power(rate)
+        )
 
 
 def test_a_laplace_shift_against_numbers_on_a_fine_grid():
     x = np.linspace(-40, 41, 80_001)
     false, true = (np.exp(-0.8 * np.abs(x - shift)) for shift in (0, 1))
     for rate in RATES:
-        assert LaplaceShift(0.8).power(rate) == pytest.approx(best(false / false.sum(), true / true.sum(), rate),
-                                                              rel=1e-3)
+        assert LaplaceShift(0.8).power(rate) == pytest.approx(
+            best(false / false.sum(), true / true.sum(), rate), rel=1e-3
+        )
 
 
 def test_discrete_laplace_counts_are_flipped_bits():
     """Simulated: the best test, which counts the counts that are nearer to one neighbour, at its own false alarms."""
     rng, entries, scale, n = np.random.default_rng(1), 6, 2.5, 40_000
-    false, true = (((discrete_laplace(rng, scale, (n, entries)) + shift) >= 1).sum(axis=1) for shift in (0, 1))
+    false, true = (
+        ((discrete_laplace(rng, scale, (n, entries)) + shift) >= 1).sum(axis=1) for shift in (0, 1)
+    )
     exact = FlippedBits(1 / scale, entries)
     for border in (3, 5):
         rate = stats.binom.sf(border - 1, entries, 1 / (1 + math.exp(1 / scale)))
-        low, high = stats.binom.ppf(5e-7, n, exact.power(rate)), stats.binom.isf(5e-7, n, exact.power(rate))
+        low, high = (
+            stats.binom.ppf(5e-7, n, exact.power(rate)),
+            stats.binom.isf(5e-7, n, exact.power(rate)),
+        )
         caught, alarms = (true >= border).sum(), (false >= border).sum()
-        print(f"n={n} statistic={caught} bounds={low:g} to {high:g} alpha=1e-6; false alarms {alarms}")
+        print(
+            f"n={n} statistic={caught} bounds={low:g} to {high:g} alpha=1e-6; false alarms {alarms}"
+        )
         assert low <= caught <= high and not low <= n * Bound(entries / scale).power(rate) <= high
         assert stats.binom.ppf(5e-7, n, rate) <= alarms <= stats.binom.isf(5e-7, n, rate)
 
@@ -154,7 +194,9 @@ def test_the_bound_holds_for_an_event_and_for_its_complement(epsilon, delta):
         event = math.exp(epsilon) * rate + delta
         complement = 1 - (1 - rate - delta) / math.exp(epsilon)
         assert (event < complement) == (rate < corner)
-        assert Bound(epsilon, delta).power(rate) == pytest.approx(min(event, complement, 1.0), rel=1e-12)
+        assert Bound(epsilon, delta).power(rate) == pytest.approx(
+            min(event, complement, 1.0), rel=1e-12
+        )
 
 
 def test_one_flipped_bit_is_the_bound_where_most_alarms_are_false():
@@ -166,7 +208,8 @@ def test_many_shifts_in_very_wide_noise_are_one_shift_of_a_normal_law():
     """√(entries/σ²) standard deviations: 10¹⁰ entries at σ² = 10¹² are a tenth of one."""
     for rate in RATES:
         assert GaussianShifts(1e12, 10**10, 1e-6).power(rate) == pytest.approx(
-            stats.norm.sf(stats.norm.isf(rate) - 0.1), rel=1e-9)
+            stats.norm.sf(stats.norm.isf(rate) - 0.1), rel=1e-9
+        )
 
 
 @pytest.mark.parametrize("name", BUDGETS)

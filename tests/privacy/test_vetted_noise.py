@@ -8,7 +8,12 @@ import pytest
 from pipeline.privacy import vetted_noise as vetted
 from pipeline.study.parameters import InvalidInput
 
-SEEDS = [dict(seed=1), dict(rng=np.random.default_rng(1)), dict(random_state=0), dict(generator=None)]
+SEEDS = [
+    dict(seed=1),
+    dict(rng=np.random.default_rng(1)),
+    dict(random_state=0),
+    dict(generator=None),
+]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -73,18 +78,32 @@ class Fake:
         return [value + 7 for value in values]
 
 
-@pytest.mark.parametrize("counts", [np.arange(6).reshape(2, 3), np.zeros((0, 2), int), np.int32(4),
-                                    np.array([0, 255], np.uint8), [[1, 0], [0, 0]]])
+@pytest.mark.parametrize(
+    "counts",
+    [
+        np.arange(6).reshape(2, 3),
+        np.zeros((0, 2), int),
+        np.int32(4),
+        np.array([0, 255], np.uint8),
+        [[1, 0], [0, 0]],
+    ],
+)
 def test_every_entry_passes_through_the_measurement_in_its_place(counts, monkeypatch):
     fake = Fake()
     monkeypatch.setattr(vetted, "_measurement", lambda variance, scale: fake)
     out = vetted.release(counts, variance=1.0)
-    assert out.dtype == np.int64 and (out == np.asarray(counts, np.int64) + 7).all() and out.shape == np.shape(counts)
+    assert (
+        out.dtype == np.int64
+        and (out == np.asarray(counts, np.int64) + 7).all()
+        and out.shape == np.shape(counts)
+    )
     assert fake.given == [np.ravel(counts).tolist()] and all(type(x) is int for x in fake.given[0])
 
 
 def test_numpys_generators_are_not_used(monkeypatch):
-    pytest.importorskip("opendp", reason="OpenDP is not installed: noise for real data is NOT tested here")
+    pytest.importorskip(
+        "opendp", reason="OpenDP is not installed: noise for real data is NOT tested here"
+    )
 
     vetted.release([1], variance=1.0)  # what is imported may use them
 
@@ -100,7 +119,9 @@ def test_numpys_generators_are_not_used(monkeypatch):
 @pytest.mark.parametrize("law, width, budget", [("variance", 4.0, 9 / 8), ("scale", 2.0, 1.5)])
 def test_noise_within_a_budget_spends_no_more_and_hardly_less(law, width, budget):
     """Sensitivity 3: ρ = 9/(2·4), ε = 3/2."""
-    pytest.importorskip("opendp", reason="OpenDP is not installed: noise for real data is NOT tested here")
+    pytest.importorskip(
+        "opendp", reason="OpenDP is not installed: noise for real data is NOT tested here"
+    )
     assert budget <= vetted.spent(3.0, **{law: width}) <= (1 + 1e-9) * budget
     noise = vetted.within_budget(law, width, 3.0, budget)
     assert width < noise[law] <= (1 + 1e-11) * width and vetted.spent(3.0, **noise) <= budget

@@ -20,14 +20,20 @@ LIMITS = [  # as conditions state them: coordinate, least, most
     ("wang.start.majority", "crowd_strength", 3, None),
     ("nguyen.theorem_3_1.few", "density", 20, None),
 ]
-ENDS = [(name, axis, end, side) for name, axis, least, most in LIMITS for end, side in ((least, 1), (most, -1))
-        if end is not None]
+ENDS = [
+    (name, axis, end, side)
+    for name, axis, least, most in LIMITS
+    for end, side in ((least, 1), (most, -1))
+    if end is not None
+]
 
 
 def moved(data, axis, end, side):
     """The data, with all cells within a few millionths of that end, on one side of it."""
     if axis in data.dims:
-        return data.assign_coords({axis: end * (1 + side * 1e-6 * np.arange(1, data.sizes[axis] + 1))})
+        return data.assign_coords(
+            {axis: end * (1 + side * 1e-6 * np.arange(1, data.sizes[axis] + 1))}
+        )
     return data.assign_coords({axis: xr.full_like(data[axis], end * (1 + side * 1e-6), float)})
 
 

@@ -14,12 +14,25 @@ from tests.helpers.ideal_response import IDEAL as RESPONSE
 
 CLAIMS = {claim.id: claim for one in problems().values() for claim in one.load(one.claims)}
 # Each way of measuring, and of making a control, once; all others with SIMULATIONS=full.
-SOME = ("xu.lemma_1", "xu.lemma_3", "xu.theorem_1.tail", "xu.figure_4.kendall", "xu.same_ranking",
-        "wang.basin.collapse", "nguyen.shuffling", "nguyen.price", "banerjee.theorem_7", "banerjee.coupons")
+SOME = (
+    "xu.lemma_1",
+    "xu.lemma_3",
+    "xu.theorem_1.tail",
+    "xu.figure_4.kendall",
+    "xu.same_ranking",
+    "wang.basin.collapse",
+    "nguyen.shuffling",
+    "nguyen.price",
+    "banerjee.theorem_7",
+    "banerjee.coupons",
+)
 MORE = {"xu.theorem_1.tail": dict(reps=4000), "xu.same_ranking": dict(same_ranking=True)}
-DATA = {"xu": lambda claim: ranking(claim.experiment, 0, **MORE.get(claim.id, {})),
-        "banerjee": lambda claim: blocks(claim.experiment),
-        "nguyen": lambda claim: RESPONSE[claim.experiment](), "wang": lambda claim: CROWD[claim.experiment]()}
+DATA = {
+    "xu": lambda claim: ranking(claim.experiment, 0, **MORE.get(claim.id, {})),
+    "banerjee": lambda claim: blocks(claim.experiment),
+    "nguyen": lambda claim: RESPONSE[claim.experiment](),
+    "wang": lambda claim: CROWD[claim.experiment](),
+}
 
 
 def numbers(check):
@@ -32,8 +45,13 @@ def test_data_in_parts_decide_alike(name):
     claim = CLAIMS[name]
     results = DATA[name.partition(".")[0]](claim)
     (first, levels), *_, (last, replications) = results["status"].sizes.items()
-    parts = in_chunks(results, {**results.sizes, first: -(-levels // 2), last: -(-replications // 3)})
+    parts = in_chunks(
+        results, {**results.sizes, first: -(-levels // 2), last: -(-replications // 3)}
+    )
     whole, apart = judge(claim, results), judge(claim, parts)
     assert parts.chunks and not results.chunks
-    assert (whole.check.verdict, whole.control.verdict) == (apart.check.verdict, apart.control.verdict)
+    assert (whole.check.verdict, whole.control.verdict) == (
+        apart.check.verdict,
+        apart.control.verdict,
+    )
     assert numbers(whole.check) == pytest.approx(numbers(apart.check), rel=0.01, abs=1e-9)

@@ -28,15 +28,24 @@ def measured(name):
     summary = {}
     for part, cells in parts.items():
         every = [cells] if isinstance(cells, Estimate) else [*cells.values()]
-        numbers = np.array([[one.value, one.low, one.high] for one in every if math.isfinite(one.value)])
-        summary[part] = (len(numbers), *(float(column[np.isfinite(column)].mean()) if np.isfinite(column).any()
-                                         else math.inf for column in numbers.T))
+        numbers = np.array(
+            [[one.value, one.low, one.high] for one in every if math.isfinite(one.value)]
+        )
+        summary[part] = (
+            len(numbers),
+            *(
+                float(column[np.isfinite(column)].mean()) if np.isfinite(column).any() else math.inf
+                for column in numbers.T
+            ),
+        )
     return summary
 
 
 def lines(name):
-    return [f"{name}{f' [{part}]' if part else ''}: {count} of {value:.6g} from {low:.6g} to {high:.6g}"
-            for part, (count, value, low, high) in measured(name).items()]
+    return [
+        f"{name}{f' [{part}]' if part else ''}: {count} of {value:.6g} from {low:.6g} to {high:.6g}"
+        for part, (count, value, low, high) in measured(name).items()
+    ]
 
 
 def stated():
@@ -55,7 +64,9 @@ STATED = stated()
 
 def alike(found, expected):
     room = 0.01 * (expected[3] - expected[2]) + 1e-5 * abs(expected[1]) + 1e-12
-    return found[0] == expected[0] and (not math.isfinite(room) or found[1:] == pytest.approx(expected[1:], abs=room))
+    return found[0] == expected[0] and (
+        not math.isfinite(room) or found[1:] == pytest.approx(expected[1:], abs=room)
+    )
 
 
 def test_every_claim_is_in_the_file():

@@ -40,7 +40,10 @@ def spectral_law(beta, p, rng, persons=8000):
     centre = np.eye(m) - 1 / m
     root = centre @ (moved / pi[:, None])
     weight = right * (1 - right) * seen
-    information = np.diag(weight.mean(axis=0)) - (weight.T / np.maximum(weight.sum(axis=1), 1e-12)) @ weight / persons
+    information = (
+        np.diag(weight.mean(axis=0))
+        - (weight.T / np.maximum(weight.sum(axis=1), 1e-12)) @ weight / persons
+    )
     return root @ np.cov(push.T) @ root.T, np.linalg.pinv(information)
 
 
@@ -60,7 +63,9 @@ def test_the_spectral_estimate_is_nearly_efficient():
             spectral, bound = spectral_law(beta - beta.mean(), p, rng)
             ratios.append(np.trace(spectral) / np.trace(bound))
             bounds.append(np.trace(bound) * p / m)
-    print(f"spectral over Cramér–Rao: n={len(ratios)} statistic={min(ratios):.3f} to {max(ratios):.3f} bound=1.7")
+    print(
+        f"spectral over Cramér–Rao: n={len(ratios)} statistic={min(ratios):.3f} to {max(ratios):.3f} bound=1.7"
+    )
     assert 1.03 < min(ratios) and max(ratios) < 1.25 and 5.2 < min(bounds) and max(bounds) < 6.4
     tolerance = CLAIMS["nguyen.theorem_3_3.bound"].tolerance
     assert tolerance.target + tolerance.margin > 1.4 * max(ratios)  # room for few responses
@@ -80,20 +85,29 @@ def test_privacy_where_responses_are_missing():
         exponents.append(-4 + math.log2(half / full))
     mean, error = np.mean(exponents), np.std(exponents, ddof=1) / len(exponents) ** 0.5
     tolerance = CLAIMS["nguyen.price.missing"].tolerance
-    print(f"exponent: n={len(exponents)} statistic={mean:.3f} (error {error:.3f}) bound={tolerance}")
+    print(
+        f"exponent: n={len(exponents)} statistic={mean:.3f} (error {error:.3f}) bound={tolerance}"
+    )
     assert mean == pytest.approx(-2.8, abs=0.05)
-    assert (tolerance.target, tolerance.margin) == (-2.8, pytest.approx((2.8 - 2) / 2))  # −2 is the theorem's
+    assert (tolerance.target, tolerance.margin) == (
+        -2.8,
+        pytest.approx((2.8 - 2) / 2),
+    )  # −2 is the theorem's
 
 
-@pytest.mark.parametrize("name, size, least, most", [
-    ("nguyen.theorem_3_2", 8, 0.86, 0.98), ("nguyen.theorem_3_4", 0.25, 0.1, 0.3)])
+@pytest.mark.parametrize(
+    "name, size, least, most",
+    [("nguyen.theorem_3_2", 8, 0.86, 0.98), ("nguyen.theorem_3_4", 0.25, 0.1, 0.3)],
+)
 def test_persons_enough_and_too_few_for_the_top_items(name, size, least, most):
     """Persons n = size·log m/(pΔ²): chances of the exact top K in the cells of nguyen/top_k."""
     rng, chances = np.random.default_rng(2), []
     for m, spacing, p in itertools.product((10, 20), (0.05, 0.1), (0.5, 1.0)):
         beta = spacing * (np.arange(m) - (m - 1) / 2)
         covariance, _ = spectral_law(beta, p, rng)
-        chances.append(exact_top(beta, covariance / math.ceil(size * math.log(m) / (p * spacing**2)), rng))
+        chances.append(
+            exact_top(beta, covariance / math.ceil(size * math.log(m) / (p * spacing**2)), rng)
+        )
     print(f"{name}: n={DRAWS} statistic={min(chances):.3f} to {max(chances):.3f}")
     bound = CLAIMS[name].tolerance.target
     assert least < min(chances) and max(chances) < most
@@ -111,12 +125,17 @@ def test_users_enough_for_the_top_of_a_ranking():
         np.fill_diagonal(pair, 0)
         scores = np.diag(pair.sum(axis=1)) - pair
         for signal, found in ((lambda s: s, chances), (lambda s: s / 4, fewer)):
-            grid = (s for s in (16, 24, 32, 48, 64)
-                    if s >= 4 * math.log(m * math.ceil(s * gain / (m * spacing**2))))
+            grid = (
+                s
+                for s in (16, 24, 32, 48, 64)
+                if s >= 4 * math.log(m * math.ceil(s * gain / (m * spacing**2)))
+            )
             if least := next(grid, None):
                 users = math.ceil(signal(least) * gain / (m * spacing**2))
                 found.append(exact_top(right.sum(axis=1), scores / users, rng))
-    print(f"xu.theorem_4: n={DRAWS} statistic={min(chances):.3f} bound=0.95; a quarter of the users {max(fewer):.3f}")
+    print(
+        f"xu.theorem_4: n={DRAWS} statistic={min(chances):.3f} bound=0.95; a quarter of the users {max(fewer):.3f}"
+    )
     assert len(chances) > 10 and min(chances) > CLAIMS["xu.theorem_4"].tolerance.target > max(fewer)
 
 
@@ -134,30 +153,43 @@ def test_the_tail_of_the_excess_risk():
             weight = right * (1 - right)
             np.fill_diagonal(weight, 0)
             hessian = np.diag(weight.sum(axis=1)) - weight
-            values = np.linalg.eigvalsh(np.linalg.pinv(hessian)) * m  # the Laplacian of ones is m on sums of 0
+            values = (
+                np.linalg.eigvalsh(np.linalg.pinv(hessian)) * m
+            )  # the Laplacian of ones is m on sums of 0
             drawn.append(rng.standard_normal((100, m)) ** 2 @ values / 8)
         middle, far = np.quantile(np.concatenate(drawn), [0.9, 0.99])
         falls.append(math.log(10) / (far - middle))
     print(f"fall of the tail: n=10000 statistic={min(falls):.3f} to {max(falls):.3f} bound=0.1")
-    least = next(tolerance.target for part, tolerance in CLAIMS["xu.theorem_1.tail"].tolerance.items() if "90 %" in part
-                 and "less 1" not in part)
+    least = next(
+        tolerance.target
+        for part, tolerance in CLAIMS["xu.theorem_1.tail"].tolerance.items()
+        if "90 %" in part and "less 1" not in part
+    )
     assert least == 0.1 and 2 * least < min(falls) and max(falls) < 0.4
 
 
 def test_the_success_of_maxsense_at_one_load():
     """banerjee.theorem_15: Gaussian scores are right about every item in nine of ten replications at load 16."""
-    cells = [(N, 20, 1.0, 0.8) for N in (100, 200, 400, 800)] + [(200, w, 1.0, 0.8) for w in (5, 10, 40)]
-    cells += [(200, 20, epsilon, 0.8) for epsilon in (0.25, 0.5, 2.0)] + [(200, 20, 1.0, gap) for gap in (0.2, 0.4)]
+    cells = [(N, 20, 1.0, 0.8) for N in (100, 200, 400, 800)] + [
+        (200, w, 1.0, 0.8) for w in (5, 10, 40)
+    ]
+    cells += [(200, 20, epsilon, 0.8) for epsilon in (0.25, 0.5, 2.0)] + [
+        (200, 20, 1.0, gap) for gap in (0.2, 0.4)
+    ]
 
     def predicted(load, N, w, epsilon, gap):
         design = Design(N, w, epsilon, "1", "0.5, 0.5", f"{0.5 + gap / 2}, {0.5 - gap / 2}")
-        users = users_of_load(load, N, w, epsilon, delta_min(1.0, design.alpha, design.beta, design.b))
+        users = users_of_load(
+            load, N, w, epsilon, delta_min(1.0, design.alpha, design.beta, design.b)
+        )
         return maxsense_success(float(users), design)
 
     low, high = ([predicted(load, *cell) for cell in cells] for load in (8, 16))
     tolerance = CLAIMS["banerjee.theorem_15"].tolerance
-    print(f"success at load 16: n={len(cells)} statistic={min(high):.3f} to {max(high):.3f} bound={tolerance.target}; "
-          f"control, load 8: {min(low):.3f} to {max(low):.3f}")
+    print(
+        f"success at load 16: n={len(cells)} statistic={min(high):.3f} to {max(high):.3f} bound={tolerance.target}; "
+        f"control, load 8: {min(low):.3f} to {max(low):.3f}"
+    )
     assert 0.89 < min(high) and max(high) < 0.95 and 0.05 < min(low) and max(low) < 0.24
     assert max(low) < tolerance.target < min(high) - 0.1
 

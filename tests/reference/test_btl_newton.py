@@ -21,11 +21,25 @@ def drawn(m, reps, spread):
 
 def apart(ours, theirs):
     """Largest difference, relative to the largest estimate of the replication."""
-    return (np.abs(ours.theta - theirs.theta).max(1) / np.maximum(np.abs(theirs.theta).max(1), 1)).max()
+    return (
+        np.abs(ours.theta - theirs.theta).max(1) / np.maximum(np.abs(theirs.theta).max(1), 1)
+    ).max()
 
 
-@pytest.mark.parametrize("m, reps", [(2, 50), (3, 50), (5, 60), (10, 61), (33, 20), (100, 5), (MANY - 1, 3), (MANY, 3),
-                                     (MANY + 7, 3)])
+@pytest.mark.parametrize(
+    "m, reps",
+    [
+        (2, 50),
+        (3, 50),
+        (5, 60),
+        (10, 61),
+        (33, 20),
+        (100, 5),
+        (MANY - 1, 3),
+        (MANY, 3),
+        (MANY + 7, 3),
+    ],
+)
 def test_values_are_those_of_the_reference(m, reps):
     largest = 0.0
     for spread in (0.1, 0.5, 3.0):
@@ -41,7 +55,9 @@ def test_values_are_those_of_the_reference(m, reps):
 
 @pytest.mark.parametrize("m", [2, 7, 40, MANY])
 def test_statuses_and_iterations_are_those_of_the_reference(m):
-    s = np.concatenate([drawn(m, 20, 0.3), drawn(m, 20, 2.0 * m), drawn(m, 4, 1e8), np.full((2, m), np.nan)])
+    s = np.concatenate(
+        [drawn(m, 20, 0.3), drawn(m, 20, 2.0 * m), drawn(m, 4, 1e8), np.full((2, m), np.nan)]
+    )
     s[43, -1] = 1e60
     for ridge in (0.0, 1e-12, 1e-6, 1e-2, np.geomspace(1e-9, 10, len(s)), -1.0, np.inf):
         ours, theirs = minimise(s, ridge), btl_newton.minimise(s, ridge)
@@ -59,10 +75,21 @@ def test_far_minimisers_are_those_of_the_reference():
         s = drawn(m, 30 if m < 100 else 4, 2.0 * m)
         for ridge in (1e-10, 1e-6):
             ours, theirs = minimise(s, ridge, TIGHT), btl_newton.minimise(s, ridge, TIGHT)
-            assert np.ptp(theirs.theta, axis=1).max() > 1e4 and theirs.converged.all() and ours.converged.all()
+            assert (
+                np.ptp(theirs.theta, axis=1).max() > 1e4
+                and theirs.converged.all()
+                and ours.converged.all()
+            )
             size = np.linalg.norm(s, axis=1) + m * np.linalg.norm(theirs.theta, axis=1)
-            moved = 2 * ridge * np.linalg.norm(ours.theta - theirs.theta, axis=1) / (np.finfo(float).eps * size)
-            print(f"m={m}, λ={ridge}: {len(s)} fits, gradients apart by {moved.max():.2f} roundings, bound 4")
+            moved = (
+                2
+                * ridge
+                * np.linalg.norm(ours.theta - theirs.theta, axis=1)
+                / (np.finfo(float).eps * size)
+            )
+            print(
+                f"m={m}, λ={ridge}: {len(s)} fits, gradients apart by {moved.max():.2f} roundings, bound 4"
+            )
             assert moved.max() <= 4
 
 
@@ -95,7 +122,9 @@ def test_separable_data_with_hardly_a_ridge_are_fitted_or_not_converged(solver):
             if solver == "complete":
                 found = minimise(scores(mean[None], m), 1 / users)
             else:
-                found = minimise_pairs(Logistic(mean[None], np.ones((1, len(mean)))), np.zeros((1, m)), 1 / users)
+                found = minimise_pairs(
+                    Logistic(mean[None], np.ones((1, len(mean)))), np.zeros((1, m)), 1 / users
+                )
             exact = btl_exact.fit(mean, np.ones(len(mean)), m, 1 / users, found.theta[0])
             error = np.abs(found.theta[0] - exact).max() / (1 + np.ptp(exact))
             assert found.converged.all() or users > 1e9, (users, m, kind)
@@ -104,6 +133,8 @@ def test_separable_data_with_hardly_a_ridge_are_fitted_or_not_converged(solver):
             alike += (np.argsort(found.theta[0]) == np.argsort(exact)).all()
     print(f"largest error of converged fits, relative to 1 + range: {worst}; orders {alike} of 32")
     assert max(worst.values()) <= 1e-6 and alike >= 28
-    early = minimise(scores(separable(5, "order")[None], 5), 1e-9, iterations=15)  # a control: it stops too early
+    early = minimise(
+        scores(separable(5, "order")[None], 5), 1e-9, iterations=15
+    )  # a control: it stops too early
     exact = btl_exact.fit(separable(5, "order"), np.ones(10), 5, 1e-9, early.theta[0])
     assert not early.converged[0] and np.abs(early.theta[0] - exact).max() > 0.1

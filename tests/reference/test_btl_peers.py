@@ -75,8 +75,12 @@ def test_the_regularised_fit_is_that_of_choix(kind, skipped, scale):
 def test_without_ridge_it_is_the_maximum_of_choix(kind, skipped):
     wins, made = answers(2, skipped)
     ours = fit(kind, raw(wins, made), lambda_scale=0.0)
-    assert ours == pytest.approx(choix.ilsr_pairwise_dense(as_matrix(wins, made), tol=1e-12), abs=1e-6)
-    assert ours == pytest.approx(choix.mm_pairwise(M, as_pairs(wins, made), max_iter=20_000, tol=1e-12), abs=1e-6)
+    assert ours == pytest.approx(
+        choix.ilsr_pairwise_dense(as_matrix(wins, made), tol=1e-12), abs=1e-6
+    )
+    assert ours == pytest.approx(
+        choix.mm_pairwise(M, as_pairs(wins, made), max_iter=20_000, tol=1e-12), abs=1e-6
+    )
 
 
 @pytest.mark.parametrize("kind", FITS)
@@ -87,7 +91,9 @@ def test_it_is_a_logistic_regression_of_scikit_learn(kind, skipped, scale):
     wins, made = answers(3, skipped)
     design = np.tile(np.eye(M)[FIRST] - np.eye(M)[SECOND], (2, 1))
     label, counts = np.repeat([1, 0], len(wins)), np.concatenate([wins, made - wins])
-    model = LogisticRegression(C=1 / (2 * scale), fit_intercept=False, tol=1e-12, max_iter=10_000, solver="newton-cg")
+    model = LogisticRegression(
+        C=1 / (2 * scale), fit_intercept=False, tol=1e-12, max_iter=10_000, solver="newton-cg"
+    )
     theirs = model.fit(design, label, sample_weight=counts).coef_[0]
     assert theirs.sum() == pytest.approx(0, abs=1e-6)
     assert fit(kind, raw(wins, made), lambda_scale=scale) == pytest.approx(theirs, abs=1e-6)
@@ -107,14 +113,23 @@ def test_kendall_and_top_sets_of_scipy_and_by_hand():
     tau = [kendalltau(a, b).statistic for a, b in zip(truth.theta, found.theta, strict=True)]
     assert kendall()(truth, None, found) == pytest.approx((1 - np.array(tau)) / 2)
     for top in range(1, M):
-        best = [[max(itertools.combinations(range(M), top), key=lambda s, row=row: row[list(s)].sum())
-                 for row in x.theta] for x in (truth, found)]
+        best = [
+            [
+                max(
+                    itertools.combinations(range(M), top), key=lambda s, row=row: row[list(s)].sum()
+                )
+                for row in x.theta
+            ]
+            for x in (truth, found)
+        ]
         missed = [len(set(a) - set(b)) / top for a, b in zip(*best, strict=True)]
         assert HammingTopK(M, top)(truth, None, found) == pytest.approx(missed)
 
 
-@pytest.mark.parametrize("kind, epsilon, scale", [
-    (Debiased, [1.0], 1.0), (Debiased, [0.4, 3.0], 50.0), (Weighted, [0.4, 3.0], 50.0)])
+@pytest.mark.parametrize(
+    "kind, epsilon, scale",
+    [(Debiased, [1.0], 1.0), (Debiased, [0.4, 3.0], 50.0), (Weighted, [0.4, 3.0], 50.0)],
+)
 def test_the_sandwich_is_the_jacobian_of_the_fit(kind, epsilon, scale):
     """θ̂(z̄) is differentiated by differences at the means for which it is θ*; V is Lemma 2's."""
     epsilon, users = np.array(epsilon), np.array([300, 200])[: len(epsilon)]
@@ -136,8 +151,13 @@ def test_the_sandwich_is_the_jacobian_of_the_fit(kind, epsilon, scale):
     up, down = np.split(at(moved).theta, 2)
     jacobian = ((up - down) / (2 * step)).T
     weights = np.ones(len(users)) if probe.weights is None else probe.weights
-    variance = sum(n * v**2 * debiased_variance(probability, e)
-                   for n, v, e in zip(users, weights, epsilon, strict=True)) / (users @ weights) ** 2
+    variance = (
+        sum(
+            n * v**2 * debiased_variance(probability, e)
+            for n, v, e in zip(users, weights, epsilon, strict=True)
+        )
+        / (users @ weights) ** 2
+    )
     expected = jacobian * variance @ jacobian.T
     predicted = sandwich_covariance(theta[None], epsilon, users, probe.ridge, probe.weights)[0]
     assert predicted == pytest.approx(expected, abs=1e-4 * np.abs(expected).max())

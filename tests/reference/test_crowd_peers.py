@@ -26,19 +26,26 @@ def mirrored(seed, reps, n, m, **law):
 def theirs(answers):
     """Posterior (m,) and abilities (n,) from answers (n, m)."""
     worker, task = np.nonzero(answers)
-    data = pd.DataFrame({"worker": worker, "task": task, "label": (answers[worker, task] > 0).astype(int)})
+    data = pd.DataFrame(
+        {"worker": worker, "task": task, "label": (answers[worker, task] > 0).astype(int)}
+    )
     model = OneCoinDawidSkene(n_iter=STEPS, tol=-np.inf)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of pandas, on crowd-kit
         model.fit(data)
     n, m = answers.shape
-    return (model.probas_[1].reindex(range(m)).to_numpy(), model.skills_.reindex(range(n)).to_numpy())
+    return (
+        model.probas_[1].reindex(range(m)).to_numpy(),
+        model.skills_.reindex(range(n)).to_numpy(),
+    )
 
 
 @pytest.mark.parametrize("n, m, answered", [(9, 30, 1.0), (15, 30, 0.8)])
 def test_labels_and_abilities_are_crowd_kits(n, m, answered):
     release = mirrored(1, 2, n, m, answered=answered, ability_low=0.75)
-    found = DawidSkene(n=n, m=2 * m, projection=1e-10, iterations=10_000).fit(release, np.random.default_rng(0))
+    found = DawidSkene(n=n, m=2 * m, projection=1e-10, iterations=10_000).fit(
+        release, np.random.default_rng(0)
+    )
     assert found.converged.all()
     for r, answers in enumerate(release.answers):
         posterior, abilities = theirs(answers)

@@ -31,7 +31,9 @@ def theirs(points, count, rng):
         if (spread := np.square(vq(points, tried)[1]).sum()) < least:
             least, centres = spread, tried
     try:
-        tried, _ = kmeans2(points, far_points(points, count), iter=STEPS, minit="matrix", missing="raise")
+        tried, _ = kmeans2(
+            points, far_points(points, count), iter=STEPS, minit="matrix", missing="raise"
+        )
         if np.square(vq(points, tried)[1]).sum() < least * (1 - 1e-9):
             centres = tried
     except ClusterError:
@@ -45,7 +47,11 @@ def sets(seed, number, dims):
     """Sets of points: without structure, on a small grid, in clusters near and far, and every point twice."""
     rng = np.random.default_rng(seed)
     for k in range(number):
-        count, d, items = int(rng.integers(1, 6)), int(rng.choice(dims)), int(rng.integers(1, rng.choice([8, 30, 400])))
+        count, d, items = (
+            int(rng.integers(1, 6)),
+            int(rng.choice(dims)),
+            int(rng.integers(1, rng.choice([8, 30, 400]))),
+        )
         points = rng.normal(size=(items, d))
         if k % 4 == 1:
             points = rng.integers(0, rng.choice([2, 3, 6]), (items, d)).astype(float)
@@ -74,7 +80,13 @@ def both(points, count, seed, other, generator=np.random.Generator):
     first, second = (generator(np.random.Philox(one)) for one in (seed, other))
     ours, complete = split_points(points, count, first)
     clusters, lost = theirs(points, count, second)
-    return ours, complete, clusters, lost, repr(first.bit_generator.state) == repr(second.bit_generator.state)
+    return (
+        ours,
+        complete,
+        clusters,
+        lost,
+        repr(first.bit_generator.state) == repr(second.bit_generator.state),
+    )
 
 
 @pytest.mark.parametrize("generator, number", [(np.random.Generator, 2500), (Coarse, 500)])
@@ -83,16 +95,26 @@ def test_clusters_are_those_of_scipy(generator, number):
     losses = []
     for seed, (points, count) in enumerate(sets(1, number, (1, 2, 3, 4))):
         if len(np.unique(points, axis=0)) < count:
-            assert split_points(points, count, None) == (pytest.approx(np.zeros(len(points))), False)
+            assert split_points(points, count, None) == (
+                pytest.approx(np.zeros(len(points))),
+                False,
+            )
             continue
         ours, complete, clusters, lost, same_state = both(points, count, seed, seed, generator)
-        assert (ours == clusters).all() and complete == (len(np.unique(clusters)) == count) and same_state
+        assert (
+            (ours == clusters).all()
+            and complete == (len(np.unique(clusters)) == count)
+            and same_state
+        )
         losses.append(lost)
     some, every = np.count_nonzero(losses), sum(lost >= RESTARTS for lost in losses)
     print(f"{len(losses)} sets; in {some} a start lost a cluster, in {every} all drawn starts did")
     assert len(losses) > 0.8 * number and (generator is not Coarse or some > 100 and every > 10)
-    others = [both(points, count, seed, seed + 1, generator) for seed, (points, count) in enumerate(sets(2, 40, (2,)))
-              if len(np.unique(points, axis=0)) >= count]
+    others = [
+        both(points, count, seed, seed + 1, generator)
+        for seed, (points, count) in enumerate(sets(2, 40, (2,)))
+        if len(np.unique(points, axis=0)) >= count
+    ]
     assert any((ours != clusters).any() for ours, _, clusters, *_ in others)
 
 
@@ -101,8 +123,13 @@ def test_clusters_are_as_good_in_more_dimensions():
     for seed, (points, count) in enumerate(sets(3, 200, (5, 8))):
         if seed % 4 != 1 and len(np.unique(points, axis=0)) >= count:
             ours, _, clusters, *_ = both(points, count, seed, seed)
-            spreads = [sum(((points[x == c] - points[x == c].mean(axis=0)) ** 2).sum() for c in np.unique(x))
-                       for x in (ours, clusters)]
+            spreads = [
+                sum(
+                    ((points[x == c] - points[x == c].mean(axis=0)) ** 2).sum()
+                    for c in np.unique(x)
+                )
+                for x in (ours, clusters)
+            ]
             assert spreads[0] == pytest.approx(spreads[1], rel=1e-9)
 
 
@@ -116,13 +143,18 @@ def similarities(sizes, strength, seed):
 
 def within(points, clusters):
     """Sum of squared distances to the means."""
-    return sum(np.square(points[clusters == c] - points[clusters == c].mean(axis=0)).sum() for c in np.unique(clusters))
+    return sum(
+        np.square(points[clusters == c] - points[clusters == c].mean(axis=0)).sum()
+        for c in np.unique(clusters)
+    )
 
 
 def test_clusters_of_one_item_are_found(monkeypatch):
     """Of 31: never worse than the best clustering with one item alone. The control has the drawn starts only."""
     number, missed, missed_by_draws = 500, 0, 0
-    monkeypatch.setattr(f"{__name__}.far_points", lambda points, count: points[:1].repeat(count, axis=0))
+    monkeypatch.setattr(
+        f"{__name__}.far_points", lambda points, count: points[:1].repeat(count, axis=0)
+    )
     for seed in range(number):
         points = similarities((1, 30), 1.5, seed)
         alone = min(within(points, np.arange(31) == item) for item in range(31))

@@ -67,11 +67,18 @@ def test_joint_likelihood_of_items_given_their_abilities():
     for answers, beta in zip(release.answers, ours, strict=True):
         score = answers.sum(axis=1)
         kept = (score > 0) & (score < M)
-        ability = {r: brentq(lambda t, r=r, b=beta: expit(t - b).sum() - r, -30, 30, xtol=1e-12) for r in range(1, M)}
+        ability = {
+            r: brentq(lambda t, r=r, b=beta: expit(t - b).sum() - r, -30, 30, xtol=1e-12)
+            for r in range(1, M)
+        }
         people = np.array([ability[r] for r in score[kept]])
-        again = [brentq(lambda b, c=c, t=people: expit(t - b).sum() - c, -30, 30, xtol=1e-12)
-                 for c in answers[kept].sum(axis=0)]
+        again = [
+            brentq(lambda b, c=c, t=people: expit(t - b).sum() - c, -30, 30, xtol=1e-12)
+            for c in answers[kept].sum(axis=0)
+        ]
         assert beta == pytest.approx(again, abs=1e-8)
     peer = theirs(rasch_jml, release)
     slope = (ours * peer).sum() / (peer * peer).sum()
-    assert np.corrcoef(ours.ravel(), peer.ravel())[0, 1] > 0.999 and slope != pytest.approx(1, abs=0.01)
+    assert np.corrcoef(ours.ravel(), peer.ravel())[0, 1] > 0.999 and slope != pytest.approx(
+        1, abs=0.01
+    )

@@ -15,16 +15,29 @@ def make():
         axes = AXES | axes
         rng = np.random.default_rng(seed)
         shape = (*(len(levels) for levels in axes.values()), replications)
-        data = xr.Dataset(coords={name: (name, levels, {"long_name": f"meaning of {name}", "units": "1"})
-                                  for name, levels in axes.items()})
+        data = xr.Dataset(
+            coords={
+                name: (name, levels, {"long_name": f"meaning of {name}", "units": "1"})
+                for name, levels in axes.items()
+            }
+        )
         size = np.sqrt((data["m"] * data["L"]).astype(float))
-        data = data.assign_coords(budget=(data["x"] / size).assign_attrs(long_name="budget", units="bits"))
+        data = data.assign_coords(
+            budget=(data["x"] / size).assign_attrs(long_name="budget", units="bits")
+        )
         flat = 1 / (1 + data["budget"] * size / 3) * xr.ones_like(data["rule"], float)
         mean = flat.transpose(*axes).values[..., None]
         dims = (*axes, "replication")
-        data["error"] = dims, mean * (1 + noise * rng.standard_normal(shape)), {
-            "long_name": "error of it", "units": "logits", "least": 0.0}
-        data["bound"] = dims, np.broadcast_to(mean**2, shape).copy(), {"long_name": "bound", "units": "logits²"}
+        data["error"] = (
+            dims,
+            mean * (1 + noise * rng.standard_normal(shape)),
+            {"long_name": "error of it", "units": "logits", "least": 0.0},
+        )
+        data["bound"] = (
+            dims,
+            np.broadcast_to(mean**2, shape).copy(),
+            {"long_name": "bound", "units": "logits²"},
+        )
         data["status"] = dims, np.ones(shape, "int8")
         return data
 

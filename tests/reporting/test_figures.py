@@ -14,24 +14,56 @@ from pipeline.reporting import specs, style, tiles
 from pipeline.reporting.figures import draw
 from pipeline.reporting.formatting import three
 
-PHASE = dict(kind="phase_diagram", metric="error", along="x", at="budget", size=["m", "L"], level=0.5, theory=-0.5,
-             select={"rule": "plain"})
-COLLAPSE = dict(kind="collapse", metric="error", along="x", at="budget", size=["m", "L"], exponent=0.5,
-                select={"rule": "plain"})
+PHASE = dict(
+    kind="phase_diagram",
+    metric="error",
+    along="x",
+    at="budget",
+    size=["m", "L"],
+    level=0.5,
+    theory=-0.5,
+    select={"rule": "plain"},
+)
+COLLAPSE = dict(
+    kind="collapse",
+    metric="error",
+    along="x",
+    at="budget",
+    size=["m", "L"],
+    exponent=0.5,
+    select={"rule": "plain"},
+)
 CURVES = dict(kind="curves", metric="error", along="x", by=["m", "L"], split="rule")
-RATIO = dict(kind="ratio", metric="error", yardstick="bound", along="x", by=["m", "L"], panels="rule")
+RATIO = dict(
+    kind="ratio", metric="error", yardstick="bound", along="x", by=["m", "L"], panels="rule"
+)
 MAP = dict(kind="map", metric="error", along="x", across="m", panels="rule", select={"L": 100})
-RATIO_MAP = dict(kind="map", metric="error", yardstick="bound", along="x", at="budget", across="rule", panels="m",
-                 select={"L": 100})
-MARKED = (PHASE | {"marks": {"least": 0.05}, "crossings": {"bound": 0.25, "budget": 0.04}},
-          CURVES | {"marks": {"least": 3}, "reference": "bound"}, RATIO | {"marks": 3}, MAP | {"marks": {"least": 3}},
-          RATIO_MAP | {"marks": 0.02}, dict(CURVES, by=(), reference="budget", select={"m": 10, "L": 100}))
+RATIO_MAP = dict(
+    kind="map",
+    metric="error",
+    yardstick="bound",
+    along="x",
+    at="budget",
+    across="rule",
+    panels="m",
+    select={"L": 100},
+)
+MARKED = (
+    PHASE | {"marks": {"least": 0.05}, "crossings": {"bound": 0.25, "budget": 0.04}},
+    CURVES | {"marks": {"least": 3}, "reference": "bound"},
+    RATIO | {"marks": 3},
+    MAP | {"marks": {"least": 3}},
+    RATIO_MAP | {"marks": 0.02},
+    dict(CURVES, by=(), reference="budget", select={"m": 10, "L": 100}),
+)
 ALL = (COLLAPSE, RATIO_MAP, MAP, *MARKED[:4])
 
 
 def drawn(data, *figures):
     """Drawings, made with every warning an error, and rendered."""
-    axes = {name: data[name].values.tolist() for name in data["status"].dims if name != "replication"}
+    axes = {
+        name: data[name].values.tolist() for name in data["status"].dims if name != "replication"
+    }
     found = specs.read(list(figures), axes, ["budget"], ["error", "bound"])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -54,8 +86,13 @@ def test_curves_table_is_the_summary(make):
     assert len(drawing.table) == summary["error"].size
     for _, row in drawing.table.iterrows():
         cell = summary.sel(m=row["m"], L=row["L"], x=row["x"], rule=row["rule"])
-        for column, name in (("mean", "error"), ("mcse", "error_mcse"), ("low", "error_low"),
-                             ("high", "error_high"), ("replications", "error_n")):
+        for column, name in (
+            ("mean", "error"),
+            ("mcse", "error_mcse"),
+            ("low", "error_low"),
+            ("high", "error_high"),
+            ("replications", "error_n"),
+        ):
             assert row[column] == cell[name].item()
 
 
@@ -63,21 +100,29 @@ def test_curves_draw_the_table(make):
     (drawing,) = drawn(make(), dict(CURVES, by=["m"], select={"L": 400}))
     (axes,) = drawing.figure.axes
     line = rows(drawing.table, m=20, rule="other_one")
-    assert any(np.array_equal(drawn_.get_ydata(), line["mean"]) and np.array_equal(drawn_.get_xdata(), line["x"])
-               for drawn_ in axes.get_lines())
+    assert any(
+        np.array_equal(drawn_.get_ydata(), line["mean"])
+        and np.array_equal(drawn_.get_xdata(), line["x"])
+        for drawn_ in axes.get_lines()
+    )
     assert axes.get_xscale() == axes.get_yscale() == "log"
 
 
 def test_curves_caption_says_what_the_bars_are(make):
     (drawing,) = drawn(make(replications=40, noise=0.5), CURVES)
-    said = "Bars: 95 % confidence interval of the mean over 40 replications (corrected for skewness)."
+    said = (
+        "Bars: 95 % confidence interval of the mean over 40 replications (corrected for skewness)."
+    )
     assert said in drawing.caption
     assert "error of it (logits)" in drawing.caption and "m: meaning of m" in drawing.caption
     (small,) = drawn(make(noise=0.001), CURVES)
     assert "shorter than the marks" in small.caption
     alike = make(noise=0)
     alike["error"].attrs |= {"least": 0, "most": 100}
-    assert "replications (corrected for skewness; exact where they all agree)" in drawn(alike, CURVES)[0].caption
+    assert (
+        "replications (corrected for skewness; exact where they all agree)"
+        in drawn(alike, CURVES)[0].caption
+    )
 
 
 def test_phase_table_is_the_crossing(make):
@@ -90,12 +135,18 @@ def test_phase_table_is_the_crossing(make):
     for _, row in edge.iterrows():
         cell = boundary.sel(m=row["m"], L=row["L"])
         assert row["boundary"] == cell["value"].item()
-        assert (row["boundary_low"], row["boundary_high"]) == (cell["low"].item(), cell["high"].item())
+        assert (row["boundary_low"], row["boundary_high"]) == (
+            cell["low"].item(),
+            cell["high"].item(),
+        )
         assert row["product"] == row["m"] * row["L"]
     theory = rows(drawing.table, layer="theory")
     slope = np.diff(np.log(theory["boundary"])) / np.diff(np.log(theory["product"]))
     assert slope[0] == pytest.approx(-0.5)
-    assert edge["boundary"].min() <= theory["boundary"].max() and theory["boundary"].min() <= edge["boundary"].max()
+    assert (
+        edge["boundary"].min() <= theory["boundary"].max()
+        and theory["boundary"].min() <= edge["boundary"].max()
+    )
 
 
 @pytest.mark.parametrize("level, arrow", [(1e-9, "↑"), (1e9, "↓")])
@@ -103,7 +154,11 @@ def test_boundaries_beyond_the_grid_are_arrows_and_not_in_the_legend(level, arro
     (drawing,) = drawn(make(), dict(PHASE, level=level))
     axes, *_ = drawing.figure.axes
     assert [text.get_text() for text in axes.texts].count(arrow) == 4
-    assert not any("boundary" in text.get_text() for legend in drawing.figure.legends for text in legend.get_texts())
+    assert not any(
+        "boundary" in text.get_text()
+        for legend in drawing.figure.legends
+        for text in legend.get_texts()
+    )
 
 
 def test_phase_caption_has_the_exponent_and_its_interval(make):
@@ -122,11 +177,18 @@ def test_collapse_caption_and_table(make):
     (drawing,) = drawn(data, COLLAPSE)
     summary = summarise(data).sel(rule="plain")
     size = (summary["m"] * summary["L"]).astype(float)
-    found = collapse(summary["error"], summary["error_mcse"], summary["budget"] * size**0.5, ("m", "L"))
-    assert f"differ by {found.quality**0.5:.2g} standard errors in the root mean square" in drawing.caption
+    found = collapse(
+        summary["error"], summary["error_mcse"], summary["budget"] * size**0.5, ("m", "L")
+    )
+    assert (
+        f"differ by {found.quality**0.5:.2g} standard errors in the root mean square"
+        in drawing.caption
+    )
     assert "Best exponent" in drawing.caption
     table = drawing.table
-    assert np.allclose(table["rescaled"], table["budget"] * np.sqrt(table["m"] * table["L"]), rtol=1e-12)
+    assert np.allclose(
+        table["rescaled"], table["budget"] * np.sqrt(table["m"] * table["L"]), rtol=1e-12
+    )
     assert len(drawing.figure.axes) == 2
 
 
@@ -136,7 +198,9 @@ def test_ratio_table_is_the_risk_ratio(make):
     ratio = risk_ratio(data, "error", "bound")
     for _, row in drawing.table.iterrows():
         cell = ratio.sel(m=row["m"], L=row["L"], x=row["x"], rule=row["rule"])
-        assert (row["ratio"], row["low"], row["high"]) == tuple(cell[n].item() for n in ("ratio", "low", "high"))
+        assert (row["ratio"], row["low"], row["high"]) == tuple(
+            cell[n].item() for n in ("ratio", "low", "high")
+        )
     assert "Dashed: 1, where they are equal." in drawing.caption
 
 
@@ -149,19 +213,28 @@ def test_a_map_is_the_summary(make):
     data = make()
     (drawing,) = drawn(data, MAP)
     summary = summarise(data)
-    assert len(drawing.table) == 16 and len(drawing.figure.axes) == 3  # two panels and the colour bar
+    assert (
+        len(drawing.table) == 16 and len(drawing.figure.axes) == 3
+    )  # two panels and the colour bar
     for _, row in drawing.table.iterrows():
         cell = summary.sel(m=row["m"], L=100, x=row["x"], rule=row["rule"])
         assert (row["mean"], row["low"], row["high"]) == tuple(
-            cell[f"error{end}"].item() for end in ("", "_low", "_high"))
+            cell[f"error{end}"].item() for end in ("", "_low", "_high")
+        )
     axes = drawing.figure.axes[0]
     assert axes.get_title() == "rule = plain"
     mean = summary["error"].sel(L=100, rule="plain").transpose("m", "x").values
     assert np.array_equal(axes.collections[0].get_array().reshape(2, 4), mean)
     assert numbers(axes) == {(x, y): three(mean[y, x]) for y in range(2) for x in range(4)}
     half = ((drawing.table["high"] - drawing.table["low"]) / 2).max()
-    assert f"reach at most {half:.2g} to either side" in drawing.caption and "Colour and number" in drawing.caption
-    assert f"Means: {three(drawing.table['mean'].min())} to {three(drawing.table['mean'].max())}." in drawing.caption
+    assert (
+        f"reach at most {half:.2g} to either side" in drawing.caption
+        and "Colour and number" in drawing.caption
+    )
+    assert (
+        f"Means: {three(drawing.table['mean'].min())} to {three(drawing.table['mean'].max())}."
+        in drawing.caption
+    )
 
 
 @pytest.mark.parametrize("power", [None, 1])
@@ -171,9 +244,13 @@ def test_a_map_of_ratios_is_the_risk_ratio(make, power):
     ratio = risk_ratio(data, "error", "bound", power or 2).sel(L=100)
     for _, row in drawing.table.iterrows():
         cell = ratio.sel(m=row["m"], x=row["x"], rule=row["rule"])
-        assert (row["ratio"], row["low"], row["high"]) == tuple(cell[n].item() for n in ("ratio", "low", "high"))
+        assert (row["ratio"], row["low"], row["high"]) == tuple(
+            cell[n].item() for n in ("ratio", "low", "high")
+        )
         assert row["budget"] == data["budget"].sel(m=row["m"], L=100, x=row["x"]).item()
-    assert "over the mean of the bound" in drawing.caption and ("square of" in drawing.caption) == (power is None)
+    assert "over the mean of the bound" in drawing.caption and ("square of" in drawing.caption) == (
+        power is None
+    )
     # positions differ between panels: tiles stand at them, in logarithms
     x, y = next(iter(numbers(drawing.figure.axes[0])))
     assert x == pytest.approx(data["budget"].sel(m=10, L=100, x=1.0).item()) and y == 0
@@ -182,10 +259,18 @@ def test_a_map_of_ratios_is_the_risk_ratio(make, power):
 
 def test_a_map_of_names_reads_from_the_top_and_has_holes(make):
     data = _not_rectangular(make())
-    (drawing,) = drawn(data, dict(kind="map", metric="error", along="L", across="rule", panels="x",
-                                  select={"m": 10}))
-    assert "Empty tiles were not run." in drawn(data, dict(MAP, along="L", select={"x": 2.0}))[0].caption
-    assert [tick.get_text() for tick in drawing.figure.axes[0].get_yticklabels()] == ["other one", "plain"]
+    (drawing,) = drawn(
+        data,
+        dict(kind="map", metric="error", along="L", across="rule", panels="x", select={"m": 10}),
+    )
+    assert (
+        "Empty tiles were not run."
+        in drawn(data, dict(MAP, along="L", select={"x": 2.0}))[0].caption
+    )
+    assert [tick.get_text() for tick in drawing.figure.axes[0].get_yticklabels()] == [
+        "other one",
+        "plain",
+    ]
     lost = drawn(_without_values(make()), MAP)[0]
     assert "2 cells of 16 without a value: a cross." in lost.caption
     large = drawn(make(m=list(range(10, 40)), replications=2), MAP)[0]
@@ -198,8 +283,10 @@ def test_ink_is_seen_on_every_colour():
     from matplotlib.colors import Normalize
 
     def luminance(colour):
-        return np.dot([0.2126, 0.7152, 0.0722], [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
-                                                 for c in colour[:3]])
+        return np.dot(
+            [0.2126, 0.7152, 0.0722],
+            [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour[:3]],
+        )
 
     worst = {"chosen": 99.0, "k": 99.0, "w": 99.0}
     for value in np.linspace(0, 1, 101):
@@ -223,7 +310,9 @@ def test_the_guide_has_its_slope_and_passes_through_the_first_curve(make):
     (axes,) = drawing.figure.axes
     (guide,) = (line for line in axes.get_lines() if line.get_color() == style.GUIDE["color"])
     x, y = np.log(guide.get_xdata()), np.log(guide.get_ydata())
-    assert np.diff(y)[0] / np.diff(x)[0] == pytest.approx(-0.5) and x == pytest.approx(np.log([1, 8]))
+    assert np.diff(y)[0] / np.diff(x)[0] == pytest.approx(-0.5) and x == pytest.approx(
+        np.log([1, 8])
+    )
     first = np.log(rows(drawing.table, m=10, L=100, rule="plain")[["x", "mean"]]).mean()
     assert np.interp(first["x"], x, y) == pytest.approx(first["mean"])
     (legend,) = drawing.figure.legends
@@ -235,7 +324,9 @@ def test_the_guide_has_its_slope_and_passes_through_the_first_curve(make):
 def test_the_line_of_the_theory_and_the_crossings_are_named(make):
     """Who predicts the slope, which one was measured, and where the smallest and the largest curve cross."""
     data = make()
-    (drawing, curves) = drawn(data, PHASE | {"source": "A and B, Theorem 1"}, CURVES | {"theory": -1, "source": "C"})
+    (drawing, curves) = drawn(
+        data, PHASE | {"source": "A and B, Theorem 1"}, CURVES | {"theory": -1, "source": "C"}
+    )
     summary = summarise(data).sel(rule="plain")
     boundary = crossing(summary["error"], summary["error_mcse"], "x", 0.5, summary["budget"])
     size = (boundary["m"] * boundary["L"]).astype(float)
@@ -243,17 +334,26 @@ def test_the_line_of_the_theory_and_the_crossings_are_named(make):
     legend = [text.get_text() for text in drawing.figure.legends[0].get_texts()]
     assert f"measured: slope {slope}" in legend and "theory: slope −0.5" in legend
     assert "the slope of the theory (A and B, Theorem 1), its height fitted." in drawing.caption
-    said = [f"m = {m}, L = {L}: budget = " + "{:.3g} [{:.3g}, {:.3g}]".format(
-        *(boundary[name].sel(m=m, L=L).item() for name in ("value", "low", "high"))) for m, L in ((10, 100), (20, 400))]
+    said = [
+        f"m = {m}, L = {L}: budget = "
+        + "{:.3g} [{:.3g}, {:.3g}]".format(
+            *(boundary[name].sel(m=m, L=L).item() for name in ("value", "low", "high"))
+        )
+        for m, L in ((10, 100), (20, 400))
+    ]
     assert f"Crossings: {'; '.join(said)}." in drawing.caption
     assert [one.replace(":\n", ": ") for one in legend[-2:]] == said
     assert "Line without marks: slope −1, C." in curves.caption
     middle = [f"{rows(curves.table, x=x)['mean'].median():.3g}" for x in (1.0, 8.0)]
-    assert curves.description.endswith(f" The median goes from {middle[0]} at x = 1 to {middle[1]} at x = 8.")
+    assert curves.description.endswith(
+        f" The median goes from {middle[0]} at x = 1 to {middle[1]} at x = 8."
+    )
 
 
-@pytest.mark.parametrize("spec", [*ALL, CURVES | {"by": ["m"], "split": None, "panels": "L",
-                                                  "select": {"rule": "plain"}}])
+@pytest.mark.parametrize(
+    "spec",
+    [*ALL, CURVES | {"by": ["m"], "split": None, "panels": "L", "select": {"rule": "plain"}}],
+)
 def test_legends_cover_nothing(make, spec):
     (drawing,) = drawn(make(m=[10, 20, 40, 80]), spec)
     figure = drawing.figure
@@ -269,7 +369,10 @@ def thin(axes):
     """Ends of the thin lines in data coordinates, and their names."""
     lines = [line for line in axes.get_lines() if line.get_color() == style.MARK["color"]]
     return [(list(line.get_xdata()), list(line.get_ydata())) for line in lines], [
-        text.get_text() for text in axes.texts if text.get_position()[1] == 1.01 or text.get_position()[0] == 1.01]
+        text.get_text()
+        for text in axes.texts
+        if text.get_position()[1] == 1.01 or text.get_position()[0] == 1.01
+    ]
 
 
 def test_marks_stand_at_their_positions(make):
@@ -284,7 +387,10 @@ def test_marks_stand_at_their_positions(make):
     assert "Thin line: least, x = 3." in curves.caption and "Thin line: x = 3." in ratio.caption
     assert "Thin line: budget = 0.02." in scaled.caption
     far = drawn(make(), CURVES | {"marks": {"a": 30, "b": 0.1}})[0]
-    assert far.figure.axes[0].get_xlim()[1] > 30 and "Thin lines: a, x = 30; b, x = 0.1." in far.caption
+    assert (
+        far.figure.axes[0].get_xlim()[1] > 30
+        and "Thin lines: a, x = 30; b, x = 0.1." in far.caption
+    )
 
 
 def test_a_reference_is_beside_every_curve(make):
@@ -294,21 +400,31 @@ def test_a_reference_is_beside_every_curve(make):
     for m, L, rule in ((10, 400, "plain"), (20, 100, "other_one")):
         wanted = summary["bound"].sel(m=m, L=L, rule=rule)
         assert (rows(curves.table, m=m, L=L, rule=rule)["bound"] == wanted).all()
-        assert any(np.array_equal(line.get_ydata(), wanted) and line.get_linewidth() == style.REFERENCE["linewidth"]
-                   for line in curves.figure.axes[0].get_lines())
+        assert any(
+            np.array_equal(line.get_ydata(), wanted)
+            and line.get_linewidth() == style.REFERENCE["linewidth"]
+            for line in curves.figure.axes[0].get_lines()
+        )
     assert "Dashed, without marks: bound (logits²)." in curves.caption
     assert "bound (logits²)" in [text.get_text() for text in curves.figure.legends[0].get_texts()]
-    assert np.array_equal(rows(coordinate.table, rule="plain")["budget"], data["budget"].sel(m=10, L=100))
+    assert np.array_equal(
+        rows(coordinate.table, rule="plain")["budget"], data["budget"].sel(m=10, L=100)
+    )
 
 
 def test_crossings_are_where_the_level_is_crossed(make):
     data = make()
     drawing = drawn(data, MARKED[0])[0]
-    for _, row in rows(drawing.table, layer="bound (logits²) = 0.25").iterrows():  # bound = 1/(1 + x/3)²
+    for _, row in rows(
+        drawing.table, layer="bound (logits²) = 0.25"
+    ).iterrows():  # bound = 1/(1 + x/3)²
         assert row["boundary"] * math.sqrt(row["product"]) == pytest.approx(3, rel=0.04)
     found = rows(drawing.table, layer="budget (bits) = 0.04")["boundary"]
     assert len(found) == 4 and np.allclose(found.dropna(), 0.04) and found.notna().any()
-    assert "Steps: bound (logits²) = 0.25; budget (bits) = 0.04, between cells by interpolation." in drawing.caption
+    assert (
+        "Steps: bound (logits²) = 0.25; budget (bits) = 0.04, between cells by interpolation."
+        in drawing.caption
+    )
     assert len(drawing.figure.axes[0].collections) >= 2
 
 
@@ -318,21 +434,31 @@ def test_a_legend_lists_the_combinations_that_were_run(make):
         status = data["status"].where(there, 0).transpose(*data["status"].dims).astype("int8")
         return data.where(there).assign(status=status)
 
-    figure = dict(kind="curves", metric="error", along="x", by=["m"], split="rule", select={"L": 100})
+    figure = dict(
+        kind="curves", metric="error", along="x", by=["m"], split="rule", select={"L": 100}
+    )
     (whole,), (part,) = drawn(make(), figure), drawn(ran(make()), figure)
     texts = [[text.get_text() for text in d.figure.legends[0].get_texts()] for d in (whole, part)]
     assert texts[0] == ["m", "10", "20", "rule", "plain", "other one"]
     assert texts[1] == ["m, rule", "10, plain", "20, plain", "20, other one"]
-    styles = [{(line.get_color(), line.get_marker()) for line in handles if line.get_marker() not in ("", "None")}
-             for handles in (d.figure.legends[0].get_lines() for d in (whole, part))]
+    styles = [
+        {
+            (line.get_color(), line.get_marker())
+            for line in handles
+            if line.get_marker() not in ("", "None")
+        }
+        for handles in (d.figure.legends[0].get_lines() for d in (whole, part))
+    ]
     assert styles[0] == styles[1]
     assert "Not all combinations were run." in part.caption and "combinations" not in whole.caption
 
 
 @pytest.mark.parametrize("figure", ALL, ids=lambda figure: figure["kind"])
 def test_the_same_numbers_give_the_same_bytes(make, figure):
-    first, second = ({kind: content for kind, content in _images(drawn(make(), figure)[0]).items()}
-                     for _ in range(2))
+    first, second = (
+        {kind: content for kind, content in _images(drawn(make(), figure)[0]).items()}
+        for _ in range(2)
+    )
     assert first == second
     assert b"<metadata>" not in first["svg"] and b"Date" not in first["svg"] + first["pdf"]
 
@@ -383,10 +509,18 @@ ODD = {
     "one x": lambda make: make(x=[2.0]),
     "two x": lambda make: make(x=[2.0, 4.0]),
     "no crossing": lambda make: make(x=[0.1, 0.2]),
-    "negative": lambda make: make().assign(error=lambda d: (d["error"] - 0.5).assign_attrs(d["error"].attrs)),
-    "zero": lambda make: make().assign(error=lambda d: (d["error"] * 0).assign_attrs(d["error"].attrs)),
-    "tiny": lambda make: make().assign(error=lambda d: (d["error"] * 1e-200).assign_attrs(d["error"].attrs)),
-    "not converged": lambda make: make().assign(status=lambda d: d["status"].where(d["replication"] > 3, 2)),
+    "negative": lambda make: make().assign(
+        error=lambda d: (d["error"] - 0.5).assign_attrs(d["error"].attrs)
+    ),
+    "zero": lambda make: make().assign(
+        error=lambda d: (d["error"] * 0).assign_attrs(d["error"].attrs)
+    ),
+    "tiny": lambda make: make().assign(
+        error=lambda d: (d["error"] * 1e-200).assign_attrs(d["error"].attrs)
+    ),
+    "not converged": lambda make: make().assign(
+        status=lambda d: d["status"].where(d["replication"] > 3, 2)
+    ),
     "many lines": lambda make: make(m=[10, 11, 12, 13, 14], L=[100, 200, 400], replications=3),
     "wide": lambda make: make(noise=3.0),
     "infinite budget": lambda make: make(x=[1.0, 2.0, 8.0, math.inf]),
@@ -399,7 +533,9 @@ def test_odd_data(make, odd):
         assert drawing.caption and "nan" not in drawing.caption.lower(), drawing.caption
         assert drawing.title and len(drawing.table)
         only_text = [text.get_text() for text in drawing.figure.texts] == ["No cell has a value."]
-        assert only_text == (not drawing.figure.axes) == (not drawing.marks) == (odd == "all failed")
+        assert (
+            only_text == (not drawing.figure.axes) == (not drawing.marks) == (odd == "all failed")
+        )
 
 
 def test_names_keep_the_order_of_the_grid(make):
@@ -407,31 +543,50 @@ def test_names_keep_the_order_of_the_grid(make):
     data = make()
     there = (data["rule"] == "other_one") | (data["m"] == 20)
     status = data["status"].where(there, 0).transpose(*data["status"].dims).astype("int8")
-    (drawing,) = drawn(data.where(there).assign(status=status),
-                       dict(kind="curves", metric="error", along="rule", by=["m"], select={"L": 100, "x": 1.0}))
-    assert [tick.get_text() for tick in drawing.figure.axes[0].get_xticklabels()] == ["plain", "other one"]
+    (drawing,) = drawn(
+        data.where(there).assign(status=status),
+        dict(kind="curves", metric="error", along="rule", by=["m"], select={"L": 100, "x": 1.0}),
+    )
+    assert [tick.get_text() for tick in drawing.figure.axes[0].get_xticklabels()] == [
+        "plain",
+        "other one",
+    ]
 
 
 def test_axes_may_be_called_n_and_size(make):
     names = {"m": "n", "L": "size"}
-    figures = [{key: [names[axis] for axis in value] if key in ("by", "size") else value
-                for key, value in figure.items()} for figure in (PHASE, COLLAPSE, CURVES, RATIO)]
+    figures = [
+        {
+            key: [names[axis] for axis in value] if key in ("by", "size") else value
+            for key, value in figure.items()
+        }
+        for figure in (PHASE, COLLAPSE, CURVES, RATIO)
+    ]
     phase, *_ = drawn(make().rename(names), *figures)
     assert "exponent in n·size" in phase.caption
-    assert (phase.table["product"].dropna()[:16] == (phase.table["n"] * phase.table["size"])[:16]).all()
+    assert (
+        phase.table["product"].dropna()[:16] == (phase.table["n"] * phase.table["size"])[:16]
+    ).all()
 
 
 def test_captions_count_what_is_not_drawn(make):
     curves = drawn(_without_values(make()), CURVES)[0]
-    assert "8 cells" not in curves.caption and "4 cells of 32 without a value: not drawn." in curves.caption
-    assert "One replication per cell: no intervals." in drawn(make(replications=1), CURVES)[0].caption
+    assert (
+        "8 cells" not in curves.caption
+        and "4 cells of 32 without a value: not drawn." in curves.caption
+    )
+    assert (
+        "One replication per cell: no intervals." in drawn(make(replications=1), CURVES)[0].caption
+    )
     assert "without a crossing in the grid" in drawn(make(x=[0.1, 0.2]), PHASE)[0].caption
     assert "not determined" in drawn(make(m=[10], L=[100]), PHASE)[0].caption
     assert len(drawn(_not_rectangular(make()), CURVES)[0].table) == 24
 
 
 def test_names_along_the_abscissa(make):
-    (drawing,) = drawn(make(), dict(kind="curves", metric="error", along="rule", by=["m", "x"], select={"L": 100}))
+    (drawing,) = drawn(
+        make(), dict(kind="curves", metric="error", along="rule", by=["m", "x"], select={"L": 100})
+    )
     (axes,) = drawing.figure.axes
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["plain", "other one"]
 
@@ -444,17 +599,25 @@ def test_a_legend_stays_short(make):
 
 
 def test_panels_share_axes_and_are_named(make):
-    drawing = drawn(make(), dict(kind="curves", metric="error", along="x", by=["m", "L"], panels="rule"))[0]
-    assert [axes.get_title() for axes in drawing.figure.axes] == ["rule = plain", "rule = other one"]
+    drawing = drawn(
+        make(), dict(kind="curves", metric="error", along="x", by=["m", "L"], panels="rule")
+    )[0]
+    assert [axes.get_title() for axes in drawing.figure.axes] == [
+        "rule = plain",
+        "rule = other one",
+    ]
     assert len({axes.get_ylim() for axes in drawing.figure.axes}) == 1
 
 
-@pytest.mark.parametrize("values, low, high, room, expected", [
-    ([100, 200, 400], 90, 450, 6, [100, 200, 400]),
-    (range(1, 100), 1, 100, 8, [1, 2, 5, 10, 20, 50, 100]),
-    ((), 1e-6, 1e6, 7, [1e-6, 1e-4, 1e-2, 1, 100, 1e4, 1e6]),
-    ((), 0.9, 1.4, 6, [1, 1.5]),
-])
+@pytest.mark.parametrize(
+    "values, low, high, room, expected",
+    [
+        ([100, 200, 400], 90, 450, 6, [100, 200, 400]),
+        (range(1, 100), 1, 100, 8, [1, 2, 5, 10, 20, 50, 100]),
+        ((), 1e-6, 1e6, 7, [1e-6, 1e-4, 1e-2, 1, 100, 1e4, 1e6]),
+        ((), 0.9, 1.4, 6, [1, 1.5]),
+    ],
+)
 def test_ticks(values, low, high, room, expected):
     if expected == [1, 1.5]:
         assert 2 <= len(style.ticks(values, low, high, room)) <= room

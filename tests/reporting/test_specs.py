@@ -10,13 +10,35 @@ import yaml
 from pipeline.reporting import specs
 from pipeline.study.parameters import InvalidInput
 
-AXES = {"m": [10, 20], "L": [100, 400], "x": [1, 2.5], "method": ["plain", "other"], "alone": [3], "zero": [0.0]}
-PHASE = dict(kind="phase_diagram", metric="error", along="x", at="budget", size=["m", "L"], level=0.8,
-             select={"method": "plain"})
-COLLAPSE = dict(kind="collapse", metric="error", along="x", size=["m", "L"], exponent=0.5,
-                select={"method": "plain"})
+AXES = {
+    "m": [10, 20],
+    "L": [100, 400],
+    "x": [1, 2.5],
+    "method": ["plain", "other"],
+    "alone": [3],
+    "zero": [0.0],
+}
+PHASE = dict(
+    kind="phase_diagram",
+    metric="error",
+    along="x",
+    at="budget",
+    size=["m", "L"],
+    level=0.8,
+    select={"method": "plain"},
+)
+COLLAPSE = dict(
+    kind="collapse",
+    metric="error",
+    along="x",
+    size=["m", "L"],
+    exponent=0.5,
+    select={"method": "plain"},
+)
 CURVES = dict(kind="curves", metric="error", along="x", by=["m", "L"], split="method")
-RATIO = dict(kind="ratio", metric="error", yardstick="bound", along="x", by=["m", "L"], panels="method")
+RATIO = dict(
+    kind="ratio", metric="error", yardstick="bound", along="x", by=["m", "L"], panels="method"
+)
 MAP = dict(kind="map", metric="error", along="x", across="L", panels="method", select={"m": 10})
 
 
@@ -25,9 +47,20 @@ def read(*figures):
 
 
 def test_valid_figures_are_read_with_their_defaults():
-    phase, collapse, curves, ratio = read(PHASE | {"theory": -1, "title": "T"}, COLLAPSE, CURVES, RATIO)
-    assert phase.size == ("m", "L") and phase.level == 0.8 and phase.theory == -1.0 and phase.title == "T"
-    assert phase.position == "budget" and collapse.position == "x" and collapse.select == {"method": "plain"}
+    phase, collapse, curves, ratio = read(
+        PHASE | {"theory": -1, "title": "T"}, COLLAPSE, CURVES, RATIO
+    )
+    assert (
+        phase.size == ("m", "L")
+        and phase.level == 0.8
+        and phase.theory == -1.0
+        and phase.title == "T"
+    )
+    assert (
+        phase.position == "budget"
+        and collapse.position == "x"
+        and collapse.select == {"method": "plain"}
+    )
     assert curves.by == ("m", "L") and curves.split == "method" and curves.panels is None
     assert ratio.power == 2 and ratio.drawn == ("x", "m", "L", "method")
     (tiles,) = read(MAP)
@@ -40,12 +73,23 @@ def test_valid_figures_are_read_with_their_defaults():
 
 
 def test_marks_references_and_crossings():
-    phase, curves, tiles = read(PHASE | {"marks": 2, "crossings": {"bound": 1, "budget": 0.5}},
-                                CURVES | {"marks": {"least": 1.5}, "reference": "bound"}, MAP | {"marks": -1})
+    phase, curves, tiles = read(
+        PHASE | {"marks": 2, "crossings": {"bound": 1, "budget": 0.5}},
+        CURVES | {"marks": {"least": 1.5}, "reference": "bound"},
+        MAP | {"marks": -1},
+    )
     assert phase.marks == {"2": 2.0} and phase.crossings == {"bound": 1.0, "budget": 0.5}
-    assert curves.marks == {"least": 1.5} and curves.reference == "bound" and tiles.marks == {"−1": -1.0}
+    assert (
+        curves.marks == {"least": 1.5}
+        and curves.reference == "bound"
+        and tiles.marks == {"−1": -1.0}
+    )
     assert read(CURVES | {"marks": 0, "linear": True, "reference": "budget"})[0].marks == {"0": 0.0}
-    assert read(CURVES)[0].marks == {} and read(CURVES)[0].reference is None and read(PHASE)[0].crossings == {}
+    assert (
+        read(CURVES)[0].marks == {}
+        and read(CURVES)[0].reference is None
+        and read(PHASE)[0].crossings == {}
+    )
 
 
 def test_levels_match_whole_floats_and_null_means_default():
@@ -116,7 +160,11 @@ BAD = [
     (CURVES | {"theory": "-1/2"}, "figures.0.theory", "a number"),
     (CURVES | {"source": "Theorem 1"}, "figures.0.source", "goes with theory"),
     (CURVES | {"theory": -1, "linear": True}, "figures.0.theory", "remove linear"),
-    (CURVES | {"theory": -1, "along": "method", "split": "x"}, "figures.0.theory", "positive numbers along method"),
+    (
+        CURVES | {"theory": -1, "along": "method", "split": "x"},
+        "figures.0.theory",
+        "positive numbers along method",
+    ),
     (without(MAP, "across"), "figures.0.across", "is needed"),
     (MAP | {"across": "l"}, "figures.0.across", "no such axis"),
     (MAP | {"across": ["L"]}, "figures.0.across", "no such axis"),
@@ -166,12 +214,19 @@ def test_the_place_in_the_list_is_reported():
 
 
 def test_specs_load_neither_matplotlib_nor_xarray():
-    code = ("import sys, pipeline.reporting.specs; "
-            "sys.exit(any(name in sys.modules for name in ('matplotlib', 'xarray', 'numpy', 'pandas')))")
+    code = (
+        "import sys, pipeline.reporting.specs; "
+        "sys.exit(any(name in sys.modules for name in ('matplotlib', 'xarray', 'numpy', 'pandas')))"
+    )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
 def test_every_line_of_a_theory_names_its_source():
     files = (Path(__file__).parents[2] / "conf/experiment").rglob("*.yaml")
-    lines = [one for file in files for one in yaml.safe_load(file.read_text("utf-8"))["figures"] if "theory" in one]
+    lines = [
+        one
+        for file in files
+        for one in yaml.safe_load(file.read_text("utf-8"))["figures"]
+        if "theory" in one
+    ]
     assert len(lines) > 20 and all(one.get("source") for one in lines)

@@ -13,23 +13,35 @@ from pipeline.reporting.tables import csv_of
 from pipeline.study.texts import cell, visible
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "'=1", '"=1"', "a;=1"])
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "'=1", '"=1"', "a;=1"]
+)
 def test_no_text_begins_a_formula(text):
     assert cell(text) != text and not cell(text).startswith(("=", "+", "-", "@"))
     assert cell(text) != cell(cell(text))  # different texts stay different
 
 
 def test_numbers_stay_numbers_and_texts_can_be_read_back():
-    table = pandas.DataFrame({"=name": ["=1", "tea", "−2"], "mean": [-1.5, 2.0, float("nan")],
-                              "mixed": [-1, "-1", None]})
+    table = pandas.DataFrame(
+        {"=name": ["=1", "tea", "−2"], "mean": [-1.5, 2.0, float("nan")], "mixed": [-1, "-1", None]}
+    )
     rows = [*csv.reader(io.StringIO(csv_of(table).decode()))]
-    assert rows == [["'=name", "mean", "mixed"], ["'=1", "-1.5", "-1"], ["tea", "2.0", "'-1"], ["−2", "", ""]]
+    assert rows == [
+        ["'=name", "mean", "mixed"],
+        ["'=1", "-1.5", "-1"],
+        ["tea", "2.0", "'-1"],
+        ["−2", "", ""],
+    ]
 
 
 def test_signs_that_control_are_shown():
     harm = "a\x1b[31m\u202eb\x00\x9b\ufffe"
-    assert visible(harm) == r"a\x1b[31m\u202eb\x00\x9b\ufffe" and visible("é\n\t ε−½") == "é\n\t ε−½"
-    shown = page.rendered("index.html.j2", generator=harm, studies=[], symbols={}, size=1, deletable=[])
+    assert (
+        visible(harm) == r"a\x1b[31m\u202eb\x00\x9b\ufffe" and visible("é\n\t ε−½") == "é\n\t ε−½"
+    )
+    shown = page.rendered(
+        "index.html.j2", generator=harm, studies=[], symbols={}, size=1, deletable=[]
+    )
     assert visible(shown) == shown and r"\u202e" in shown
 
 
@@ -46,5 +58,7 @@ def test_a_figure_with_such_signs_is_well_formed():
 
 
 def test_bibtex_counts_no_brace_of_a_title():
-    assert escape("A & 5 % {b} \\x ~^") == (r"A \& 5 \% \textbraceleft{}b\textbraceright{} \textbackslash{}x "
-                                            r"\textasciitilde{}\textasciicircum{}")
+    assert escape("A & 5 % {b} \\x ~^") == (
+        r"A \& 5 \% \textbraceleft{}b\textbraceright{} \textbackslash{}x "
+        r"\textasciitilde{}\textasciicircum{}"
+    )

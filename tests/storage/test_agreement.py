@@ -10,8 +10,11 @@ from pipeline.storage.agreement import Writer
 from pipeline.storage.replications import Store
 from tests.helpers.engine import study
 
-FIRST = Writer({"the engine": "a", "estimator debiased": "b"}, {"numpy": "2.4", "CPU features": "AVX FMA3"},
-               {"mine.parts": "1", "mine.rates": "2"})
+FIRST = Writer(
+    {"the engine": "a", "estimator debiased": "b"},
+    {"numpy": "2.4", "CPU features": "AVX FMA3"},
+    {"mine.parts": "1", "mine.rates": "2"},
+)
 
 
 @pytest.fixture
@@ -34,7 +37,10 @@ def test_what_is_recorded_agrees(store):
 
 
 def test_a_name_depends_on_all_that_computes_and_on_no_order():
-    assert FIRST.id == Writer(dict(reversed(FIRST.code.items())), dict(reversed(FIRST.environment.items()))).id
+    assert (
+        FIRST.id
+        == Writer(dict(reversed(FIRST.code.items())), dict(reversed(FIRST.environment.items()))).id
+    )
     assert FIRST.id != dataclasses.replace(FIRST, code={**FIRST.code, "estimator debiased": "c"}).id
     assert FIRST.id != dataclasses.replace(FIRST, environment={}).id
 
@@ -45,7 +51,9 @@ def test_any_changed_byte_of_a_record_makes_it_no_record(store):
     whole = path.read_bytes()
     for at in range(len(whole)):
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
-        assert not agreement.agrees(store, FIRST) and agreement.recorded(store) == [], whole[at : at + 20]
+        assert not agreement.agrees(store, FIRST) and agreement.recorded(store) == [], whole[
+            at : at + 20
+        ]
     for content in (b"", whole[:-1], whole + b"\n", b"[]", b"null", b"\xff", b"[" * 100_000):
         path.write_bytes(content)
         assert not agreement.agrees(store, FIRST) and agreement.recorded(store) == []
@@ -63,14 +71,19 @@ def test_a_record_under_another_name_is_none(store):
 def test_changes_are_named_against_the_most_similar_record(store):
     assert "no record is left" in agreement.changes(store, FIRST)
     agreement.record(store, FIRST)
-    agreement.record(store, Writer({"the engine": "x", "estimator debiased": "y"}, {"numpy": "1.0"}))
+    agreement.record(
+        store, Writer({"the engine": "x", "estimator debiased": "y"}, {"numpy": "1.0"})
+    )
     assert "nothing that is recorded changed" in agreement.changes(store, FIRST)
-    edited = Writer({"the engine": "a", "estimator debiased": "c"},
-                    {"numpy": "2.3", "CPU features": "AVX AVX2", "choix": "0.4"},
-                    {"mine.parts": "1", "mine.rates": "3"})
+    edited = Writer(
+        {"the engine": "a", "estimator debiased": "c"},
+        {"numpy": "2.3", "CPU features": "AVX AVX2", "choix": "0.4"},
+        {"mine.parts": "1", "mine.rates": "3"},
+    )
     assert agreement.changes(store, edited) == (
         "changed since: code of estimator debiased in mine.rates, CPU features −FMA3 +AVX2, numpy 2.4 → 2.3, "
-        "choix none → 0.4")
+        "choix none → 0.4"
+    )
 
 
 def test_many_changes_are_not_all_named():
@@ -81,8 +94,11 @@ def test_many_changes_are_not_all_named():
 
 def test_provenance_marks_writers_without_a_record(store):
     agreement.record(store, FIRST)
-    known, unknown = agreement.provenance(store, {FIRST.id, "f" * 16}) if FIRST.id < "f" * 16 else reversed(
-        agreement.provenance(store, {FIRST.id, "f" * 16}))
+    known, unknown = (
+        agreement.provenance(store, {FIRST.id, "f" * 16})
+        if FIRST.id < "f" * 16
+        else reversed(agreement.provenance(store, {FIRST.id, "f" * 16}))
+    )
     assert known["code"] == FIRST.code and known["accepted"] == ""
     assert unknown["writer"] == "f" * 16 and "no record is left" in unknown["accepted"]
     assert json.dumps([known, unknown])

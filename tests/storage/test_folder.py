@@ -58,7 +58,9 @@ def test_what_is_being_written_is_left_over_only_where_nobody_writes(folder):
     assert Folder(folder.path).left_over("units") == ["0/1.partial"]
 
 
-@pytest.mark.parametrize("mode, expected", [(0o2775, 0o2775), (0o775, 0o775), (0o755, 0o755), (0o700, 0o755)])
+@pytest.mark.parametrize(
+    "mode, expected", [(0o2775, 0o2775), (0o775, 0o775), (0o755, 0o755), (0o700, 0o755)]
+)
 def test_folders_in_one_that_a_group_shares_are_shared_as_well(mode, expected, tmp_path):
     """Whatever the umask of who makes them: a second person begins another study of the same paper there."""
     outputs = tmp_path / "outputs"
@@ -69,5 +71,7 @@ def test_folders_in_one_that_a_group_shares_are_shared_as_well(mode, expected, t
         make_folders(outputs / "xu" / "lemmas")
     finally:
         os.umask(before)
-    assert [oct((outputs / name).stat().st_mode & 0o7777) for name in ("xu", "xu/lemmas")] == [oct(expected)] * 2
+    assert [oct((outputs / name).stat().st_mode & 0o7777) for name in ("xu", "xu/lemmas")] == [
+        oct(expected)
+    ] * 2
     assert outputs.stat().st_mode & 0o7777 == mode

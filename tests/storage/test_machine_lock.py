@@ -29,8 +29,13 @@ def place(tmp_path, monkeypatch):
 
 def holder():
     """A process that has the lock, and what it calls it."""
-    process = subprocess.Popen([sys.executable, "-c", HOLD], env=environment(), stdin=subprocess.PIPE,
-                               stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD],
+        env=environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     return process, process.stdout.readline().strip()
 
 
@@ -46,8 +51,13 @@ def test_a_killed_holder_is_succeeded_at_once_by_one_of_the_same_name():
 
 def test_others_wait():
     process, token = holder()
-    second = subprocess.Popen([sys.executable, "-c", HOLD], env=environment(), stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, text=True)
+    second = subprocess.Popen(
+        [sys.executable, "-c", HOLD],
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     with pytest.raises(subprocess.TimeoutExpired):
         second.wait(2)
     process.communicate()
@@ -65,9 +75,14 @@ def test_two_machines_have_other_names_though_their_files_are_alike(place):
     assert len(names) == 2
 
 
-@pytest.mark.parametrize("spoil", [
-    lambda place: place.mkdir(0o777) or place.chmod(0o777), lambda place: place.symlink_to("/tmp"),
-    lambda place: place.write_bytes(b"")])
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda place: place.mkdir(0o777) or place.chmod(0o777),
+        lambda place: place.symlink_to("/tmp"),
+        lambda place: place.write_bytes(b""),
+    ],
+)
 def test_a_place_that_others_may_have_made_is_not_used(place, spoil):
     spoil(place)
     with locked_here("study") as first, locked_here("study") as second:

@@ -2,15 +2,19 @@
 
 import pytest
 
-obstore = pytest.importorskip("obstore", reason="obstore is not installed: object storage is NOT tested here")
+obstore = pytest.importorskip(
+    "obstore", reason="obstore is not installed: object storage is NOT tested here"
+)
 
 from obstore.exceptions import AlreadyExistsError  # noqa: E402
 
 from pipeline.storage.s3 import Bucket, _explain  # noqa: E402
 
 
-@pytest.mark.parametrize("status, again", [(408, True), (429, True), (500, True), (503, True), (400, False),
-                                           (404, False), (409, False)])
+@pytest.mark.parametrize(
+    "status, again",
+    [(408, True), (429, True), (500, True), (503, True), (400, False), (404, False), (409, False)],
+)
 def test_what_may_pass_is_tried_again(status, again):
     """RFC 9110, 15.5.9, and RFC 6585, 4: a request that timed out, and too many; and errors of the server."""
     assert _explain(Exception(f"status code: {status}"))[1] == again
@@ -18,6 +22,7 @@ def test_what_may_pass_is_tried_again(status, again):
 
 def test_an_object_that_an_earlier_attempt_made_is_ones_own(monkeypatch):
     """Its answer was lost, and the next attempt finds that the object exists."""
+
     def exists(self, call, patience=None):
         raise AlreadyExistsError("exists")
 

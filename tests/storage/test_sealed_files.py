@@ -86,13 +86,20 @@ def exchanged(path, others):
 
 def exchangeable(files, place):
     """Names of the files that are as long as one of them, and not the same."""
-    return [name for name, content in files.items()
-            if len(content) == len(files[place]) and content != files[place] and not name.endswith("zarr.json")]
+    return [
+        name
+        for name, content in files.items()
+        if len(content) == len(files[place])
+        and content != files[place]
+        and not name.endswith("zarr.json")
+    ]
 
 
 def chunks(folder):
     """Files of variables and coordinates that hold values."""
-    return [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != "zarr.json"]
+    return [
+        path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != "zarr.json"
+    ]
 
 
 @pytest.mark.parametrize("name", [SEALED, SUMMARY])
@@ -127,7 +134,9 @@ def test_only_what_is_read_is_checked_and_once(copy, monkeypatch):
     flipped(chunks(copy / SEALED / "kendall")[0], ())
     data = pickle.loads(pickle.dumps(load(copy)))
     reads, read = [], Folder.read
-    monkeypatch.setattr(Folder, "read", lambda self, key, *part: reads.append(key) or read(self, key, *part))
+    monkeypatch.setattr(
+        Folder, "read", lambda self, key, *part: reads.append(key) or read(self, key, *part)
+    )
     with dask.config.set(scheduler="synchronous"):
         sound = data["error_l2"].isel(replication=slice(20)).compute()
         assert sound.identical(expected)
@@ -142,7 +151,10 @@ def test_moments_of_other_replications_are_found(copy, tmp_path_factory):
     sealed(study(grid=WHAT.grid.axes, replications=40), older)
     shutil.rmtree(copy / SUMMARY)
     shutil.copytree(older / SUMMARY, copy / SUMMARY)
-    with pytest.raises(InvalidInput, match=r"summary.zarr is damaged \(zarr.json: is not of the results.zarr beside"):
+    with pytest.raises(
+        InvalidInput,
+        match=r"summary.zarr is damaged \(zarr.json: is not of the results.zarr beside",
+    ):
         load(copy, SUMMARY)
     shutil.rmtree(copy / SEALED)
     assert load(copy, SUMMARY).attrs["replications"] == 40  # alone it is what it says

@@ -8,8 +8,11 @@ from pipeline.storage.units import Damaged, decode, describe, encode
 from pipeline.study.status import FAILED, NOT_CONVERGED, OK
 from tests.helpers.engine import advance, study
 
-VALUES = {"error": np.array([0.5, 1.5, 2.5]), "kendall": np.array([0.0, np.nan, 1.0]),
-          "status": np.array([OK, NOT_CONVERGED, OK], np.int8)}
+VALUES = {
+    "error": np.array([0.5, 1.5, 2.5]),
+    "kendall": np.array([0.0, np.nan, 1.0]),
+    "status": np.array([OK, NOT_CONVERGED, OK], np.int8),
+}
 GRID = {"m": [3], "L": [20], "epsilon": [0.5], "estimator": ["debiased"]}
 CELL = b'"cell":{}}\n'
 
@@ -20,8 +23,14 @@ def test_what_is_encoded_is_decoded():
     assert found.metrics.tobytes() == np.stack([VALUES["error"], VALUES["kendall"]]).tobytes()
     assert found.status.tolist() == [OK, NOT_CONVERGED, OK] and not found.failed
     assert (found.writer, found.error) == ("0123456789abcdef", "")
-    failed = decode(encode(describe(CELL, 7), VALUES | {"status": np.full(3, FAILED, np.int8)}, "0" * 16, "why"),
-                    describe(CELL, 7), 2, 3)
+    failed = decode(
+        encode(
+            describe(CELL, 7), VALUES | {"status": np.full(3, FAILED, np.int8)}, "0" * 16, "why"
+        ),
+        describe(CELL, 7),
+        2,
+        3,
+    )
     assert failed.failed and failed.error == "why"
 
 
@@ -36,7 +45,9 @@ def test_the_file_of_another_unit_is_damaged():
 def test_a_status_without_meaning_is_damaged(status):
     """Wherever it stands, and whatever the others are."""
     for place in range(3):
-        content = encode(describe(CELL, 7), VALUES | {"status": np.insert([OK, OK], place, status)}, "0" * 16)
+        content = encode(
+            describe(CELL, 7), VALUES | {"status": np.insert([OK, OK], place, status)}, "0" * 16
+        )
         with pytest.raises(Damaged, match="has a status without meaning"):
             decode(content, describe(CELL, 7), 2, 3)
 

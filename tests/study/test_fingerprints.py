@@ -8,7 +8,13 @@ from types import SimpleNamespace
 import pytest
 
 from pipeline.study import fingerprints, kernels
-from pipeline.study.fingerprints import code_digest, fingerprint, modules, syntax_digest, third_parties
+from pipeline.study.fingerprints import (
+    code_digest,
+    fingerprint,
+    modules,
+    syntax_digest,
+    third_parties,
+)
 from pipeline.study.parameters import InvalidInput
 from tests.helpers.engine import ROOT, environment
 
@@ -35,10 +41,16 @@ SAME = {
     "a number as another writes it": ("2.0", "2.00e0"),
 }
 OTHER = {
-    "number": ("2.0", "2.1"), "type of a number": ("2.0", "2"), "function": ("exp(-", "abs(-"),
-    "operator": ("exp(-total) *", "exp(-total) /"), "order": ("exp(-total) * self.scale", "self.scale * exp(-total)"),
-    "default": ("power=1", "power=2"), "name of an argument": ("power", "degree"), "set": ("{1, 2, 3}", "{1, 2, 4}"),
-    "attribute": ("scale", "size"), "class": ("Part", "Portion"),
+    "number": ("2.0", "2.1"),
+    "type of a number": ("2.0", "2"),
+    "function": ("exp(-", "abs(-"),
+    "operator": ("exp(-total) *", "exp(-total) /"),
+    "order": ("exp(-total) * self.scale", "self.scale * exp(-total)"),
+    "default": ("power=1", "power=2"),
+    "name of an argument": ("power", "degree"),
+    "set": ("{1, 2, 3}", "{1, 2, 4}"),
+    "attribute": ("scale", "size"),
+    "class": ("Part", "Portion"),
 }
 
 
@@ -59,8 +71,13 @@ def write(tmp_path, monkeypatch):
 
 
 def forget():
-    for cached in (fingerprints._module, fingerprints._closure, fingerprints._file, fingerprints._is_persons,
-                   fingerprints._syntax):
+    for cached in (
+        fingerprints._module,
+        fingerprints._closure,
+        fingerprints._file,
+        fingerprints._is_persons,
+        fingerprints._syntax,
+    ):
         cached.cache_clear()
 
 
@@ -87,13 +104,22 @@ def test_another_code_is_another(before, after):
 
 def test_what_is_imported_counts_and_nothing_else(write):
     files = {
-        "own/__init__": "from .parts import Part", "own/unused": "A = 1", "beside_it": "def f(x): return x",
-        "own/parts": "import numpy\nfrom . import rates\nclass Part: pass", "own/deep": "from beside_it import f",
+        "own/__init__": "from .parts import Part",
+        "own/unused": "A = 1",
+        "beside_it": "def f(x): return x",
+        "own/parts": "import numpy\nfrom . import rates\nclass Part: pass",
+        "own/deep": "from beside_it import f",
         "own/rates": "def rate(x):\n    from own.deep import depth\n    return depth(x)",
     }
     write(files)
     before = fingerprint(part("own.parts"))
-    assert set(modules([part("own.parts")])) == {"own", "own.parts", "own.rates", "own.deep", "beside_it"}
+    assert set(modules([part("own.parts")])) == {
+        "own",
+        "own.parts",
+        "own.rates",
+        "own.deep",
+        "beside_it",
+    }
     assert third_parties([part("own.parts")]) == {"numpy"}
     for name in ("own/parts", "own/rates", "own/deep", "beside_it"):
         write({name: files[name] + "\nB = 1"})
@@ -143,12 +169,23 @@ class Part(Base, pl.Checked):
 """
 
 
-@pytest.mark.parametrize("old, new, same", [
-    ("# by hand", "# at once", True), ("An estimate.", "Another text.", True), ("Twice.", "Thrice.", True),
-    ("found", "seen", True), ("helper(release)", "inner(release)", False), ("table = 2", "table = 3", False),
-    ("arange(3)", "arange(4)", False), ("inner(x) + table", "inner(x) - table", False), ("return 1", "return 2", False),
-    ("default=1", "default=2", False), ("factor * x", "factor + x", False), ("Debiased", "PlugIn", False),
-])
+@pytest.mark.parametrize(
+    "old, new, same",
+    [
+        ("# by hand", "# at once", True),
+        ("An estimate.", "Another text.", True),
+        ("Twice.", "Thrice.", True),
+        ("found", "seen", True),
+        ("helper(release)", "inner(release)", False),
+        ("table = 2", "table = 3", False),
+        ("arange(3)", "arange(4)", False),
+        ("inner(x) + table", "inner(x) - table", False),
+        ("return 1", "return 2", False),
+        ("default=1", "default=2", False),
+        ("factor * x", "factor + x", False),
+        ("Debiased", "PlugIn", False),
+    ],
+)
 def test_what_a_notebook_defines_counts_with_all_that_it_uses(old, new, same):
     assert old in CELLS
     one, other = fingerprint(notebook(CELLS)), fingerprint(notebook(CELLS.replace(old, new)))
@@ -157,8 +194,12 @@ def test_what_a_notebook_defines_counts_with_all_that_it_uses(old, new, same):
 
 def test_names_of_the_library_count_as_the_code_that_they_stand_for():
     part = notebook(CELLS)
-    assert {"pipeline.problems.ranking.estimators.moments", "pipeline.study.parameters"} <= modules([part]).keys()
-    assert not any(name.startswith(("pipeline.cli", "pipeline.execution")) for name in modules([part]))
+    assert {"pipeline.problems.ranking.estimators.moments", "pipeline.study.parameters"} <= modules(
+        [part]
+    ).keys()
+    assert not any(
+        name.startswith(("pipeline.cli", "pipeline.execution")) for name in modules([part])
+    )
     assert "numpy" in third_parties([part])
 
 
@@ -191,7 +232,10 @@ def test_a_file_that_was_edited_after_its_import_is_refused(tmp_path, monkeypatc
     fingerprint(part)
     fingerprints._module.cache_clear()
     path.write_text(text.replace("1", "2"))
-    with pytest.raises(InvalidInput, match="Part.fit was edited in edited_part.py after this process had imported it"):
+    with pytest.raises(
+        InvalidInput,
+        match="Part.fit was edited in edited_part.py after this process had imported it",
+    ):
         fingerprint(part)
     fingerprints._module.cache_clear()
 
@@ -211,15 +255,24 @@ def test_they_depend_on_the_code_alone(tmp_path):
     import shutil
 
     site = tmp_path / "site-packages"
-    shutil.copytree(ROOT / "pipeline", site / "pipeline", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        ROOT / "pipeline", site / "pipeline", ignore=shutil.ignore_patterns("__pycache__")
+    )
     paths = {"": str(ROOT), "installed": f"{site}:{ROOT}"}
     processes = [
-        subprocess.Popen([sys.executable, "-c", SCRIPT, *imported], cwd=tmp_path, stdout=subprocess.PIPE, text=True,
-                         env=environment(PYTHONPATH=path, PYTHONHASHSEED=seed))
+        subprocess.Popen(
+            [sys.executable, "-c", SCRIPT, *imported],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment(PYTHONPATH=path, PYTHONHASHSEED=seed),
+        )
         for path, seed, imported in [
-            (paths[""], "1", []), (paths["installed"], "2", []),
+            (paths[""], "1", []),
+            (paths["installed"], "2", []),
             (paths[""], "3", ["scipy.stats", "xarray", "pipeline.problems.ranking.claims"]),
-        ]]
+        ]
+    ]
     marks = {process.communicate(timeout=100)[0] for process in processes}
     assert len(marks) == 1 and len(marks.pop().strip()) == 16
 
@@ -231,6 +284,9 @@ def test_threads_may_ask_at_once():
         "from pipeline.study import fingerprints as f\n"
         "def ask(_):\n    f._module.cache_clear(), f._closure.cache_clear()\n    return f.fingerprint(f.Module)\n"
         "gc.callbacks.append(lambda *_: time.sleep(0))\ngc.set_threshold(200)\n"
-        "with ThreadPoolExecutor(8) as threads:\n    print(len(set(threads.map(ask, range(100)))))")
-    done = subprocess.run([sys.executable, "-c", script], env=environment(), capture_output=True, text=True)
+        "with ThreadPoolExecutor(8) as threads:\n    print(len(set(threads.map(ask, range(100)))))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environment(), capture_output=True, text=True
+    )
     assert done.stdout == "1\n", done.stderr

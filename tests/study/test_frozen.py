@@ -102,36 +102,64 @@ class Pair(NamedTuple):
 
 def test_arrays_of_all_kinds_of_objects():
     array, matrix = np.zeros(3), np.zeros((2, 2))
-    whole = Fields(plain=[array, {"x": matrix[0]}, Pair(np.zeros(1), Slots(np.zeros(2)))],
-                   nested=Fields(np.ma.masked_array([1.0, 2.0], [True, False]), types.SimpleNamespace(x=np.zeros(4))))
+    whole = Fields(
+        plain=[array, {"x": matrix[0]}, Pair(np.zeros(1), Slots(np.zeros(2)))],
+        nested=Fields(
+            np.ma.masked_array([1.0, 2.0], [True, False]), types.SimpleNamespace(x=np.zeros(4))
+        ),
+    )
     more = Fields(np.array([np.zeros(2), None], object), csr_array(np.eye(3)))
     assert frozen(whole) is whole and frozen(more) is more
     found = [*arrays(whole), *arrays(more)]
     sizes = sorted(one.size for one in found)
-    assert sizes == [1, 2, 2, 2, 2, 2, 2, 3, 3, 3, 4, 4], sizes  # with a mask, three of a sparse matrix
+    assert sizes == [1, 2, 2, 2, 2, 2, 2, 3, 3, 3, 4, 4], (
+        sizes
+    )  # with a mask, three of a sparse matrix
     for one in found:
         assert is_frozen(one)
-        for attempt in (lambda one=one: one.__setitem__(..., 0), lambda one=one: setattr(one.flags, "writeable", True)):
+        for attempt in (
+            lambda one=one: one.__setitem__(..., 0),
+            lambda one=one: setattr(one.flags, "writeable", True),
+        ):
             with pytest.raises(ValueError, match="read-only|WRITEABLE"):
                 attempt()
     with pytest.raises(ValueError, match="read-only"):
         array[0] = 1
     with pytest.raises(ValueError, match="read-only"):
         matrix[1, 1] = 1  # the owner of the memory
-    for change in (lambda: whole.plain.append(1), lambda: whole.plain.__setitem__(0, 1), lambda: whole.plain.sort(),
-                   lambda: whole.plain[1].update(x=1), lambda: whole.plain[1].pop("x")):
+    for change in (
+        lambda: whole.plain.append(1),
+        lambda: whole.plain.__setitem__(0, 1),
+        lambda: whole.plain.sort(),
+        lambda: whole.plain[1].update(x=1),
+        lambda: whole.plain[1].pop("x"),
+    ):
         with pytest.raises(ReadOnly, match="a (list|dictionary) is read-only"):
             change()
-    assert isinstance(whole.plain, list) and whole.plain[1].keys() == {"x"} and len(whole.plain[2]) == 2
+    assert (
+        isinstance(whole.plain, list)
+        and whole.plain[1].keys() == {"x"}
+        and len(whole.plain[2]) == 2
+    )
 
 
 def test_what_is_made_later():
     one = frozen(Fields())
-    for array in (one.once, one.once, one.of_everybody, one.kept("x"), one.kept("x"),
-                  one.set_as_frozen_dataclasses_do(), one.set_as_frozen_dataclasses_do()):
+    for array in (
+        one.once,
+        one.once,
+        one.of_everybody,
+        one.kept("x"),
+        one.kept("x"),
+        one.set_as_frozen_dataclasses_do(),
+        one.set_as_frozen_dataclasses_do(),
+    ):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
-    assert one.kept("x") is not one.kept("y") and set(vars(one)["_kept"]) == {"x", "y"}  # its cache still grows
+    assert one.kept("x") is not one.kept("y") and set(vars(one)["_kept"]) == {
+        "x",
+        "y",
+    }  # its cache still grows
     for _ in range(2):  # also when it is read again
         with pytest.raises(ReadOnly, match="a list is read-only"):
             one.listed.append(1)
@@ -149,8 +177,16 @@ def test_what_is_made_later():
 
 
 def test_only_its_own_methods_set_attributes():
-    drawing, fields, slots = (frozen(one) for one in (Drawing(np.random.default_rng(1)), Fields(), Slots(1)))
-    for one, name in ((drawing, "_drawn"), (drawing, "new"), (fields, "plain"), (fields, "new"), (slots, "array")):
+    drawing, fields, slots = (
+        frozen(one) for one in (Drawing(np.random.default_rng(1)), Fields(), Slots(1))
+    )
+    for one, name in (
+        (drawing, "_drawn"),
+        (drawing, "new"),
+        (fields, "plain"),
+        (fields, "new"),
+        (slots, "array"),
+    ):
         with pytest.raises(ReadOnly, match=f"{name} of a {type(one).__name__} is read-only"):
             setattr(one, name, np.ones(3))
     with pytest.raises(ReadOnly, match="asked of a Drawing"):
@@ -174,7 +210,12 @@ def test_classes_and_copies_are_as_before():
 
 
 def test_objects_of_libraries_keep_their_class():
-    for one in (csr_array(np.eye(2)), np.random.default_rng(1), types.SimpleNamespace(a=1), ValueError("x")):
+    for one in (
+        csr_array(np.eye(2)),
+        np.random.default_rng(1),
+        types.SimpleNamespace(a=1),
+        ValueError("x"),
+    ):
         kind = type(one)
         assert type(frozen(one)) is kind
     generator = frozen(Fields(np.random.default_rng(1))).plain
@@ -205,8 +246,10 @@ WAYS = {
 SILENT = {
     "np.add.at": lambda release: np.add.at(release.wins, (0, 0, 0), 1),
     "two that cancel": lambda release: np.add.at(release.wins, (0, 0, [0, 1]), [1, -1]),
-    "the owner's flag": lambda release: (setattr(release.wins.base.flags, "writeable", True),
-                                         np.negative(release.wins.base, out=release.wins.base)),
+    "the owner's flag": lambda release: (
+        setattr(release.wins.base.flags, "writeable", True),
+        np.negative(release.wins.base, out=release.wins.base),
+    ),
 }
 
 
@@ -234,7 +277,9 @@ def test_every_way_to_write_is_one_line(way):
     estimator = Writing(m=6)
     object.__setattr__(estimator, "way", WAYS[way])
     here = r"\(line \d+ of test_frozen.py: .+\)"
-    with pytest.raises(InputWritten, match=f"^estimator x writes into what it is given {here}: {ADVICE}$"):
+    with pytest.raises(
+        InputWritten, match=f"^estimator x writes into what it is given {here}: {ADVICE}$"
+    ):
         call("estimator x", estimator.fit, (released(),), None)
     object.__setattr__(estimator, "way", lambda release: np.array(release.wins).fill(0))
     assert call("estimator x", estimator.fit, (released(),), None).converged.all()
@@ -245,8 +290,10 @@ def test_what_numpy_lets_through_is_noticed_and_not_used_again(way):
     release, estimator = released(), Writing(m=6)
     expected = call("estimator x", estimator.__class__.__mro__[1](m=6).fit, (release,), None).theta
     object.__setattr__(estimator, "way", SILENT[way])
-    line = "^estimator x writes into what it is given, by code that does not heed that it is read-only, such as " \
-           f"np.add.at: {ADVICE}$"
+    line = (
+        "^estimator x writes into what it is given, by code that does not heed that it is read-only, such as "
+        f"np.add.at: {ADVICE}$"
+    )
     with pytest.raises(InputWritten, match=line):
         call("estimator x", estimator.fit, (release,), None)
     with pytest.raises(InputWritten, match=line):  # what ships would compute with it
@@ -258,6 +305,7 @@ def test_what_numpy_lets_through_is_noticed_and_not_used_again(way):
 def test_other_errors_stay_what_they_are():
     estimator = Writing(m=6)
     for error in (ValueError("negative"), TypeError("no number"), KeyError("read-only")):
+
         def fail(release, error=error):
             raise error
 

@@ -62,10 +62,19 @@ CHANGES = {  # what -> what is in the field, and how it is changed
     "a list": (lambda: [1.0], lambda field: list.append(field, 2.0)),
     "a DataFrame": (lambda: pd.DataFrame({"a": [1.0, 2.0]}), item("a", 5.0)),
     "a Series": (lambda: pd.Series([1.0, 2.0]), lambda field: field.update(pd.Series([3.0]))),
-    "a csr_array": (lambda: csr_array(np.eye(2)), lambda field: setattr(field, "data", field.data * 5)),
+    "a csr_array": (
+        lambda: csr_array(np.eye(2)),
+        lambda field: setattr(field, "data", field.data * 5),
+    ),
     "a Dataset": (lambda: xr.Dataset({"a": ("x", [1.0])}), item("a", ("x", [5.0]))),
-    "a DataArray": (lambda: xr.DataArray([1.0]), lambda field: setattr(field, "values", np.ones(1) * 5)),
-    "the shape or the type of an array": (lambda: np.ones((2, 3)), lambda field: setattr(field, "shape", (3, 2))),
+    "a DataArray": (
+        lambda: xr.DataArray([1.0]),
+        lambda field: setattr(field, "values", np.ones(1) * 5),
+    ),
+    "the shape or the type of an array": (
+        lambda: np.ones((2, 3)),
+        lambda field: setattr(field, "shape", (3, 2)),
+    ),
     "an attribute of a Plain": (Plain, lambda field: vars(field).update(asked=7)),
 }
 
@@ -83,8 +92,13 @@ def test_what_is_no_array_is_compared(what):
     call("estimator y", lambda given: 1, (Release(make()),))
 
 
-@pytest.mark.parametrize("set_field", [lambda given: object.__setattr__(given, "field", 2),
-                                       lambda given: vars(given).update(field=2)])
+@pytest.mark.parametrize(
+    "set_field",
+    [
+        lambda given: object.__setattr__(given, "field", 2),
+        lambda given: vars(given).update(field=2),
+    ],
+)
 def test_fields_stay_what_they_are(set_field):
     with pytest.raises(InputWritten, match="^estimator x changes a field of a Release: "):
         call("estimator x", set_field, (Release(1),))
@@ -99,20 +113,32 @@ def test_arrays_of_a_deque_are_read_only():
 def test_a_hand_over_changes_no_code():
     """What the program remembers of classes is no constant of it, which a person might have replaced."""
     call("estimator x", lambda given: given.field, (Release(Plain()),))
-    assert not any(patches(name) for name in sys.modules if name.startswith("pipeline.study.frozen"))
+    assert not any(
+        patches(name) for name in sys.modules if name.startswith("pipeline.study.frozen")
+    )
 
 
 def test_what_objects_do_to_themselves_is_theirs():
     release, plain, default = Release(1), Plain(), collections.defaultdict(float)
     given = Release((release, plain, default))
-    assert call("estimator x", lambda one: (one.field[0].counted(), one.field[1].ask()), (given,)) == (1, 1)
-    assert call("estimator x", lambda one: (one.field[0].counted(), one.field[1].ask()), (given,)) == (2, 2)
+    assert call(
+        "estimator x", lambda one: (one.field[0].counted(), one.field[1].ask()), (given,)
+    ) == (1, 1)
+    assert call(
+        "estimator x", lambda one: (one.field[0].counted(), one.field[1].ask()), (given,)
+    ) == (2, 2)
     assert call("estimator x", lambda one: one.field[2]["new"], (given,)) == 0.0
     frame = pd.DataFrame({"a": [1.0], "b": [2.0]})
     frame["c"] = 1.0  # of several blocks, which reading consolidates
     matrix = csr_array(np.eye(3))
-    assert call("estimator x", lambda one: one.field[0].to_numpy().sum(), (Release((frame, matrix)),)) == 4.0
-    assert call("estimator x", lambda one: (one.field[1] @ matrix).sum(), (Release((frame, matrix)),)) == 3.0
+    assert (
+        call("estimator x", lambda one: one.field[0].to_numpy().sum(), (Release((frame, matrix)),))
+        == 4.0
+    )
+    assert (
+        call("estimator x", lambda one: (one.field[1] @ matrix).sum(), (Release((frame, matrix)),))
+        == 3.0
+    )
 
 
 def test_digests_tell_tables_apart():

@@ -1,5 +1,4 @@
-"""Compiled kernels: the same bits of every compiler and register width, functions within their bounds, clear refusals.
-"""
+"""Compiled kernels: the same bits of every compiler and register width, functions within their bounds, clear refusals."""
 
 import shutil
 import subprocess
@@ -58,19 +57,32 @@ def units_off(name, module, exact, x):
     kernels.function(module, name, OF_ARRAYS)(len(x), x, found)
     with localcontext(prec=60):
         true = [exact(Decimal(float(one))) for one in x]
-        return max(abs(float((Decimal(float(got)) - one) / Decimal(float(np.spacing(abs(float(one)))))))
-                   for got, one in zip(found, true, strict=True))
+        return max(
+            abs(float((Decimal(float(got)) - one) / Decimal(float(np.spacing(abs(float(one)))))))
+            for got, one in zip(found, true, strict=True)
+        )
 
 
 def test_functions_are_exact_within_their_bounds(functions):
     rng = np.random.default_rng(1)
     wide, near = rng.uniform(-708, 708, 4000), rng.uniform(-1, 1, 4000)
     sizes = np.exp(rng.uniform(-700, 700, 4000))
-    off = {"exp": max(units_off("exponentials", functions, Decimal.exp, one) for one in (wide, near, near * 1e-9)),
-           "log": max(units_off("logarithms", functions, Decimal.ln, one) for one in (sizes, 1 + near / 2)),
-           "log1p": max(units_off("logarithms_1p", functions, lambda x: (1 + x).ln() if abs(x) > 1e-20 else x, one)
-                        for one in (sizes, near * 0.9999, near * 1e-9)),
-           "root": units_off("roots", functions, Decimal.sqrt, sizes)}
+    off = {
+        "exp": max(
+            units_off("exponentials", functions, Decimal.exp, one)
+            for one in (wide, near, near * 1e-9)
+        ),
+        "log": max(
+            units_off("logarithms", functions, Decimal.ln, one) for one in (sizes, 1 + near / 2)
+        ),
+        "log1p": max(
+            units_off(
+                "logarithms_1p", functions, lambda x: (1 + x).ln() if abs(x) > 1e-20 else x, one
+            )
+            for one in (sizes, near * 0.9999, near * 1e-9)
+        ),
+        "root": units_off("roots", functions, Decimal.sqrt, sizes),
+    }
     print(off)
     assert off["exp"] <= 1 and off["log"] <= 1 and off["log1p"] <= 2 and off["root"] <= 0.5
     wrong = Decimal(2) ** -51  # the negative control
@@ -92,8 +104,12 @@ def test_every_compiler_and_width_gives_the_same_bits(source, tmp_path, monkeypa
         site = tmp_path / str(k)
         shutil.copytree(ROOT / "pipeline", site / "pipeline", ignore=LEFT_OUT)
         build_kernels.build(source, compiler, site / kernels.library(source).relative_to(ROOT))
-        done = subprocess.run([sys.executable, ROOT / "tests/helpers/kernel_values.py", source.stem], text=True,
-                              capture_output=True, env=environment(PYTHONPATH=str(site)))
+        done = subprocess.run(
+            [sys.executable, ROOT / "tests/helpers/kernel_values.py", source.stem],
+            text=True,
+            capture_output=True,
+            env=environment(PYTHONPATH=str(site)),
+        )
         assert done.returncode == 0 and str(site) in done.stdout, done.stderr
         found[" ".join(compiler)] = done.stdout.replace(str(site), "")
     print(found)
@@ -103,7 +119,9 @@ def test_every_compiler_and_width_gives_the_same_bits(source, tmp_path, monkeypa
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
 def test_no_compiler_warns(source, tmp_path):
     for compiler in build_kernels.compilers():
-        build_kernels.build(source, [*compiler, "-Wall", "-Wextra", "-Werror", "-Wno-psabi"], tmp_path / "kernel.so")
+        build_kernels.build(
+            source, [*compiler, "-Wall", "-Wextra", "-Werror", "-Wno-psabi"], tmp_path / "kernel.so"
+        )
 
 
 def test_memory_that_ends_is_an_error(functions):
@@ -124,13 +142,24 @@ def test_a_kernel_that_is_not_that_of_its_source_is_refused(tmp_path, functions,
     kernels.library(missing).unlink()
     whole = kernels.library(damaged).read_bytes()
     kernels.library(damaged).write_bytes(b"no library" * 10)
-    for path, why in ((edited, "edited, or its header, since"), (missing, "not compiled"),
-                      (kernels.library(damaged), "cannot be loaded")):
+    for path, why in (
+        (edited, "edited, or its header, since"),
+        (missing, "not compiled"),
+        (kernels.library(damaged), "cannot be loaded"),
+    ):
         with pytest.raises(PipelineError, match=f"{path}: {why}.*; run `make setup`"):
             kernels.function(str(path.with_name(path.stem.removeprefix("lib"))), "roots", OF_ARRAYS)
-    for length in (0, 10, 100, len(whole) // 2, len(whole) - 1):  # the process would end where such a one is read
+    for length in (
+        0,
+        10,
+        100,
+        len(whole) // 2,
+        len(whole) - 1,
+    ):  # the process would end where such a one is read
         kernels.library(damaged).write_bytes(whole[:length])
-        with pytest.raises(PipelineError, match="libdamaged.so: damaged, a part of it is missing; run `make setup`"):
+        with pytest.raises(
+            PipelineError, match="libdamaged.so: damaged, a part of it is missing; run `make setup`"
+        ):
             kernels.function(str(tmp_path / "damaged.py"), "roots", OF_ARRAYS)
     build_kernels.build_all(tmp_path)
     again = tmp_path / "again.c"  # a process keeps what it has opened
@@ -163,7 +192,10 @@ def test_a_header_counts_for_what_includes_it(tmp_path, monkeypatch):
     for name in ("kernel.h", "random.h"):
         shutil.copy(kernels.HEADERS / name, tmp_path)
     monkeypatch.setattr(kernels, "HEADERS", tmp_path)
-    with_it, without = ROOT / "pipeline/problems/ranking/sampling/binomial.c", ROOT / "pipeline/problems/common/stationary.c"
+    with_it, without = (
+        ROOT / "pipeline/problems/ranking/sampling/binomial.c",
+        ROOT / "pipeline/problems/common/stationary.c",
+    )
     before = kernels.digest(with_it), kernels.digest(without)
     with open(tmp_path / "random.h", "a") as header:
         header.write("/* more */\n")

@@ -25,8 +25,12 @@ KERNEL int before(int64_t n, const int64_t *x, int64_t *y) { y[0] = x[n - 1 - n]
 KERNEL int share(int64_t n, int64_t *y) { y[0] = 100 / n; return 0; }
 KERNEL int double_of(int64_t n, int64_t *y) { y[0] = n + n; return 0; }
 """
-DECLARED = {"beyond": "n: size\nx: out f8[n]", "before": "n: size\nx: i8[n]\ny: out i8[1]",
-            "share": "n: size\ny: out i8[1]", "double_of": "n: size\ny: out i8[1]"}
+DECLARED = {
+    "beyond": "n: size\nx: out f8[n]",
+    "before": "n: size\nx: i8[n]\ny: out i8[1]",
+    "share": "n: size\ny: out i8[1]",
+    "double_of": "n: size\ny: out i8[1]",
+}
 CALLED = """
 import os
 import sys
@@ -49,7 +53,9 @@ def site(tmp_path_factory):
         pytest.skip(f"no compiler with sanitizers here: {str(error).splitlines()[-1]}")
     if not runtime().is_file():
         pytest.skip("the compiler does not say where the library of its sanitizer is")
-    shutil.copytree(ROOT / "pipeline", folder / "pipeline", ignore=shutil.ignore_patterns("__pycache__", "*.so"))
+    shutil.copytree(
+        ROOT / "pipeline", folder / "pipeline", ignore=shutil.ignore_patterns("__pycache__", "*.so")
+    )
     for source in sorted((folder / "pipeline").rglob("*.c")):
         build_kernels.build(source, COMPILER, kernels.library(source))
     return folder
@@ -63,9 +69,15 @@ def runtime():
 
 def run(site, *words):
     """Run Python in that folder under the sanitizers."""
-    variables = environment(PYTHONPATH=str(site), LD_PRELOAD=str(runtime()), ASAN_OPTIONS="detect_leaks=0",
-                            UBSAN_OPTIONS="print_stacktrace=1")
-    return subprocess.run([sys.executable, *map(str, words)], cwd=site, env=variables, capture_output=True, text=True)
+    variables = environment(
+        PYTHONPATH=str(site),
+        LD_PRELOAD=str(runtime()),
+        ASAN_OPTIONS="detect_leaks=0",
+        UBSAN_OPTIONS="print_stacktrace=1",
+    )
+    return subprocess.run(
+        [sys.executable, *map(str, words)], cwd=site, env=variables, capture_output=True, text=True
+    )
 
 
 def test_kernels_keep_to_what_they_are_given(site):
@@ -73,14 +85,23 @@ def test_kernels_keep_to_what_they_are_given(site):
     assert done.returncode == 0, done.stderr[:4000]
     calls = [line.split() for line in done.stdout.splitlines()]
     print(*calls, sep="\n")
-    declared = sum(source.read_text().count("\nKERNEL int ") for source in (site / "pipeline").rglob("*.c"))
-    assert len(calls) == declared and all(int(computed) > 40 < int(refused) + 20 for _, computed, refused in calls)
+    declared = sum(
+        source.read_text().count("\nKERNEL int ") for source in (site / "pipeline").rglob("*.c")
+    )
+    assert len(calls) == declared and all(
+        int(computed) > 40 < int(refused) + 20 for _, computed, refused in calls
+    )
 
 
-@pytest.mark.parametrize("name, n, said", [
-    ("beyond", 5, "heap-buffer-overflow"), ("before", 5, "heap-buffer-overflow"), ("share", 0, "division by zero"),
-    ("double_of", 2**62, "signed integer overflow"),
-])
+@pytest.mark.parametrize(
+    "name, n, said",
+    [
+        ("beyond", 5, "heap-buffer-overflow"),
+        ("before", 5, "heap-buffer-overflow"),
+        ("share", 0, "division by zero"),
+        ("double_of", 2**62, "signed integer overflow"),
+    ],
+)
 def test_a_planted_fault_is_found(site, name, n, said):
     """The negative controls."""
     done = run(site, "-c", CALLED, name, DECLARED[name], n)

@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.study.parameters import LISTED, InvalidInput, check, describe, fields, nearest, parameter, shorten
+from pipeline.study.parameters import (
+    LISTED,
+    InvalidInput,
+    check,
+    describe,
+    fields,
+    nearest,
+    parameter,
+    shorten,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,25 +35,64 @@ class Part:
 KNOWN = fields(Part)
 
 
-@pytest.mark.parametrize("name, value, result", [
-    ("whole", 2, 2), ("whole", 10, 10), ("whole", 3.0, 3), ("whole", 1e1, 10), ("real", 1, 1.0),
-    ("real", 1e-300, 1e-300), ("real", math.inf, math.inf), ("open", 0.999, 0.999), ("name", "", ""),
-    ("choice", "redrawn", "redrawn"),
-    ("flag", True, True), ("maybe", None, None), ("maybe", 5, 5),
-])
+@pytest.mark.parametrize(
+    "name, value, result",
+    [
+        ("whole", 2, 2),
+        ("whole", 10, 10),
+        ("whole", 3.0, 3),
+        ("whole", 1e1, 10),
+        ("real", 1, 1.0),
+        ("real", 1e-300, 1e-300),
+        ("real", math.inf, math.inf),
+        ("open", 0.999, 0.999),
+        ("name", "", ""),
+        ("choice", "redrawn", "redrawn"),
+        ("flag", True, True),
+        ("maybe", None, None),
+        ("maybe", 5, 5),
+    ],
+)
 def test_accepted_in_the_declared_type(name, value, result):
     found = check(KNOWN[name], value, name)
     assert found == result and type(found) is type(result)
 
 
-@pytest.mark.parametrize("name, value", [
-    ("whole", 1), ("whole", 11), ("whole", 2.5), ("whole", "3"), ("whole", True), ("whole", None),
-    ("whole", math.nan), ("whole", math.inf), ("whole", 10**400), ("whole", [3]), ("real", 0), ("real", -1),
-    ("real", -math.inf),
-    ("real", math.nan), ("real", 10**400), ("real", "1"), ("real", False), ("open", 0), ("open", 1),
-    ("name", 5), ("name", None), ("name", "a\0"), ("name", "\udcff"), ("choice", "fixd"), ("choice", 0),
-    ("flag", 1), ("flag", "true"), ("maybe", 0), ("maybe", "x"), ("maybe", 1j),
-])
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        ("whole", 1),
+        ("whole", 11),
+        ("whole", 2.5),
+        ("whole", "3"),
+        ("whole", True),
+        ("whole", None),
+        ("whole", math.nan),
+        ("whole", math.inf),
+        ("whole", 10**400),
+        ("whole", [3]),
+        ("real", 0),
+        ("real", -1),
+        ("real", -math.inf),
+        ("real", math.nan),
+        ("real", 10**400),
+        ("real", "1"),
+        ("real", False),
+        ("open", 0),
+        ("open", 1),
+        ("name", 5),
+        ("name", None),
+        ("name", "a\0"),
+        ("name", "\udcff"),
+        ("choice", "fixd"),
+        ("choice", 0),
+        ("flag", 1),
+        ("flag", "true"),
+        ("maybe", 0),
+        ("maybe", "x"),
+        ("maybe", 1j),
+    ],
+)
 def test_refused_with_the_key_and_what_is_allowed(name, value):
     with pytest.raises(InvalidInput) as refusal:
         check(KNOWN[name], value, f"parameters.{name}")
@@ -92,7 +140,9 @@ def parameter_of(below):
 
 
 def test_nearest_names_the_nearest_and_stays_short():
-    assert nearest("kendal", ["kendall", "error"]) == "did you mean 'kendall'? allowed: error, kendall"
+    assert (
+        nearest("kendal", ["kendall", "error"]) == "did you mean 'kendall'? allowed: error, kendall"
+    )
     assert nearest("zzz", ["b", "a"]) == "allowed: a, b"
     assert nearest("a", []) == "allowed: nothing"
     many = nearest("q", [f"name_{i:03}" for i in range(1000)])
@@ -106,6 +156,8 @@ def test_shortened_text_is_one_printable_line(text, width):
     assert shorten(short, width) == short
 
 
-@pytest.mark.parametrize("value, text", [(None, "null"), (True, "true"), (False, "false"), (1.0, "1.0")])
+@pytest.mark.parametrize(
+    "value, text", [(None, "null"), (True, "true"), (False, "false"), (1.0, "1.0")]
+)
 def test_shown_as_a_config_writes_it(value, text):
     assert shorten(value) == text

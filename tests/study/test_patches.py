@@ -44,24 +44,29 @@ def replaced(self, release, rng):
     return None
 
 
-@pytest.mark.parametrize("where, name, value, named", [
-    (moments.Debiased, "fit", replaced, "Debiased.fit"),
-    (moments.Debiased, "fit", functools.cache(replaced), "Debiased.fit"),
-    (moments.Debiased, "fit", moments.PlugIn.fit, "Debiased.fit"),
-    (moments.Debiased, "lambda_scale", 2.0, "Debiased.lambda_scale"),
-    (moments.Debiased, "by_replication", False, "Debiased.by_replication"),
-    (moments.Debiased, "sent", 1, "Debiased.sent"),
-    (moments, "ridge_of", lambda *given: 1.0, "ridge_of"),
-    (moments, "minimise", replaced, "minimise"),
-    (moments, "np", functools, "np"),
-    (pairwise_newton, "WORST_CONDITION", 1.0, "WORST_CONDITION"),
-])
+@pytest.mark.parametrize(
+    "where, name, value, named",
+    [
+        (moments.Debiased, "fit", replaced, "Debiased.fit"),
+        (moments.Debiased, "fit", functools.cache(replaced), "Debiased.fit"),
+        (moments.Debiased, "fit", moments.PlugIn.fit, "Debiased.fit"),
+        (moments.Debiased, "lambda_scale", 2.0, "Debiased.lambda_scale"),
+        (moments.Debiased, "by_replication", False, "Debiased.by_replication"),
+        (moments.Debiased, "sent", 1, "Debiased.sent"),
+        (moments, "ridge_of", lambda *given: 1.0, "ridge_of"),
+        (moments, "minimise", replaced, "minimise"),
+        (moments, "np", functools, "np"),
+        (pairwise_newton, "WORST_CONDITION", 1.0, "WORST_CONDITION"),
+    ],
+)
 def test_whatever_is_put_in_its_place_is_noticed(where, name, value, named, monkeypatch):
     module = pairwise_newton.__name__ if where is pairwise_newton else MODULE
     before = fingerprint(moments.Debiased)
     monkeypatch.setattr(where, name, value, raising=name != "sent")
     assert {*patches(module)} == {named}
-    assert fingerprint(moments.Debiased) == before  # no other code than the program's and the tests' ran
+    assert (
+        fingerprint(moments.Debiased) == before
+    )  # no other code than the program's and the tests' ran
     monkeypatch.setattr(fingerprints, "others_ran", lambda: True)
     assert fingerprint(moments.Debiased) != before
     assert f"{module}.{named}" in fingerprints.modules([moments.Debiased])
@@ -81,7 +86,11 @@ def test_code_that_is_not_the_programs_is_known(monkeypatch, tmp_path):
     """A script, a notebook, or a package with a problem of its own may have changed what the program does."""
     main = sys.modules["__main__"]
     assert not fingerprints.others_ran()
-    for file, other in ((str(tmp_path / "script.py"), True), (f"{sys.prefix}/bin/pipeline", False), (None, True)):
+    for file, other in (
+        (str(tmp_path / "script.py"), True),
+        (f"{sys.prefix}/bin/pipeline", False),
+        (None, True),
+    ):
         monkeypatch.setattr(main, "__file__", file, raising=False)
         assert fingerprints.others_ran() == other
     monkeypatch.undo()

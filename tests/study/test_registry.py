@@ -14,12 +14,20 @@ from pipeline.study.registry import lookup, problem, problems, register
 from tests.helpers import toy_paper
 
 KINDS = ("model", "mechanism", "estimator", "metric")
-COMPONENTS = [(one.name, kind, name) for one in problems().values() for kind in KINDS for name in one.names(kind)]
+COMPONENTS = [
+    (one.name, kind, name)
+    for one in problems().values()
+    for kind in KINDS
+    for name in one.names(kind)
+]
 
 
 def parts(kind):
-    return [pytest.param(one.part(kind, name), id=f"{one.name}-{name}")
-            for one in problems().values() for name in one.names(kind)]
+    return [
+        pytest.param(one.part(kind, name), id=f"{one.name}-{name}")
+        for one in problems().values()
+        for name in one.names(kind)
+    ]
 
 
 @pytest.mark.parametrize("of, kind, name", COMPONENTS)
@@ -56,7 +64,12 @@ def test_metrics_have_units_and_a_long_name(metric):
     assert metric.units and metric.long_name and callable(metric)
     least, most = getattr(metric, "least", -np.inf), getattr(metric, "most", np.inf)
     assert least < most
-    assert list(inspect.signature(metric.__call__).parameters) == ["self", "truth", "release", "estimate"]
+    assert list(inspect.signature(metric.__call__).parameters) == [
+        "self",
+        "truth",
+        "release",
+        "estimate",
+    ]
 
 
 @pytest.mark.parametrize("one", problems().values(), ids=list(problems()))
@@ -78,15 +91,25 @@ def test_every_chain_has_neighbours_that_fit(one):
     mechanisms = {name: one.part("mechanism", name) for name in one.mechanisms}
     estimators = [one.part("estimator", name) for name in one.estimators]
     for model in (one.part("model", name) for name in one.models):
-        private = [mechanism for mechanism in mechanisms.values() if mechanism.accepts is not object]
+        private = [
+            mechanism for mechanism in mechanisms.values() if mechanism.accepts is not object
+        ]
         assert any(issubclass(model.produces, mechanism.accepts) for mechanism in private)
-        assert any(issubclass(model.produces.plain_release, estimator.accepts) for estimator in estimators)
+        assert any(
+            issubclass(model.produces.plain_release, estimator.accepts) for estimator in estimators
+        )
     for name, mechanism in mechanisms.items():
-        assert (mechanism.releases is object) == (name == "none")  # it releases what the data open to
-        assert name == "none" or any(issubclass(mechanism.releases, estimator.accepts) for estimator in estimators)
+        assert (mechanism.releases is object) == (
+            name == "none"
+        )  # it releases what the data open to
+        assert name == "none" or any(
+            issubclass(mechanism.releases, estimator.accepts) for estimator in estimators
+        )
 
 
-@pytest.mark.parametrize("name", ["eror_l2", "", None, 5, ["error_l2"], "os:system", "os.system", "label_error"])
+@pytest.mark.parametrize(
+    "name", ["eror_l2", "", None, 5, ["error_l2"], "os:system", "os.system", "label_error"]
+)
 def test_nothing_else_can_be_named(name):
     with pytest.raises(InvalidInput, match="no such metric in problem=ranking"):
         lookup("ranking", "metric", name)
@@ -95,7 +118,9 @@ def test_nothing_else_can_be_named(name):
 
 
 def test_names_are_scoped_by_problem():
-    mechanisms = {lookup(of, "mechanism", "randomized_response") for of in ("ranking", "response", "crowd")}
+    mechanisms = {
+        lookup(of, "mechanism", "randomized_response") for of in ("ranking", "response", "crowd")
+    }
     assert len(mechanisms) == 3
 
 
@@ -108,12 +133,15 @@ def test_register_adds_a_problem():
 
 def test_what_is_registered_for_a_while_is_forgotten():
     """Also where the block ends by an error; workers are told of what they cannot find as it is installed."""
+
     def known():
         return {**problems()}, registry.registrations(), "own_tried" in sys.modules
 
     before = known()
     other = dataclasses.replace(problem("ranking"), title="Another")
-    file = own_files.OwnFile("tried.py", b"import pipeline as pl\npl.register('crowd', metrics={'share': 'a:B'})\n")
+    file = own_files.OwnFile(
+        "tried.py", b"import pipeline as pl\npl.register('crowd', metrics={'share': 'a:B'})\n"
+    )
     with pytest.raises(ZeroDivisionError), registry.registered(toy_paper.PROBLEM, other):
         register("response", estimators={"tried": "a:B"})
         own_files.execute(file)
@@ -134,6 +162,8 @@ def test_what_is_registered_for_a_while_is_forgotten():
 def test_a_second_problem_of_a_name_is_refused(taken):
     holder = {"ranking": "pipeline.problems.ranking", "toy": "tests.helpers.toy_paper"}[taken]
     with registry.registered(toy_paper.PROBLEM, alone=True):
-        with pytest.raises(InvalidInput, match=f"problem={taken}: is registered by {holder} already"):
+        with pytest.raises(
+            InvalidInput, match=f"problem={taken}: is registered by {holder} already"
+        ):
             register(Problem(taken, "Another", "elsewhere"))
         assert problem(taken).package == holder

@@ -25,21 +25,58 @@ from tests.helpers.engine import mapping
 REPS = 10
 ROLES = ("population", "truth", "data", "noise", "estimator")
 VALUES = {
-    "ranking": [dict(m=7, L=20, epsilon=0.5), dict(m=7, L=20, epsilon=0.5, theta="two_groups", draw="marginal"),
-                dict(m=7, L=20, epsilon=0.5, theta="fixed", profile="0.5:1,0.3:4,0.2:2")],
-    "response": [dict(n=6, m=5, epsilon_user=0.3), dict(n=6, m=5, epsilon_user=90.0, left_out=0.3, p=0.8),
-                 dict(n=30, m=5, epsilon_user=0.01, shuffled=True, delta=0.5, solver="power")],
-    "crowd": [dict(n=5, m=7, epsilon=1.0), dict(n=9, m=5, epsilon=1.0, answered=0.8, left_out=0.2, initial_error=0.3,
-                                                initialisation="given", ability_law="beta"),
-              dict(n=6, m=4, epsilon=1.0, initial_error=0.2, initial_flips="agreed", initialisation="spectral")],
-    "clustering": [dict(N=8, U=90, w=3, b="0.9, 0.1", epsilon=1.0),
-                   dict(N=8, U=90, w=3, b="0.9, 0.1; 0.2, 0.8", alpha="0.5, 0.5", epsilon=1.0, clusters="random")],
+    "ranking": [
+        dict(m=7, L=20, epsilon=0.5),
+        dict(m=7, L=20, epsilon=0.5, theta="two_groups", draw="marginal"),
+        dict(m=7, L=20, epsilon=0.5, theta="fixed", profile="0.5:1,0.3:4,0.2:2"),
+    ],
+    "response": [
+        dict(n=6, m=5, epsilon_user=0.3),
+        dict(n=6, m=5, epsilon_user=90.0, left_out=0.3, p=0.8),
+        dict(n=30, m=5, epsilon_user=0.01, shuffled=True, delta=0.5, solver="power"),
+    ],
+    "crowd": [
+        dict(n=5, m=7, epsilon=1.0),
+        dict(
+            n=9,
+            m=5,
+            epsilon=1.0,
+            answered=0.8,
+            left_out=0.2,
+            initial_error=0.3,
+            initialisation="given",
+            ability_law="beta",
+        ),
+        dict(
+            n=6,
+            m=4,
+            epsilon=1.0,
+            initial_error=0.2,
+            initial_flips="agreed",
+            initialisation="spectral",
+        ),
+    ],
+    "clustering": [
+        dict(N=8, U=90, w=3, b="0.9, 0.1", epsilon=1.0),
+        dict(
+            N=8, U=90, w=3, b="0.9, 0.1; 0.2, 0.8", alpha="0.5, 0.5", epsilon=1.0, clusters="random"
+        ),
+    ],
 }
 # Parts whose units are not cut: those of `clustering` draw users of all replications by kind, and take little memory.
 WHOLE = {
-    "ranking": {"misspecified", "recorded", "pooled", "tilted"}, "response": set(), "crowd": set(),
-    "clustering": {"none", "adaptive", "average_one_bit", "adaptive_one_bit", "max_sense",
-                   "multi_max_sense", "one_bit"},
+    "ranking": {"misspecified", "recorded", "pooled", "tilted"},
+    "response": set(),
+    "crowd": set(),
+    "clustering": {
+        "none",
+        "adaptive",
+        "average_one_bit",
+        "adaptive_one_bit",
+        "max_sense",
+        "multi_max_sense",
+        "one_bit",
+    },
 }
 
 
@@ -56,10 +93,14 @@ def parts_of(name, model, mechanism, estimator, values):
     """Model, mechanism, estimator and metrics; None where they do not go together, or not with these values."""
     table = problem(name)
     if name == "crowd" and model == "recorded":
-        values = values | dict(n=4, m=table.part("derivation", "crowd_tasks")(None, None), initialisation="majority")
+        values = values | dict(
+            n=4, m=table.part("derivation", "crowd_tasks")(None, None), initialisation="majority"
+        )
     try:
-        chain = [build(table.part(kind, one), values) for kind, one in
-                 (("model", model), ("mechanism", mechanism), ("estimator", estimator))]
+        chain = [
+            build(table.part(kind, one), values)
+            for kind, one in (("model", model), ("mechanism", mechanism), ("estimator", estimator))
+        ]
     except InvalidInput:
         return None
     releases = chain[1].releases
@@ -70,8 +111,12 @@ def parts_of(name, model, mechanism, estimator, values):
 
 def numbers(release, estimate):
     """All arrays of a release and an estimate that have replications."""
-    return {f"{type(one).__name__}.{name}": getattr(one, name) for one in (release, estimate)
-            for name in slices._by_replication(type(one)) if getattr(one, name) is not None}
+    return {
+        f"{type(one).__name__}.{name}": getattr(one, name)
+        for one in (release, estimate)
+        for name in slices._by_replication(type(one))
+        if getattr(one, name) is not None
+    }
 
 
 class Numbers(Chain):
@@ -86,8 +131,12 @@ def drawn(parts, memory, block=3):
     streams = {role: Stream(1, role, "", block) for role in ROLES}
     cuts = slices.slices(REPS, parts, memory) or [slice(0, REPS)]
     with np.errstate(all="ignore"):
-        found = slices.sliced_unit(Numbers(parts, dict.fromkeys(checks.ROLES, ""), ()), streams, cuts)
-    return {name: value.tobytes() for name, value in found.items()}, [cut.stop - cut.start for cut in cuts]
+        found = slices.sliced_unit(
+            Numbers(parts, dict.fromkeys(checks.ROLES, ""), ()), streams, cuts
+        )
+    return {name: value.tobytes() for name, value in found.items()}, [
+        cut.stop - cut.start for cut in cuts
+    ]
 
 
 def whole(parts, block=3):
@@ -100,14 +149,18 @@ def whole(parts, block=3):
     return {name: value.tobytes() for name, value in found.items()}
 
 
-@pytest.mark.parametrize("name, model, mechanism", [chain for name in VALUES for chain in chains(name)])
+@pytest.mark.parametrize(
+    "name, model, mechanism", [chain for name in VALUES for chain in chains(name)]
+)
 def test_slices_give_the_same_bytes(name, model, mechanism, monkeypatch):
     """Release and estimate of all models, mechanisms and estimators, with several parameters; slices of the least
     length that there is, and longer ones."""
     monkeypatch.setattr(pair_counts, "SLICE_CELLS", 60)  # else these sizes are drawn at once
     monkeypatch.setattr(integer_noise, "_CHUNK", 64)
     for module in (likelihood, spectral):
-        monkeypatch.setattr(module, "ITERATIONS", 20)  # those that have not converged then are compared as well
+        monkeypatch.setattr(
+            module, "ITERATIONS", 20
+        )  # those that have not converged then are compared as well
     tried = 0
     for estimator, values in itertools.product(problem(name).estimators, VALUES[name]):
         if (parts := parts_of(name, model, mechanism, estimator, values)) is None:
@@ -126,15 +179,45 @@ def test_slices_give_the_same_bytes(name, model, mechanism, monkeypatch):
 
 
 STUDIES = {
-    "ranking": (dict(m=7, L=20, model="btl", epsilon=0.5, mechanism="laplace", estimator="weighted"),
-                ["error_l2", "error_inf", "kendall", "sandwich_risk"]),
-    "response": (dict(n=9, m=5, model="rasch", epsilon_user=3.0, mechanism="randomized_response",
-                      estimator="spectral"), ["error_l2", "error_inf", "item_bound", "noise_risk"]),
-    "crowd": (dict(n=5, m=7, model="dawid_skene", epsilon=1.0, mechanism="randomized_response",
-                   estimator="dawid_skene"),
-              ["label_error", "ability_error_inf_plain", "oracle_error", "wisdom", "answers_wrong"]),
-    "clustering": (dict(N=8, U=90, w=3, b="0.9, 0.1", model="block_model", epsilon=1.0, estimator="spectral_clustering",
-                        mechanism="pairwise_preference"), ["recovered", "misclassified"]),
+    "ranking": (
+        dict(m=7, L=20, model="btl", epsilon=0.5, mechanism="laplace", estimator="weighted"),
+        ["error_l2", "error_inf", "kendall", "sandwich_risk"],
+    ),
+    "response": (
+        dict(
+            n=9,
+            m=5,
+            model="rasch",
+            epsilon_user=3.0,
+            mechanism="randomized_response",
+            estimator="spectral",
+        ),
+        ["error_l2", "error_inf", "item_bound", "noise_risk"],
+    ),
+    "crowd": (
+        dict(
+            n=5,
+            m=7,
+            model="dawid_skene",
+            epsilon=1.0,
+            mechanism="randomized_response",
+            estimator="dawid_skene",
+        ),
+        ["label_error", "ability_error_inf_plain", "oracle_error", "wisdom", "answers_wrong"],
+    ),
+    "clustering": (
+        dict(
+            N=8,
+            U=90,
+            w=3,
+            b="0.9, 0.1",
+            model="block_model",
+            epsilon=1.0,
+            estimator="spectral_clustering",
+            mechanism="pairwise_preference",
+        ),
+        ["recovered", "misclassified"],
+    ),
 }
 
 
@@ -142,8 +225,15 @@ def small(name):
     """A study of one cell with 2 blocks of 20 replications."""
     parameters, metrics = STUDIES[name]
     grid = {"estimator": [parameters["estimator"]]}
-    return read_experiment(mapping(problem=name, grid=grid, replications=40, metrics=metrics, parameters={
-        key: value for key, value in parameters.items() if key not in grid})).study
+    return read_experiment(
+        mapping(
+            problem=name,
+            grid=grid,
+            replications=40,
+            metrics=metrics,
+            parameters={key: value for key, value in parameters.items() if key not in grid},
+        )
+    ).study
 
 
 def unit(study, slice_bytes=None):
@@ -197,7 +287,9 @@ class InOrderWrongly(RandomizedResponse):
 def with_mechanism(mechanism):
     study = small("crowd")
     values = dict(n=5, m=7, epsilon=1.0)
-    return study.components(study.grid.labels(0))._replace(mechanism=build(mechanism, values), metrics=())
+    return study.components(study.grid.labels(0))._replace(
+        mechanism=build(mechanism, values), metrics=()
+    )
 
 
 def test_slices_of_a_part_that_says_so_wrongly_are_told_apart():
@@ -211,14 +303,19 @@ def test_slices_of_a_part_that_says_so_wrongly_are_told_apart():
 
 def test_what_is_said_of_a_class_does_not_hold_for_another_that_inherits_it():
     parts = with_mechanism(type("Own", (RandomizedResponse,), {}))
-    assert slices.slices(20, parts, 1) is None and slices.slices(20, with_mechanism(RandomizedResponse), 1)
+    assert slices.slices(20, parts, 1) is None and slices.slices(
+        20, with_mechanism(RandomizedResponse), 1
+    )
 
 
 def test_data_in_order_must_be_drawn_before_the_mechanism_draws():
     """Else a pass that ends early would go on in the middle of a slice's data."""
     for late in (0, 1):
         cuts = [slice(0, 2), slice(2, 4)]
-        data, noise = slices.InOrder(np.random.default_rng(0)), slices.ByCall(np.random.default_rng(1), cuts)
+        data, noise = (
+            slices.InOrder(np.random.default_rng(0)),
+            slices.ByCall(np.random.default_rng(1), cuts),
+        )
 
         def step(number, data=data.generator, noise=noise, late=late):
             return data.random(2), noise.random(2), noise.random(2), data.random(late)
@@ -231,7 +328,9 @@ def test_data_in_order_must_be_drawn_before_the_mechanism_draws():
             assert (found == np.random.default_rng(0).random(4)).all()
 
 
-@pytest.mark.parametrize("order", [slices.InOrder, lambda rng: slices.ByCall(rng, [slice(0, 1), slice(1, 2)])])
+@pytest.mark.parametrize(
+    "order", [slices.InOrder, lambda rng: slices.ByCall(rng, [slice(0, 1), slice(1, 2)])]
+)
 def test_what_makes_streams_of_its_own_is_simulated_whole(order):
     sliced = order(np.random.default_rng(0))
     with pytest.raises(slices.Whole):
@@ -241,7 +340,9 @@ def test_what_makes_streams_of_its_own_is_simulated_whole(order):
 def test_memory_follows_the_slice_not_the_block():
     """Bytes that NumPy allocates at once, for 100 replications of 40 items in slices of 25."""
     grid = {"m": [40], "L": [50], "epsilon": [1.0], "estimator": ["debiased"]}
-    one = read_experiment(mapping(grid=grid, metrics=["error_l2"], replications=100, block=100)).study
+    one = read_experiment(
+        mapping(grid=grid, metrics=["error_l2"], replications=100, block=100)
+    ).study
 
     def most(slice_bytes):
         tracemalloc.start()

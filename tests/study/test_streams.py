@@ -24,9 +24,13 @@ def independent(samples, what, alpha=1e-6):
     samples = np.asarray(samples)
     n, pairs = samples.shape[1], len(samples) * (len(samples) - 1) // 2
     correlation = np.corrcoef(samples)[np.triu_indices(len(samples), 1)]
-    statistic = np.abs(np.arctanh(np.clip(correlation, -1 + 1e-12, 1 - 1e-12))).max() * np.sqrt(n - 3)
+    statistic = np.abs(np.arctanh(np.clip(correlation, -1 + 1e-12, 1 - 1e-12))).max() * np.sqrt(
+        n - 3
+    )
     bound = stats.norm.isf(alpha / (2 * pairs))
-    print(f"{what}: n={n} pairs={pairs} statistic={statistic:.3g} bound={bound:.3g} alpha={alpha:g}")
+    print(
+        f"{what}: n={n} pairs={pairs} statistic={statistic:.3g} bound={bound:.3g} alpha={alpha:g}"
+    )
     return statistic <= bound
 
 
@@ -35,7 +39,14 @@ def neighbours():
     yield from (Stream(7, role, LABELS, 0) for role in ROLES)
     yield from (Stream(7, "data", LABELS, block) for block in (-1, 1, 2, 2**32, 2**32 + 1))
     yield from (Stream(root, "data", LABELS, 0) for root in (8, 0, 7 + 2**32, 2**62))
-    others = {"m": 11}, {"L": 101}, {"epsilon": 0.5 + 2**-53}, {"epsilon": 1}, {"epsilon": 1.0}, {"q": 1}
+    others = (
+        {"m": 11},
+        {"L": 101},
+        {"epsilon": 0.5 + 2**-53},
+        {"epsilon": 1},
+        {"epsilon": 1.0},
+        {"q": 1},
+    )
     for other in others:
         yield Stream(7, "data", canonical({"L": 100, "epsilon": 0.5, "m": 10} | other), 0)
 
@@ -69,9 +80,13 @@ def test_blocks_do_not_overlap_when_shifted():
 
 def test_pooled_numbers_have_the_law_of_one_stream():
     """Many short streams look like a long one: seeds are not correlated with what they seed."""
-    first = np.array([Stream(7, "data", LABELS, block).generator().random() for block in range(3000)])
+    first = np.array(
+        [Stream(7, "data", LABELS, block).generator().random() for block in range(3000)]
+    )
     result = stats.kstest(first, "uniform")
-    print(f"first numbers: n={first.size} statistic={result.statistic:.3g} p={result.pvalue:.3g} alpha=1e-06")
+    print(
+        f"first numbers: n={first.size} statistic={result.statistic:.3g} p={result.pvalue:.3g} alpha=1e-06"
+    )
     assert result.pvalue > 1e-6
     assert stats.kstest(first**1.3, "uniform").pvalue < 1e-6
     assert independent([first[:-1], first[1:]], "first numbers of neighbouring blocks")
@@ -89,7 +104,10 @@ PINNED = {
 
 @pytest.mark.parametrize("role", ROLES)
 def test_pinned_first_value(role):
-    assert int(Stream(20240117, role, LABELS, 3).generator().bit_generator.random_raw()) == PINNED[role]
+    assert (
+        int(Stream(20240117, role, LABELS, 3).generator().bit_generator.random_raw())
+        == PINNED[role]
+    )
 
 
 def test_canonical_text():

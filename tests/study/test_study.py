@@ -22,8 +22,16 @@ BASE = {"spread": 2.0, "draw": "conditional", "profile": "1:1"}
 
 
 def study(grid, block=3, replications=6, **changes):
-    given = dict(name="test", problem="ranking", seed=11, replications=replications, block=block, grid=Grid.of(grid),
-                 parameters=BASE, metrics=("error_l2", "kendall"))
+    given = dict(
+        name="test",
+        problem="ranking",
+        seed=11,
+        replications=replications,
+        block=block,
+        grid=Grid.of(grid),
+        parameters=BASE,
+        metrics=("error_l2", "kendall"),
+    )
     return Study(**(given | changes))
 
 
@@ -33,8 +41,16 @@ def extended(**tables):
     return registry.registered(dataclasses.replace(PROBLEM, **tables))
 
 
-FULL = study({"m": [3, 4], "L": [5, 9], "epsilon": [0.5, 1.0], "model": ["btl"],
-              "mechanism": ["none", "randomized_response"], "estimator": ["debiased", "plug_in"]})
+FULL = study(
+    {
+        "m": [3, 4],
+        "L": [5, 9],
+        "epsilon": [0.5, 1.0],
+        "model": ["btl"],
+        "mechanism": ["none", "randomized_response"],
+        "estimator": ["debiased", "plug_in"],
+    }
+)
 STREAMS = ("population", "truth", "data", "noise", "estimator")
 
 
@@ -47,13 +63,16 @@ def differ(first, second):
     return {role for role in STREAMS if first[role] != second[role]}
 
 
-@pytest.mark.parametrize("axis, roles", [
-    ("estimator", {"estimator"}),
-    ("mechanism", {"noise", "estimator"}),
-    ("epsilon", {"truth", "data", "noise", "estimator"}),
-    ("L", {"truth", "data", "noise", "estimator"}),
-    ("m", set(STREAMS)),
-])
+@pytest.mark.parametrize(
+    "axis, roles",
+    [
+        ("estimator", {"estimator"}),
+        ("mechanism", {"noise", "estimator"}),
+        ("epsilon", {"truth", "data", "noise", "estimator"}),
+        ("L", {"truth", "data", "noise", "estimator"}),
+        ("m", set(STREAMS)),
+    ],
+)
 def test_what_an_axis_changes(axis, roles):
     cells = list(FULL.grid)
     for first, second in itertools.combinations(cells, 2):
@@ -63,21 +82,32 @@ def test_what_an_axis_changes(axis, roles):
 
 def test_what_a_block_changes_and_what_it_does_not():
     labels = FULL.grid.labels(0)
-    assert differ(streams(FULL, labels, 0), streams(FULL, labels, 1)) == set(STREAMS) - {"population"}
+    assert differ(streams(FULL, labels, 0), streams(FULL, labels, 1)) == set(STREAMS) - {
+        "population"
+    }
 
 
 def test_roles_and_cells_never_share_a_stream():
     units = itertools.product(FULL.grid, (0, 1))
-    addresses = [stream for labels, block in units for stream in streams(FULL, labels, block).values()]
+    addresses = [
+        stream for labels, block in units for stream in streams(FULL, labels, block).values()
+    ]
     by_role = {role: {s for s in addresses if s.role == role} for role in STREAMS}
     assert len(set(addresses)) == sum(len(found) for found in by_role.values())
     assert {role: len(found) for role, found in by_role.items()} == {
-        "population": 2, "truth": 16, "data": 16, "noise": 32, "estimator": 64}
+        "population": 2,
+        "truth": 16,
+        "data": 16,
+        "noise": 32,
+        "estimator": 64,
+    }
 
 
 def test_pairing_can_be_changed():
     own = dataclasses.replace(FULL, paired=("estimator",))
-    first, second = ({**FULL.grid.labels(0), "mechanism": name} for name in ("none", "randomized_response"))
+    first, second = (
+        {**FULL.grid.labels(0), "mechanism": name} for name in ("none", "randomized_response")
+    )
     assert differ(streams(own, first), streams(own, second)) == set(STREAMS) - {"population"}
     assert own.key != FULL.key
 
@@ -93,8 +123,10 @@ def test_mechanisms_and_estimators_meet_the_same_data():
             return data
 
     with extended(models={"spy": Spy}):
-        one_pair = study({"mechanism": ["none", "randomized_response"], "estimator": ["debiased", "plug_in"]},
-                         parameters=BASE | {"model": "spy", "m": 4, "L": 50, "epsilon": 1.0})
+        one_pair = study(
+            {"mechanism": ["none", "randomized_response"], "estimator": ["debiased", "plug_in"]},
+            parameters=BASE | {"model": "spy", "m": 4, "L": 50, "epsilon": 1.0},
+        )
         for labels in one_pair.grid:
             one_pair.simulate(labels, 0)
         assert len(seen["wins"]) == 4
@@ -122,7 +154,9 @@ def test_mechanisms_that_share_noise_share_no_release():
 
 
 def same(first, second):
-    return first.keys() == second.keys() and all(first[n].tobytes() == second[n].tobytes() for n in first)
+    return first.keys() == second.keys() and all(
+        first[n].tobytes() == second[n].tobytes() for n in first
+    )
 
 
 ALONE = [FULL.simulate(labels, block) for labels in FULL.grid for block in range(FULL.blocks)]
@@ -140,8 +174,12 @@ def test_values_of_a_unit():
 
 def test_the_rest_of_the_grid_and_more_replications_change_nothing():
     labels = FULL.grid.labels(6)
-    assert labels["mechanism"] == "randomized_response"  # without it, nothing would take the privacy budget
-    alone = dataclasses.replace(FULL, grid=Grid.of({n: [v] for n, v in labels.items()}), replications=300)
+    assert (
+        labels["mechanism"] == "randomized_response"
+    )  # without it, nothing would take the privacy budget
+    alone = dataclasses.replace(
+        FULL, grid=Grid.of({n: [v] for n, v in labels.items()}), replications=300
+    )
     assert same(alone.simulate(labels, 1), FULL.simulate(labels, 1)) and alone.key == FULL.key
 
 
@@ -152,14 +190,21 @@ def test_another_seed_changes_every_number():
 
 
 def test_a_fixed_population_is_one_for_all_but_its_own_labels():
-    parts = {"model": "btl", "mechanism": "randomized_response", "estimator": "debiased", "theta": "fixed"}
+    parts = {
+        "model": "btl",
+        "mechanism": "randomized_response",
+        "estimator": "debiased",
+        "theta": "fixed",
+    }
     fixed = study({"m": [3, 4], "L": [5, 9], "epsilon": [0.5, 1.0]}, parameters=BASE | parts)
     found = {}
     for labels in fixed.grid:
         for block in (0, 1):
             model, roles = fixed.components(labels).model, streams(fixed, labels, block)
             truth = model.truth(roles["truth"].generator(), 4, roles["population"].generator())
-            assert (truth.theta == truth.theta[0]).all() and np.abs(truth.theta.sum(axis=1)).max() < 1e-12
+            assert (truth.theta == truth.theta[0]).all() and np.abs(
+                truth.theta.sum(axis=1)
+            ).max() < 1e-12
             found.setdefault(labels["m"], set()).add(truth.theta[0].tobytes())
     assert {m: len(drawn) for m, drawn in found.items()} == {3: 1, 4: 1}
     three, four = (np.frombuffer(next(iter(found[m]))) for m in (3, 4))
@@ -197,7 +242,9 @@ def test_parts_that_do_not_fit_are_refused():
 
 
 def test_a_missing_parameter_is_named():
-    with pytest.raises(InvalidInput, match=r"needed=null: is needed by Typed \(cannot be left out\)"):
+    with pytest.raises(
+        InvalidInput, match=r"needed=null: is needed by Typed \(cannot be left out\)"
+    ):
         build(Typed, {"whole": 1})
 
 
@@ -220,11 +267,27 @@ def derivations():
 
 def test_derivations_in_order(derivations):
     grid = {"x": [1.0, 2.0]}
-    parts = BASE | {"model": "btl", "mechanism": "randomized_response", "estimator": "debiased", "m": 3, "L": 5}
-    assert [study(grid, derive={"spread": "double", "epsilon": "plus"}, parameters=without(parts, "spread")).derived(c)
-            for c in Grid.of(grid)] == [{"spread": 2.0, "epsilon": 3.0}, {"spread": 4.0, "epsilon": 6.0}]
+    parts = BASE | {
+        "model": "btl",
+        "mechanism": "randomized_response",
+        "estimator": "debiased",
+        "m": 3,
+        "L": 5,
+    }
+    assert [
+        study(
+            grid,
+            derive={"spread": "double", "epsilon": "plus"},
+            parameters=without(parts, "spread"),
+        ).derived(c)
+        for c in Grid.of(grid)
+    ] == [{"spread": 2.0, "epsilon": 3.0}, {"spread": 4.0, "epsilon": 6.0}]
     with pytest.raises(InvalidInput, match="derive.epsilon=plus: needs spread"):
-        study(grid, derive={"epsilon": "plus", "spread": "double"}, parameters=without(parts, "spread"))
+        study(
+            grid,
+            derive={"epsilon": "plus", "spread": "double"},
+            parameters=without(parts, "spread"),
+        )
 
 
 def without(parameters, *names):
@@ -244,8 +307,12 @@ def test_identity_ignores_levels_and_replications_only():
     more = dataclasses.replace(FULL, replications=12, grid=fewer)
     assert more.identity == FULL.identity
     for change in (
-        dict(name="other"), dict(seed=1), dict(block=2), dict(parameters=BASE | {"spread": 1.0}),
-        dict(metrics=("kendall",)), dict(paired=("estimator",)),
+        dict(name="other"),
+        dict(seed=1),
+        dict(block=2),
+        dict(parameters=BASE | {"spread": 1.0}),
+        dict(metrics=("kendall",)),
+        dict(paired=("estimator",)),
         dict(derive={"spread": "epsilon_user"}, parameters=without(BASE, "spread")),
     ):
         assert dataclasses.replace(FULL, **change).key != FULL.key
@@ -289,6 +356,20 @@ def test_every_step_draws_from_the_stream_of_its_role(monkeypatch):
 
     monkeypatch.setattr(Study, "components", watched)
     monkeypatch.setattr(Stream, "generator", noted)
-    FULL.simulate({"m": 3, "L": 5, "epsilon": 0.5, "model": "btl", "mechanism": "randomized_response",
-                   "estimator": "debiased"}, 0)
-    assert roles == {"truth": ["truth", "population"], "simulate": ["data"], "release": ["noise"], "fit": ["estimator"]}
+    FULL.simulate(
+        {
+            "m": 3,
+            "L": 5,
+            "epsilon": 0.5,
+            "model": "btl",
+            "mechanism": "randomized_response",
+            "estimator": "debiased",
+        },
+        0,
+    )
+    assert roles == {
+        "truth": ["truth", "population"],
+        "simulate": ["data"],
+        "release": ["noise"],
+        "fit": ["estimator"],
+    }

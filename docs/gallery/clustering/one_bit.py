@@ -2,8 +2,9 @@
 How much can one private bit tell?
 ==================================
 
-A user has rated one of N items and answers one question with ε. How many bits does the answer tell about the clusters?
-The best of all questions is found by trying them; no private answer at all can pass the upper bound. Both are exact.
+A user has rated one of N items and answers one question with ε. How many bits does the answer tell
+about the clusters? The best of all questions is found by trying them; no private answer at all can
+pass the upper bound. Both are exact.
 """
 
 import matplotlib.pyplot as plt
@@ -17,8 +18,8 @@ bound = np.array([float(contraction(int(N), 1, epsilon)) for N in items])
 for N, low, high in zip(items, best, bound, strict=True):
     print(f"N = {N:3}: between {low:.5f} bits (the best question) and {high:.5f} bits (the bound)")
 
-# %%
-# N labels are N bits, so a single answer tells a share of order 1/N² of what is asked: so many users are needed.
+# %% N labels are N bits, so a single answer tells a share of order 1/N² of what is asked: so many
+# users are needed.
 
 figure, axes = plt.subplots(layout="constrained")
 axes.fill_between(items, best, bound, alpha=0.2)

@@ -2,8 +2,8 @@
 Is the discrete Gaussian a Gaussian?
 ====================================
 
-Noise on counts must be whole numbers, or the digits after the point give something away. Is its variance the σ² that it
-is named for?
+Noise on counts must be whole numbers, or the digits after the point give something away. Is its
+variance the σ² that it is named for?
 """
 
 import matplotlib.pyplot as plt
@@ -17,10 +17,13 @@ measured, error = np.empty(len(asked)), np.empty(len(asked))
 for i, variance in enumerate(asked):
     squares = discrete_gaussian(rng, variance, draws).astype(float) ** 2
     measured[i], error[i] = squares.mean(), 1.96 * squares.std() / np.sqrt(draws)
-    print(f"σ² = {variance}: {measured[i]:.4f} ± {error[i]:.4f} measured, {gaussian_variance(variance):.4f} exact")
+    print(
+        f"σ² = {variance}: {measured[i]:.4f} ± {error[i]:.4f} measured, "
+        f"{gaussian_variance(variance):.4f} exact"
+    )
 
-# %%
-# From σ² = ½ on nobody can see the difference. Below, the discrete Gaussian is narrower: most of its draws are 0.
+# %% From σ² = ½ on nobody can see the difference. Below, the discrete Gaussian is narrower: most of
+# its draws are 0.
 
 line = np.geomspace(0.08, 2.5, 100)
 figure, axes = plt.subplots(layout="constrained")

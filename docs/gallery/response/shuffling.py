@@ -2,9 +2,10 @@
 How much is shuffling worth?
 ============================
 
-If answers arrive in random order, each may be flipped less. With ε0 for a single answer, what do n shuffled answers
-spend at δ = 1e-4? A theorem gives an upper bound, the exact law of the count of ones a lower one: there is no
-simulation here, and the truth for any report of that budget lies between the two curves.
+If answers arrive in random order, each may be flipped less. With ε0 for a single answer, what do n
+shuffled answers spend at δ = 1e-4? A theorem gives an upper bound, the exact law of the count of
+ones a lower one: there is no simulation here, and the truth for any report of that budget lies
+between the two curves.
 """
 
 import matplotlib.pyplot as plt

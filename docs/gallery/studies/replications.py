@@ -2,8 +2,8 @@
 How many replications are enough?
 =================================
 
-An error of a ranking is to be known to within a half-width of 0.005 logits. How many replications does that take, and
-how well do a few hundred of them already tell?
+An error of a ranking is to be known to within a half-width of 0.005 logits. How many replications
+does that take, and how well do a few hundred of them already tell?
 """
 
 import matplotlib.pyplot as plt
@@ -12,8 +12,13 @@ from scipy import stats
 
 import pipeline as pl
 
-results = pl.simulate("xu/scenario_2", grid={"m": [10], "L": [400], "scheme": ["critical"]}, metrics=["error_l2"],
-                      replications=4000, block=1000)
+results = pl.simulate(
+    "xu/scenario_2",
+    grid={"m": [10], "L": [400], "scheme": ["critical"]},
+    metrics=["error_l2"],
+    replications=4000,
+    block=1000,
+)
 values, wanted = results.error_l2.values.ravel(), 0.005
 for n in (100, 400, 4000):
     spread = values[:n].std(ddof=1)

@@ -2,8 +2,9 @@
 Do three lemmas hold?
 =====================
 
-A claim names what is measured, what it may be, and a negative control: data changed on purpose that it must reject.
-What is the verdict on the lemmas about randomized response, and do their controls fail?
+A claim names what is measured, what it may be, and a negative control: data changed on purpose that
+it must reject. What is the verdict on the lemmas about randomized response, and do their controls
+fail?
 """
 
 import matplotlib.pyplot as plt
@@ -17,14 +18,16 @@ verdicts = pl.judge(results)
 for one in verdicts:
     print(f"{one.claim.id:14} {one.check.verdict:13} control: {one.control.verdict}")
 
-# %%
-# Lemma 1 by hand: the lean of a released comparison, by how much it is above ½, is tanh(ε/2) times the true one.
+# %% Lemma 1 by hand: the lean of a released comparison, by how much it is above ½, is tanh(ε/2)
+# times the true one.
 
 ratio = risk_ratio(results, "lean_released", "lean_true", power=1).sel(m=10, L=400)
 for epsilon in ratio.epsilon.values:
     one = ratio.sel(epsilon=epsilon)
-    print(f"ε = {epsilon}: {one.ratio.item():.4f} [{one.low.item():.4f}, {one.high.item():.4f}], "
-          f"the lemma says {np.tanh(epsilon / 2):.4f}")
+    print(
+        f"ε = {epsilon}: {one.ratio.item():.4f} [{one.low.item():.4f}, {one.high.item():.4f}], "
+        f"the lemma says {np.tanh(epsilon / 2):.4f}"
+    )
 
 # %%
 line = np.geomspace(0.1, 3)

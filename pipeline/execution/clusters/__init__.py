@@ -1,6 +1,8 @@
-"""Where a sweep runs: one frozen dataclass per kind of cluster, whose `open()` yields an `Executor`.
+"""Where a sweep runs: one frozen dataclass per kind of cluster, whose `open()` yields an
+`Executor`.
 
-Those of batch systems are in `pipeline.execution.systems`. Beyond loopback, connections are encrypted by TLS.
+Those of batch systems are in `pipeline.execution.systems`. Beyond loopback, connections are
+encrypted by TLS.
 """
 
 from pipeline.execution.clusters.address import Address, Connected
@@ -8,10 +10,22 @@ from pipeline.execution.clusters.executor import FEW_FILES, Cluster, Executor, w
 from pipeline.execution.clusters.local import Local, Synchronous, Threads, default_workers
 
 CLUSTERS: dict[str, type[Cluster]] = {
-    "local": Local, "threads": Threads, "synchronous": Synchronous, "address": Address,
+    "local": Local,
+    "threads": Threads,
+    "synchronous": Synchronous,
+    "address": Address,
 }
 
 __all__ = [
-    "CLUSTERS", "FEW_FILES", "Address", "Cluster", "Connected", "Executor", "Local",
-    "Synchronous", "Threads", "default_workers", "workers_of",
+    "CLUSTERS",
+    "FEW_FILES",
+    "Address",
+    "Cluster",
+    "Connected",
+    "Executor",
+    "Local",
+    "Synchronous",
+    "Threads",
+    "default_workers",
+    "workers_of",
 ]

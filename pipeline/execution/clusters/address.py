@@ -20,29 +20,41 @@ from pipeline.study.files import read_regular
 from pipeline.study.parameters import Checked, InvalidInput, parameter, path_of, shorten
 
 ANSWER = 8.0  # seconds that a scheduler may take to answer
-COMPARED = ("python", "dask", "distributed")  # versions that the scheduler must share; the workers share all of facts()
+COMPARED = (
+    "python",
+    "dask",
+    "distributed",
+)  # versions that the scheduler must share; the workers share all of facts()
 PACKAGES = ("dask", "distributed", "numpy", "scipy", "zarr")
-# Bundles handed out for each worker. An adaptive scheduler, `cluster.adapt()`, starts workers until all that waits
-# would be done within 5 s; with fewer bundles, of a second each, it would never start another.
+# Bundles handed out for each worker. An adaptive scheduler, `cluster.adapt()`, starts workers until
+# all that waits would be done within 5 s; with fewer bundles, of a second each, it would never
+# start another.
 WINDOW = 12
 
 
 @dataclass(frozen=True)
 class Address(Cluster, Checked):
-    """A running scheduler and the workers that it has, now and later; all must see the study's folder."""
+    """A running scheduler and the workers that it has, now and later.
+
+    All must see the study's folder.
+    """
 
     elsewhere: ClassVar[bool] = True
     address: str = parameter("address of the scheduler, as tls://host:8786")
     ca: str | None = parameter("with tls: certificate of the authority", default=None)
     cert: str | None = parameter("with tls: certificate of this client", default=None)
     key: str | None = parameter("with tls: private key of this client", default=None)
-    patience: float = parameter("give up after so long without any worker", unit="s", default=45.0, above=0)
+    patience: float = parameter(
+        "give up after so long without any worker", unit="s", default=45.0, above=0
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         port = re.fullmatch(r"(?:tcp|tls)://\S+:(\d{1,5})", self.address)
         if not port or not 0 < int(port[1]) < 2**16:
-            raise InvalidInput("address", self.address, "must be tls://host:port, or tcp://host:port")
+            raise InvalidInput(
+                "address", self.address, "must be tls://host:port, or tcp://host:port"
+            )
         for name in ("ca", "cert", "key"):
             path = getattr(self, name)
             if self._encrypted and (path is None or not _is_readable(path_of(path, name))):
@@ -51,9 +63,15 @@ class Address(Cluster, Checked):
                 raise InvalidInput(name, path, "goes with tls:// only")
 
     def check(self) -> None:
-        """Connect once, so that no folder is created if no scheduler answers; warn if it is not encrypted."""
+        """Connect once, so that no folder is created if no scheduler answers.
+
+        Warn if it is not encrypted.
+        """
         if not self._encrypted:
-            _warn(f"{self.address} is not encrypted: whoever reaches it can run code as you; use tls://")
+            _warn(
+                f"{self.address} is not encrypted: whoever reaches it can run code as you; use "
+                "tls://"
+            )
         with self.open():
             pass
 
@@ -61,7 +79,8 @@ class Address(Cluster, Checked):
     def open(self) -> Iterator[Executor]:
         """Connect. Workers that run other versions than this process are left alone by sweeps.
 
-        Raises InvalidInput if no scheduler answers, or if the scheduler or every worker runs other versions.
+        Raises InvalidInput if no scheduler answers, or if the scheduler or every worker runs other
+        versions.
         """
         with quiet(), contextlib.ExitStack() as stack:
             yield join(self._connect(stack), self.address, self.patience)
@@ -74,23 +93,43 @@ class Address(Cluster, Checked):
         import distributed
         from distributed.security import Security
 
-        files = {f"tls_{name}": str(path_of(path, name)) for name, path in
-                 (("ca_file", self.ca), ("client_cert", self.cert), ("client_key", self.key)) if path}
+        files = {
+            f"tls_{name}": str(path_of(path, name))
+            for name, path in (
+                ("ca_file", self.ca),
+                ("client_cert", self.cert),
+                ("client_key", self.key),
+            )
+            if path
+        }
         security = Security(require_encryption=True, **files) if files else Security()
         try:
-            with ThreadPoolExecutor(1) as aside:  # in a notebook this thread has an event loop already
-                aside.submit(asyncio.run, asyncio.wait_for(_greet(self.address, security), ANSWER + 1)).result()
-            with warnings.catch_warnings():  # other versions are reported by this module, in one line
+            with ThreadPoolExecutor(
+                1
+            ) as aside:  # in a notebook this thread has an event loop already
+                aside.submit(
+                    asyncio.run, asyncio.wait_for(_greet(self.address, security), ANSWER + 1)
+                ).result()
+            with (
+                warnings.catch_warnings()
+            ):  # other versions are reported by this module, in one line
                 warnings.simplefilter("ignore", distributed.versions.VersionMismatchWarning)
-                return stack.enter_context(distributed.Client(
-                    self.address, timeout=ANSWER, set_as_default=False, security=security))
+                return stack.enter_context(
+                    distributed.Client(
+                        self.address, timeout=ANSWER, set_as_default=False, security=security
+                    )
+                )
         except Exception as error:  # also errors of TLS, as of a wrong certificate
-            raise _invalid(self.address, f"no scheduler answers there ({shorten(_cause(error), 120)})") from None
+            raise _invalid(
+                self.address, f"no scheduler answers there ({shorten(_cause(error), 120)})"
+            ) from None
 
 
 @dataclass(frozen=True)
 class Connected(Cluster):
-    """The cluster of a `distributed.Client` that a person has; it stays open. All workers must see the study's folder.
+    """The cluster of a `distributed.Client` that a person has; it stays open.
+
+    All workers must see the study's folder.
 
     Raises InvalidInput for what is no such client, or one that is asynchronous or closed.
     """
@@ -102,10 +141,16 @@ class Connected(Cluster):
         import distributed
 
         if not isinstance(self.client, distributed.Client):
-            raise InvalidInput("cluster", self.client, "must be the name of a cluster, a mapping with its kind and "
-                               "fields, or a distributed.Client")
+            raise InvalidInput(
+                "cluster",
+                self.client,
+                "must be the name of a cluster, a mapping with its kind and "
+                "fields, or a distributed.Client",
+            )
         if self.client.asynchronous or self.client.status != "running":
-            raise InvalidInput("cluster", self.client, "must be a client that is open and not asynchronous")
+            raise InvalidInput(
+                "cluster", self.client, "must be a client that is open and not asynchronous"
+            )
 
     @contextlib.contextmanager
     def open(self) -> Iterator[Executor]:
@@ -115,7 +160,9 @@ class Connected(Cluster):
 
 
 def join(client: Any, address: str, patience: float | None = None) -> Executor:
-    """The cluster of a client. Workers that run other versions than this process are left alone by its sweeps.
+    """The cluster of a client.
+
+    Workers that run other versions than this process are left alone by its sweeps.
 
     patience: seconds without any worker after which a sweep gives up; None: its own default.
 
@@ -125,14 +172,21 @@ def join(client: Any, address: str, patience: float | None = None) -> Executor:
     different = _different(client, address)
     alike = [threads for worker, threads in client.nthreads().items() if worker not in different]
     return Executor(
-        client, max(sum(alike), 1), lambda: _threads(client), window=WINDOW, patience=patience, guest=True,
+        client,
+        max(sum(alike), 1),
+        lambda: _threads(client),
+        window=WINDOW,
+        patience=patience,
+        guest=True,
         admit=functools.partial(differs_from, facts()),
         description=f"scheduler at {address}, {len(alike)} workers of {sum(alike)} threads, "
-                    f"dashboard at {client.dashboard_link}")
+        f"dashboard at {client.dashboard_link}",
+    )
 
 
 def _compare_scheduler(client: Any, address: str) -> None:
-    mine, packages = facts(), client.get_versions()["scheduler"]["packages"]
+    mine = facts()
+    packages = client.get_versions()["scheduler"]["packages"]
     theirs = packages | {"python": ".".join(re.findall(r"\d+", packages["python"])[:3])}
     if difference := _difference(theirs, {name: mine[name] for name in COMPARED}):
         raise _invalid(address, f"scheduler {difference}")
@@ -144,7 +198,8 @@ def _compare_scheduler(client: Any, address: str) -> None:
 
 def _different(client: Any, address: str) -> dict[str, str]:
     """Workers that run other versions than this process, with what differs; InvalidInput if all do."""
-    mine, reasons = facts(), {}
+    mine = facts()
+    reasons = {}
     for worker, theirs in client.run(facts, on_error="return").items():
         if not isinstance(theirs, dict):
             reasons[worker] = _cannot_load(theirs)
@@ -173,11 +228,15 @@ def facts() -> dict[str, str]:
     """Versions that numbers depend on, and a digest of the code of this package."""
     from importlib.metadata import version
 
-    code, root = hashlib.sha256(), Path(__file__).resolve().parents[2]  # the folder `pipeline`
+    code = hashlib.sha256()
+    root = Path(__file__).resolve().parents[2]  # the folder `pipeline`
     for path in sorted(root.rglob("*.py")):
         code.update(str(path.relative_to(root)).encode() + b"\0" + read_regular(path))
-    return {"python": "{}.{}.{}".format(*sys.version_info), **{name: version(name) for name in PACKAGES},
-            "pipeline": code.hexdigest()[:8]}
+    return {
+        "python": "{}.{}.{}".format(*sys.version_info),
+        **{name: version(name) for name in PACKAGES},
+        "pipeline": code.hexdigest()[:8],
+    }
 
 
 def differs_from(client: dict[str, str]) -> str | None:
@@ -189,7 +248,10 @@ def differs_from(client: dict[str, str]) -> str | None:
 def _difference(theirs: Mapping[str, Any], mine: Mapping[str, str]) -> str | None:
     for name in mine:
         if theirs.get(name) != mine[name]:
-            return f"runs {name} {theirs.get(name)}, this process {mine[name]}; install the same everywhere"
+            return (
+                f"runs {name} {theirs.get(name)}, this process {mine[name]}; install the same "
+                "everywhere"
+            )
     return None
 
 
@@ -198,7 +260,9 @@ def _warn(line: str) -> None:
 
 
 async def _greet(address: str, security: Any) -> None:
-    """Exchange one message: a Client would wait for ever if the address is no scheduler's but, say, a dashboard's."""
+    """Exchange one message: a Client would wait for ever if the address is no scheduler's but, say,
+    a dashboard's.
+    """
     from distributed.comm import connect
 
     comm = await connect(address, timeout=ANSWER, **security.get_connection_args("client"))

@@ -23,7 +23,10 @@ ANY_SYSTEM = "any.sh"  # the script for systems that have none of their own
 
 @dataclass(frozen=True)
 class Submission:
-    """What is submitted: words of a run, for the jobs; `again`, the words that submit all of it again."""
+    """What is submitted: words of a run, for the jobs.
+
+    `again`, the words that submit all of it again.
+    """
 
     system: System
     sizes: Sizes
@@ -90,7 +93,8 @@ class Submission:
 
     def _environment(self, after: str | None = None) -> dict[str, str]:
         """Variables for the job's script. after: number of the array that the job follows."""
-        system, sizes = self.system, self.sizes
+        system = self.system
+        sizes = self.sizes
         ours = {
             "SHARDS": str(sizes.shards),
             "CORES": str(system.cores),

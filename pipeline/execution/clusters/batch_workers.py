@@ -97,7 +97,8 @@ class BatchWorkers(Cluster):
         """Start the scheduler and submit jobs; on leaving, cancel them and remove the keys."""
         system = self.system
         with contextlib.ExitStack() as stack:
-            keys, security = stack.enter_context(self._keys()), temporary()
+            keys = stack.enter_context(self._keys())
+            security = temporary()
             _write_private(keys / "cert.pem", security.tls_worker_cert)
             _write_private(keys / "key.pem", security.tls_worker_key)
             folder = stack.enter_context(scratch())
@@ -175,7 +176,10 @@ class BatchWorkers(Cluster):
             )
         address = route.address_towards(self._nodes()) if interface == LOOPBACK else None
         if address is not None and not address.startswith("127."):
-            allowed = f"is this machine's own and leads to no node; leave it out, and workers come to {address}"
+            allowed = (
+                "is this machine's own and leads to no node; leave it out, and workers come to "
+                f"{address}"
+            )
             raise InvalidInput("cluster.interface", interface, allowed)
 
     def _nodes(self) -> list[str]:
@@ -191,7 +195,8 @@ class BatchWorkers(Cluster):
     @contextlib.contextmanager
     def _keys(self) -> Iterator[Path]:
         """A private folder for keys, removed on leaving, as are those of drivers that were killed."""
-        root, host = self.system.root, re.sub(r"\W", "_", socket.gethostname())
+        root = self.system.root
+        host = re.sub(r"\W", "_", socket.gethostname())
         try:
             self.system.make_folders()
             for left in root.glob(f"keys-{host}-*"):
@@ -212,7 +217,8 @@ class BatchWorkers(Cluster):
         from distributed.security import Security
 
         system = self.system
-        cert, key = str(keys / "cert.pem"), str(keys / "key.pem")
+        cert = str(keys / "cert.pem")
+        key = str(keys / "key.pem")
         limits = {
             system.charges: system.account,
             "queue": system.queue,

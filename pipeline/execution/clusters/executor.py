@@ -1,4 +1,6 @@
-"""What a cluster is, what a sweep needs of it, and the Dask scheduler that most of them start in this process."""
+"""What a cluster is, what a sweep needs of it, and the Dask scheduler that most of them start in
+this process.
+"""
 
 import asyncio
 import contextlib
@@ -23,17 +25,21 @@ from pipeline.study.parameters import InvalidInput
 
 DRIVER = 2**29  # bytes for the process that gives workers their units, where they share a limit
 LEAST_WORKER = 2**28  # bytes of a worker: less does not hold what it imports
-SCRATCH, LOCK = "pipeline-workers-", "lock"  # temporary folders of workers, and the file in each that is locked
+SCRATCH = "pipeline-workers-"
+LOCK = "lock"  # temporary folders of workers, and the file in each that is locked
 DASK = {
-    # The sweep itself retries a lost bundle (split, so that the guilty unit is found); Dask reports at once.
+    # The sweep itself retries a lost bundle (split, so that the guilty unit is found); Dask reports
+    # at once.
     "distributed.scheduler.allowed-failures": 0,
     # Bundles go to workers ahead of time; the sweep's window bounds how many.
     "distributed.scheduler.worker-saturation": float("inf"),
     "distributed.scheduler.work-stealing-interval": "100ms",
     "distributed.scheduler.active-memory-manager.start": False,
-    "distributed.scheduler.worker-ttl": "60s",  # without a sign of life: then a worker's bundles count as lost
+    # Without a sign of life: then a worker's bundles count as lost.
+    "distributed.scheduler.worker-ttl": "60s",
     "distributed.comm.timeouts.connect": "10s",
-    # Results are tiny, so there is nothing to spill; memory is limited by the operating system instead.
+    # Results are tiny, so there is nothing to spill; memory is limited by the operating system
+    # instead.
     "distributed.worker.memory.target": False,
     "distributed.worker.memory.spill": False,
     "distributed.worker.memory.pause": False,
@@ -47,10 +53,11 @@ DASK = {
 }
 
 
-# What a client raises when a worker dies while it is asked something. A wait that is cancelled inside Dask comes out
-# of its `sync` as UnboundLocalError.
+# What a client raises when a worker dies while it is asked something. A wait that is cancelled
+# inside Dask comes out of its `sync` as UnboundLocalError.
 LOST = (OSError, asyncio.CancelledError, UnboundLocalError)
-# The same, and what it raises once it has closed, which it does some time after its scheduler is gone.
+# The same, and what it raises once it has closed, which it does some time after its scheduler is
+# gone.
 GONE = (*LOST, RuntimeError)
 
 
@@ -63,18 +70,18 @@ class Executor:
     """An open cluster, as a sweep uses it.
 
     Attributes:
-        client: a `distributed.Client`, or None to compute in this process.
-        workers: bundles that run at once when all workers are there; each thread of a worker counts.
-        alive: addresses of the workers that there are now, with their numbers of threads.
-        revive: replace workers that died; cheap, called often; raises OSError when that is hopeless.
-        retire: do without a worker, given by its address, that must not compute; whether other workers may still come.
-        description: one line for a person.
-        patience: seconds without any worker after which the sweep gives up; None: the sweep's own default.
-        admit: called in each worker before it gets units, also in those that join later; the reason why it must not
+        client: a `distributed.Client`, or None to compute in this process. workers: bundles that
+        run at once when all workers are there; each thread of a worker counts. alive: addresses of
+        the workers that there are now, with their numbers of threads. revive: replace workers that
+        died; cheap, called often; raises OSError when that is hopeless. retire: do without a
+        worker, given by its address, that must not compute; whether other workers may still come.
+        description: one line for a person. patience: seconds without any worker after which the
+        sweep gives up; None: the sweep's own default. admit: called in each worker before it gets
+        units, also in those that join later; the reason why it must not
             compute, or None.
-        window: bundles handed out for each worker, computing or waiting.
-        guest: whether scheduler and workers are another person's: none is ended, and nothing is left there.
-        unfit: addresses of workers that must not compute, as sweeps find out.
+        window: bundles handed out for each worker, computing or waiting. guest: whether scheduler
+        and workers are another person's: none is ended, and nothing is left there. unfit: addresses
+        of workers that must not compute, as sweeps find out.
     """
 
     client: Any = None
@@ -93,9 +100,10 @@ class Executor:
 class Cluster(Protocol):
     """A kind of cluster: a frozen dataclass whose fields a person sets, checked when it is made.
 
-    A bad field raises InvalidInput naming it. Making one starts nothing; `check` and `script` come before `open`.
-    elsewhere: whether workers may be on machines of another type than this one. starts_processes: whether they are
-    processes of this machine that `open` starts, which code may end without harm.
+    A bad field raises InvalidInput naming it. Making one starts nothing; `check` and `script` come
+    before `open`. elsewhere: whether workers may be on machines of another type than this one.
+    starts_processes: whether they are processes of this machine that `open` starts, which code may
+    end without harm.
     """
 
     elsewhere: ClassVar[bool] = False
@@ -103,7 +111,10 @@ class Cluster(Protocol):
 
     @property
     def workers(self) -> int | None:
-        """Worker processes or threads when all are there; None: as many as this process may use cores."""
+        """Worker processes or threads when all are there.
+
+        None: as many as this process may use cores.
+        """
         return None
 
     @property
@@ -112,7 +123,9 @@ class Cluster(Protocol):
         return None
 
     def needless(self, seconds: float) -> bool:
-        """Whether this process may do that many seconds of work itself, as workers would start for longer."""
+        """Whether this process may do that many seconds of work itself, as workers would start for
+        longer.
+        """
         return False
 
     @property
@@ -121,7 +134,9 @@ class Cluster(Protocol):
         return False
 
     def check(self) -> None:
-        """Raise InvalidInput where the cluster could not be opened, before any folder or job is created."""
+        """Raise InvalidInput where the cluster could not be opened, before any folder or job is
+        created.
+        """
         return  # nothing can go wrong
 
     def script(self) -> str | None:
@@ -129,12 +144,17 @@ class Cluster(Protocol):
         return None
 
     def open(self) -> AbstractContextManager[Executor]:
-        """Start or join the cluster; on leaving, end all that was started. InvalidInput where it cannot be opened."""
+        """Start or join the cluster; on leaving, end all that was started.
+
+        InvalidInput where it cannot be opened.
+        """
         ...
 
     @contextlib.contextmanager
     def open_while(self, work: Callable[[], None]) -> Iterator[Executor]:
-        """Do some work in this process, and `open`: before workers are asked for, or while they start."""
+        """Do some work in this process, and `open`: before workers are asked for, or while they
+        start.
+        """
         work()
         with self.open() as executor:
             yield executor
@@ -150,7 +170,9 @@ def workers_of(cluster: Cluster, worthwhile: bool) -> AbstractContextManager[Exe
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Set Dask's options for a sweep and silence its loggers: the sweep reports lost workers itself."""
+    """Set Dask's options for a sweep and silence its loggers: the sweep reports lost workers
+    itself.
+    """
     import dask
 
     raise_limit()
@@ -163,20 +185,28 @@ def quiet() -> Iterator[None]:
         try:
             yield
         except BaseException:
-            gc.collect()  # tasks left undone log a traceback when they are freed: now, while the loggers are silent
+            # Tasks left undone log a traceback when they are freed: now, while the loggers are
+            # silent.
+            gc.collect()
             raise
 
 
 @contextlib.contextmanager
 def scratch() -> Iterator[str]:
-    """A folder for temporary files of workers; removes those of processes that were killed, whose lock is free."""
+    """A folder for temporary files of workers.
+
+    Removes those of processes that were killed, whose lock is free.
+    """
     for left in Path(tempfile.gettempdir()).glob(f"{SCRATCH}*"):
         with contextlib.suppress(OSError):  # another process's, or not locked yet
             if left.lstat().st_uid == os.getuid():
                 with open_regular(left / LOCK) as handle:
                     fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     shutil.rmtree(left, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix=SCRATCH) as folder, open(Path(folder, "new"), "w") as handle:
+    with (
+        tempfile.TemporaryDirectory(prefix=SCRATCH) as folder,
+        open(Path(folder, "new"), "w") as handle,
+    ):
         fcntl.flock(handle, fcntl.LOCK_EX)
         Path(folder, "new").rename(Path(folder, LOCK))
         yield folder
@@ -184,7 +214,8 @@ def scratch() -> Iterator[str]:
 
 @contextlib.contextmanager
 def scheduler(folder: str, **options: Any) -> Iterator[tuple[Any, Any]]:
-    """A Dask scheduler in this process, its dashboard on loopback: (`distributed.LocalCluster`, its client).
+    """A Dask scheduler in this process, its dashboard on loopback: (`distributed.LocalCluster`, its
+    client).
 
     folder: for its temporary files.
     """
@@ -193,13 +224,28 @@ def scheduler(folder: str, **options: Any) -> Iterator[tuple[Any, Any]]:
 
     with quiet(), contextlib.ExitStack() as stack:
         stack.enter_context(dask.config.set({"temporary-directory": folder}))
-        cluster = stack.enter_context(distributed.LocalCluster(
-            dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL, **options,
-            scheduler_kwargs={"dashboard": _has_dashboard()}))
+        cluster = stack.enter_context(
+            distributed.LocalCluster(
+                dashboard_address="127.0.0.1:0",
+                silence_logs=logging.CRITICAL,
+                **options,
+                scheduler_kwargs={"dashboard": _has_dashboard()},
+            )
+        )
         if not cluster.scheduler_address.startswith("inproc:"):
-            cluster.sync(cluster.scheduler.listen, "inproc://")  # for the client, which then encrypts nothing
-        yield cluster, stack.enter_context(distributed.Client(
-            cluster.scheduler.listeners[-1].contact_address, loop=cluster.loop, set_as_default=False))
+            cluster.sync(
+                cluster.scheduler.listen, "inproc://"
+            )  # for the client, which then encrypts nothing
+        yield (
+            cluster,
+            stack.enter_context(
+                distributed.Client(
+                    cluster.scheduler.listeners[-1].contact_address,
+                    loop=cluster.loop,
+                    set_as_default=False,
+                )
+            ),
+        )
 
 
 def threads(cluster: Any) -> dict[str, int]:
@@ -210,18 +256,24 @@ def threads(cluster: Any) -> dict[str, int]:
 def retire(client: Any, addresses: Collection[str]) -> None:
     """Close workers at once; what they were given goes to others.
 
-    Not by `client.retire_workers`, which first copies results to other workers, and gives up if there are none.
+    Not by `client.retire_workers`, which first copies results to other workers, and gives up if
+    there are none.
     """
     for address in addresses:
         with contextlib.suppress(*GONE):
-            client.sync(client.scheduler.unregister, address=address, expected=True, stimulus_id="retire")
+            client.sync(
+                client.scheduler.unregister, address=address, expected=True, stimulus_id="retire"
+            )
 
 
 def describe(cluster: Any, what: str) -> str:
     """One line for a person: what was started, and the addresses of its scheduler and dashboard."""
     port = cluster.scheduler.http_server.port
     page = "status" if _has_dashboard() else "info/main/workers.html"
-    return f"{what}, scheduler at {cluster.scheduler_address}, dashboard at http://127.0.0.1:{port}/{page}"
+    return (
+        f"{what}, scheduler at {cluster.scheduler_address}, dashboard at "
+        f"http://127.0.0.1:{port}/{page}"
+    )
 
 
 def size(text: str, key: str = "memory") -> int:

@@ -51,9 +51,13 @@ class Jobs:
         client: Any,
         scheduler: Any,
     ):
-        self.system, self.script, self.folder = system, script, folder
-        self.client, self.scheduler = client, scheduler
-        self.wanted, self.least = system.jobs, system.fewest
+        self.system = system
+        self.script = script
+        self.folder = folder
+        self.client = client
+        self.scheduler = scheduler
+        self.wanted = system.jobs
+        self.least = system.fewest
         self.jobs: list[Job] = []
         self.submitted = self.failed_starts = self.refused = 0
         self.replacements_left = REPLACEMENTS
@@ -126,7 +130,8 @@ class Jobs:
             busy[name] = busy.get(name, False) or bool(worker.processing)
         for job in self.jobs:
             if job.name in busy:
-                job.joined, self.failed_starts = now, 0
+                job.joined = now
+                self.failed_starts = 0
             if busy.get(job.name, job.joined == 0):
                 job.busy = now
 
@@ -141,7 +146,10 @@ class Jobs:
                 raise
 
     def _forget_ended(self) -> None:
-        """Ask the batch system which jobs have ended; OSError if too many did before their workers joined."""
+        """Ask the batch system which jobs have ended.
+
+        OSError if too many did before their workers joined.
+        """
         try:
             listed = call(self.system.listing)
         except Refused as error:

@@ -32,13 +32,18 @@ FILES = 4  # of this process that a worker takes, at most: connections, and a pi
 
 
 def allowed_memory() -> int | None:
-    """Bytes that a control group allows this process and its workers together; None where all of the machine's are."""
+    """Bytes that a control group allows this process and its workers together.
+
+    None where all of the machine's are.
+    """
     allowed = memory()
     return allowed if allowed < memory_of_machine() else None
 
 
 def default_workers() -> int:
-    """Worker processes where no number is given: one for every core, and no more than have memory here."""
+    """Worker processes where no number is given: one for every core, and no more than have memory
+    here.
+    """
     allowed = allowed_memory()
     if allowed is None:
         return cores()
@@ -49,8 +54,8 @@ def default_workers() -> int:
 def share_of_memory(count: int) -> int | None:
     """Bytes that each of some workers may take, so that a unit that needs more fails by itself.
 
-    Otherwise the operating system would end some process of the control group, or all. None where a control group sets
-    no limit, or so low a one that a worker could not start within its share.
+    Otherwise the operating system would end some process of the control group, or all. None where a
+    control group sets no limit, or so low a one that a worker could not start within its share.
     """
     allowed = allowed_memory()
     if allowed is None:
@@ -61,14 +66,25 @@ def share_of_memory(count: int) -> int | None:
 
 @dataclass(frozen=True)
 class Local(Cluster, Checked):
-    """Worker processes on this machine, one thread each; they and the scheduler speak TLS, on loopback."""
+    """Worker processes on this machine, one thread each.
+
+    They and the scheduler speak TLS, on loopback.
+    """
 
     starts_processes: ClassVar[bool] = True
 
     workers: int | None = parameter(
-        "worker processes; null: every core this process may use", unit="process", default=None, low=1, high=10_000)
+        "worker processes; null: every core this process may use",
+        unit="process",
+        default=None,
+        low=1,
+        high=10_000,
+    )
     memory: str | None = parameter(
-        "most memory of a worker, such as 2GiB; null: its share of a control group's, else no limit", default=None)
+        "most memory of a worker, such as 2GiB; null: its share of a control group's, else no "
+        "limit",
+        default=None,
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -82,12 +98,18 @@ class Local(Cluster, Checked):
 
     def needless(self, seconds: float) -> bool:
         """For little work, unless a number of workers or their memory was asked for."""
-        return self.workers is None and self.memory is None and seconds * (1 - 1 / max(processors(), 2)) <= STARTING
+        return (
+            self.workers is None
+            and self.memory is None
+            and seconds * (1 - 1 / max(processors(), 2)) <= STARTING
+        )
 
     def check(self) -> None:
         """Raise InvalidInput where this process could not open a connection to each worker."""
         if self.workers is None:
-            with contextlib.suppress(InvalidInput):  # all processors of the machine are at least as many workers
+            with contextlib.suppress(
+                InvalidInput
+            ):  # all processors of the machine are at least as many workers
                 _check_files(os.cpu_count() or 1)
                 return
         _check_files(self.workers or default_workers())
@@ -109,9 +131,17 @@ class Local(Cluster, Checked):
             # Processes first: they import while this process imports and starts the scheduler.
             with Processes(count, dict(folder=folder, memory=limit, dask=DASK)) as processes:
                 work()
-                # Loopback is shared with all users of a login node, and who can speak to a scheduler can run code.
-                with scheduler(folder, n_workers=0, processes=True, threads_per_worker=1, host="127.0.0.1",
-                               protocol="tls://", security=temporary()) as (cluster, client):
+                # Loopback is shared with all users of a login node, and who can speak to a
+                # scheduler can run code.
+                with scheduler(
+                    folder,
+                    n_workers=0,
+                    processes=True,
+                    threads_per_worker=1,
+                    host="127.0.0.1",
+                    protocol="tls://",
+                    security=temporary(),
+                ) as (cluster, client):
                     processes.join(cluster)
 
                     def retire_one(address: str) -> bool:
@@ -119,8 +149,14 @@ class Local(Cluster, Checked):
                         retire(client, [address])
                         return others_to_come
 
-                    yield Executor(client, count, lambda: threads(cluster), processes.revive, retire_one,
-                                   describe(cluster, description))
+                    yield Executor(
+                        client,
+                        count,
+                        lambda: threads(cluster),
+                        processes.revive,
+                        retire_one,
+                        describe(cluster, description),
+                    )
                     processes.close()
 
     def _limit(self, count: int) -> int | None:
@@ -138,18 +174,36 @@ class Threads(Cluster, Checked):
     """Worker threads inside this process: for debugging, or where processes are not allowed."""
 
     workers: int | None = parameter(
-        "worker threads; null: every core this process may use", unit="thread", default=None, low=1, high=10_000)
+        "worker threads; null: every core this process may use",
+        unit="thread",
+        default=None,
+        low=1,
+        high=10_000,
+    )
 
     @contextlib.contextmanager
     def open(self) -> Iterator[Executor]:
-        """Start scheduler and workers in this process. NumPy may be loaded already: set BLAS threads in the shell."""
+        """Start scheduler and workers in this process.
+
+        NumPy may be loaded already: set BLAS threads in the shell.
+        """
         count = self.workers or cores()
-        options = dict(n_workers=1, processes=False, threads_per_worker=count, host=None, memory_limit=None,
-                       worker_dashboard_address="127.0.0.1:0")
+        options = dict(
+            n_workers=1,
+            processes=False,
+            threads_per_worker=count,
+            host=None,
+            memory_limit=None,
+            worker_dashboard_address="127.0.0.1:0",
+        )
         with scratch() as folder:
             with scheduler(folder, **options, local_directory=folder) as (cluster, client):
-                yield Executor(client, count, lambda: threads(cluster),
-                               description=describe(cluster, f"{count} worker threads"))
+                yield Executor(
+                    client,
+                    count,
+                    lambda: threads(cluster),
+                    description=describe(cluster, f"{count} worker threads"),
+                )
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,8 @@ def raise_limit() -> None:
 
 
 def check_workers(setting: str, value: int, workers: int, files: int) -> None:
-    """Raise InvalidInput where so many workers take more files of the driver than its system allows it to open.
+    """Raise InvalidInput where so many workers take more files of the driver than its system allows
+    it to open.
 
     setting, value: what a person asked for. files: that each worker takes.
     """
@@ -27,6 +28,9 @@ def check_workers(setting: str, value: int, workers: int, files: int) -> None:
         return
     most = max(0, (hard - BESIDES) // files)
     raise InvalidInput(
-        setting, value, f"makes {workers} workers, which take {needed} open files here; this machine allows {hard} "
-        f"(ulimit -Hn), enough for {most} workers; give several drivers a shard each, or use task=submit, which needs "
-        "no driver")
+        setting,
+        value,
+        f"makes {workers} workers, which take {needed} open files here; this machine allows "
+        f"{hard} (ulimit -Hn), enough for {most} workers; give several drivers a shard each, or "
+        "use task=submit, which needs no driver",
+    )

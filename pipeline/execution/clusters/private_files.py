@@ -1,4 +1,6 @@
-"""The folder of jobs' output and keys, and the file in it that jobs source: nobody else may have written them."""
+"""The folder of jobs' output and keys, and the file in it that jobs source: nobody else may have
+written them.
+"""
 
 import errno
 import os
@@ -9,11 +11,17 @@ from pathlib import Path
 from pipeline.study.parameters import InvalidInput
 
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
-ALLOWED = "must be yours, and neither it nor its folder writable by others (chmod go-w), as jobs run what is in it"
+ALLOWED = (
+    "must be yours, and neither it nor its folder writable by others (chmod go-w), as jobs run "
+    "what is in it"
+)
 
 
 def make_folder(folder: Path) -> None:
-    """The folder with its parents, readable by its owner alone if it is new. OSError if it cannot be made."""
+    """The folder with its parents, readable by its owner alone if it is new.
+
+    OSError if it cannot be made.
+    """
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -30,7 +38,8 @@ def check_sourced(file: Path) -> None:
 
 
 def source_lines(file: Path) -> list[str]:
-    """Lines of a job's script, in bash, that source a file if it is there, and end the job if others may write it.
+    """Lines of a job's script, in bash, that source a file if it is there, and end the job if
+    others may write it.
 
     `jobs/*.sh` has the same lines.
     """

@@ -21,7 +21,9 @@ FOLDER = "submitted"  # of a study: a file for each submission
 
 @dataclass(frozen=True)
 class Submitted:
-    """The jobs of one `task=submit`: the batch system, their numbers, and the folder of what they print."""
+    """The jobs of one `task=submit`: the batch system, their numbers, and the folder of what they
+    print.
+    """
 
     system: str
     jobs: tuple[str, ...]
@@ -39,7 +41,10 @@ def record(folder: Path, submitted: Submitted) -> None:
 
 
 def latest(folder: Path) -> Submitted | None:
-    """What was submitted last for the study in a folder; None where nothing was, or the note is damaged."""
+    """What was submitted last for the study in a folder.
+
+    None where nothing was, or the note is damaged.
+    """
     paths = sorted((folder / FOLDER).glob("*.json"))
     with suppress(OSError, ValueError, KeyError, TypeError, IndexError):
         content = json.loads(read_regular(paths[-1]))

@@ -1,7 +1,7 @@
 """On which of this machine's addresses other machines can reach it.
 
-As a program, `python -m pipeline.execution.clusters.route HOST` prints the address of the network that leads to a host:
-a job's workers listen there and nowhere else.
+As a program, `python -m pipeline.execution.clusters.route HOST` prints the address of the network
+that leads to a host: a job's workers listen there and nowhere else.
 """
 
 import socket
@@ -14,7 +14,9 @@ MOST_HOSTS = 200  # that are looked up: a site may have thousands, and its name 
 
 
 def address_towards(hosts: Iterable[str]) -> str | None:
-    """This machine's address on the network that leads to most of these hosts; None if none of them can be resolved.
+    """This machine's address on the network that leads to most of these hosts.
+
+    None if none of them can be resolved.
 
     Nothing is sent: connecting a datagram socket asks the operating system for the route only.
 

@@ -36,20 +36,18 @@ class System(Batch, ABC):
     Class attributes of a system:
         name: by which a person chooses it, as `cluster=NAME`; `jobs/NAME.sh` is the script of its
             arrays, `jobs/any.sh` if there is none.
-        submits, cancels: its commands.
-        listing: command that lists this user's unfinished jobs, one a line, its number first.
-        columns: where a line of `listing`, or of `ask`, has a job's state and why it waits.
-        nothing_left: pattern of an error by which that command says that there are no such jobs.
-        number_pattern: of a job's number in what `submits` prints.
-        takes_words: whether `submits` hands words after the script to it; else in `$WORDS`.
-        tries: options with which `submits` only says whether it would accept a job.
-        shows_queue: command that fails for a queue that is not there.
-        hosts: command that lists the nodes, their names or addresses first in each line.
-        job_variable, task_variable: environment variables that number a job, and a task of an array.
-        hides_environment: whether other users cannot see what a job inherits.
-        cancels_follower: whether a job that follows a cancelled array sees that, and ends.
-        untried: whether no such system could be had for tests.
-        jobqueue: class of dask-jobqueue that writes directives into the scripts of a driver's jobs;
+        submits, cancels: its commands. listing: command that lists this user's unfinished jobs, one
+        a line, its number first. columns: where a line of `listing`, or of `ask`, has a job's state
+        and why it waits. nothing_left: pattern of an error by which that command says that there
+        are no such jobs. number_pattern: of a job's number in what `submits` prints. takes_words:
+        whether `submits` hands words after the script to it; else in `$WORDS`. tries: options with
+        which `submits` only says whether it would accept a job. shows_queue: command that fails for
+        a queue that is not there. hosts: command that lists the nodes, their names or addresses
+        first in each line. job_variable, task_variable: environment variables that number a job,
+        and a task of an array. hides_environment: whether other users cannot see what a job
+        inherits. cancels_follower: whether a job that follows a cancelled array sees that, and
+        ends. untried: whether no such system could be had for tests. jobqueue: class of
+        dask-jobqueue that writes directives into the scripts of a driver's jobs;
             empty: `submits` gets `options` instead.
         charges: what that class calls the account.
     """

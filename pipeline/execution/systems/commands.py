@@ -1,4 +1,6 @@
-"""Commands of batch systems: called, refused in one line, with the environment that jobs may inherit."""
+"""Commands of batch systems: called, refused in one line, with the environment that jobs may
+inherit.
+"""
 
 import getpass
 import os

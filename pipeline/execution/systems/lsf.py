@@ -14,7 +14,8 @@ class LSF(System):
 
     name = "lsf"
     untried = True
-    submits, cancels = "bsub", "bkill"
+    submits = "bsub"
+    cancels = "bkill"
     listing = ("bjobs", "-noheader", "-o", "jobid")
     hosts = ("bhosts", "-w")
     shows_queue = ("bqueues",)
@@ -22,7 +23,8 @@ class LSF(System):
     jobqueue = "LSFCluster"
     columns = Columns(state=1, reason=2, separator="|", running="RUN")
     nothing_left = "is not found|No unfinished job"
-    job_variable, task_variable = "LSB_JOBID", "LSB_JOBINDEX"
+    job_variable = "LSB_JOBID"
+    task_variable = "LSB_JOBINDEX"
 
     def options(self, sizes: Sizes, array: str | None, after: str | None) -> list[str]:
         """Options of bsub."""

@@ -13,12 +13,14 @@ class PBS(System):
 
     name = "pbs"
     untried = True
-    submits, cancels = "qsub", "qdel"
+    submits = "qsub"
+    cancels = "qdel"
     listing = ("qselect", "-u", user())
     hosts = ("pbsnodes", "-a")
     shows_queue = ("qstat", "-Q")
     number_pattern = r"\d+(\[\])?[\w.-]*"
-    jobqueue, charges = "PBSCluster", "account"
+    jobqueue = "PBSCluster"
+    charges = "account"
     columns = Columns(state=-2, running="R")
     nothing_left = "Unknown Job|has finished"
     job_variable = "PBS_JOBID"  # which names the task of an array as well

@@ -16,14 +16,16 @@ class SGE(System):
     """
 
     name = "sge"
-    submits, cancels = "qsub", "qdel"
+    submits = "qsub"
+    cancels = "qdel"
     listing = ("qstat", "-u", user())
     hosts = ("qconf", "-sel")
     tries = ("-w", "v")
     takes_words = True
     jobqueue = "SGECluster"
     columns = Columns(state=4, running="R?r")
-    job_variable, task_variable = "JOB_ID", "SGE_TASK_ID"
+    job_variable = "JOB_ID"
+    task_variable = "SGE_TASK_ID"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -35,7 +37,8 @@ class SGE(System):
 
     def options(self, sizes: Sizes, array: str | None, after: str | None) -> list[str]:
         """Options of qsub."""
-        soft, hard = self.time_limit(sizes.seconds - sizes.reserve), self.time_limit(sizes.seconds)
+        soft = self.time_limit(sizes.seconds - sizes.reserve)
+        hard = self.time_limit(sizes.seconds)
         return [
             "-terse",
             *("-l", f"s_rt={soft},h_rt={hard}"),

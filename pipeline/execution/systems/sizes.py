@@ -53,8 +53,8 @@ def sizes(walltime: str | None, shards: int, memory: int, seconds: int, longest:
     least = -(-(reserve + EARLY + START + math.ceil(2 * longest)) // 60) * 60
     if seconds < least:
         allowed = (
-            f"must be at least {clock(least)}: a unit takes about {math.ceil(longest)} s, and a job "
-            f"is warned {reserve} s before its end"
+            f"must be at least {clock(least)}: a unit takes about {math.ceil(longest)} s, and a "
+            f"job is warned {reserve} s before its end"
         )
         raise InvalidInput("cluster.walltime", walltime, allowed)
     return Sizes(shards, memory, seconds, reserve)

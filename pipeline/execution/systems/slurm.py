@@ -12,14 +12,16 @@ class Slurm(System):
     """Jobs of SLURM."""
 
     name = "slurm"
-    submits, cancels = "sbatch", "scancel"
+    submits = "sbatch"
+    cancels = "scancel"
     listing = ("squeue", "--noheader", "--format=%i", "--me")
     hosts = ("sinfo", "--noheader", "--Node", "--format=%o")
     tries = ("--test-only",)
     takes_words = True
     hides_environment = True
     cancels_follower = True
-    jobqueue, charges = "SLURMCluster", "account"
+    jobqueue = "SLURMCluster"
+    charges = "account"
     columns = Columns(state=1, reason=2, separator="|", running="RUNNING|COMPLETING")
     nothing_left = "Invalid job id"
     queue_format: ClassVar[tuple[str, ...]] = ("squeue", "--noheader", "--format=%i|%T|%r")

@@ -72,7 +72,9 @@ class Losses(Protocol):
 
 
 class Logistic:
-    """f(d) = n [log((1+e^d)/2) − z̄ d]: eq. (3) of Xu, Sun and Cheng with pairs weighted by `share`.
+    """f(d) = n [log((1+e^d)/2) − z̄ d]: eq.
+
+    (3) of Xu, Sun and Cheng with pairs weighted by `share`.
 
     mean z̄, any reals, and share n ≥ 0: (reps, pairs).
     """

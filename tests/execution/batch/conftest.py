@@ -29,6 +29,7 @@ def study(tmp_path, laptop) -> Run:
 @pytest.fixture
 def submitted(study, shell, monkeypatch, capsys):
     """`task=submit` with words of a run on a running batch system: the numbers of its jobs, and what it printed."""
+
     def call(system, kind: str, **changes: str) -> tuple[list[str], str]:
         for name, value in (os.environ | shell | system.environment).items():
             monkeypatch.setenv(name, value)
@@ -36,8 +37,9 @@ def submitted(study, shell, monkeypatch, capsys):
         words = {"task": "submit", "cluster": kind, "cluster.folder": str(study.where / "shared")}
         assert main(study.words(**words | changes)) == 0
         said = capsys.readouterr().out
-        cancel, = (line.split() for line in said.splitlines() if line.startswith("cancel: "))
+        (cancel,) = (line.split() for line in said.splitlines() if line.startswith("cancel: "))
         return cancel[2:], said
+
     return call
 
 

@@ -12,7 +12,9 @@ from tests.helpers.engine import ROOT, environment
 from tests.helpers.servers import gridengine, waiting
 from tests.helpers.servers.study import UNITS, edited, pausing, unavailable, without_disk
 
-FULL = pytest.mark.skipif(os.environ.get("FAULTS") != "full", reason="takes half a minute: make faults")
+FULL = pytest.mark.skipif(
+    os.environ.get("FAULTS") != "full", reason="takes half a minute: make faults"
+)
 
 
 @pytest.fixture(scope="module")
@@ -34,10 +36,23 @@ def begins_within(soft, system, shell, study):
     None where it had not yet begun when the limit came: it is queued again all the same, or gone, if not even its shell
     had read the script.
     """
-    scripts = edited("sge", study.where / f"scripts-{soft}", **{
-        "s_rt=03:58:00,h_rt=04:00:00": f"s_rt={soft},h_rt={soft + 36_000}"})
-    said = system.call("qsub", "-terse", "-t", "1-1", "-v", "SHARDS=2", str(scripts / "sge.sh"),
-                       *study.words(replications="100000"), env=shell, cwd=study.where)
+    scripts = edited(
+        "sge",
+        study.where / f"scripts-{soft}",
+        **{"s_rt=03:58:00,h_rt=04:00:00": f"s_rt={soft},h_rt={soft + 36_000}"},
+    )
+    said = system.call(
+        "qsub",
+        "-terse",
+        "-t",
+        "1-1",
+        "-v",
+        "SHARDS=2",
+        str(scripts / "sge.sh"),
+        *study.words(replications="100000"),
+        env=shell,
+        cwd=study.where,
+    )
     number = said.partition(".")[0]
     waiting.until(lambda: "R" in system.jobs().get(number, "R"))  # queued again, by Grid Engine
     if number not in system.jobs():
@@ -73,10 +88,23 @@ def output(study):
 
 
 def test_through_dask_with_a_job_deleted(system, study):
-    words = study.words(**{"cluster": "sge", "cluster.jobs": "2", "replications": "2000",
-                           "cluster.folder": str(study.where / "shared"), "cluster.queue": "all.q"})
-    driver = subprocess.Popen([sys.executable, "-m", "pipeline", *words], cwd=study.where, text=True,
-                              env=environment(**system.environment), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    words = study.words(
+        **{
+            "cluster": "sge",
+            "cluster.jobs": "2",
+            "replications": "2000",
+            "cluster.folder": str(study.where / "shared"),
+            "cluster.queue": "all.q",
+        }
+    )
+    driver = subprocess.Popen(
+        [sys.executable, "-m", "pipeline", *words],
+        cwd=study.where,
+        text=True,
+        env=environment(**system.environment),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     study.reaches(4, waiting.runs(driver))
     system.call("qdel", min(system.jobs()))
     out, err = waiting.ended(driver)
@@ -93,17 +121,31 @@ def test_one_job_does_not_see_the_disk_and_the_queue_opens_late(system, study):
     (study.where / "shared/environment").write_text(without_disk(study))
     system.call("qmod", "-d", "all.q")
     try:
-        words = study.words(**{"cluster": "sge", "cluster.jobs": "2",
-                               "replications": "2000", "cluster.folder": str(study.where / "shared")})
-        driver = subprocess.Popen([sys.executable, "-m", "pipeline", *words], cwd=study.where, text=True,
-                                  env=environment(**system.environment), stdout=subprocess.PIPE,
-                                  stderr=subprocess.PIPE)
+        words = study.words(
+            **{
+                "cluster": "sge",
+                "cluster.jobs": "2",
+                "replications": "2000",
+                "cluster.folder": str(study.where / "shared"),
+            }
+        )
+        driver = subprocess.Popen(
+            [sys.executable, "-m", "pipeline", *words],
+            cwd=study.where,
+            text=True,
+            env=environment(**system.environment),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
         waiting.until(lambda: list(system.jobs().values()) == ["qw", "qw"], waiting.runs(driver))
     finally:
         system.call("qmod", "-e", "all.q")
     _, err = waiting.ended(driver)
-    line, = (line for line in err.splitlines() if line.startswith("warning: "))
-    assert re.fullmatch(rf"warning: worker \S+ is retired: \S+ does not see {study.folder}; give outputs on .*", line)
+    (line,) = (line for line in err.splitlines() if line.startswith("warning: "))
+    assert re.fullmatch(
+        rf"warning: worker \S+ is retired: \S+ does not see {study.folder}; give outputs on .*",
+        line,
+    )
     assert driver.returncode == 0 and "Traceback" not in err, err
     study.finish()
 
@@ -111,8 +153,14 @@ def test_one_job_does_not_see_the_disk_and_the_queue_opens_late(system, study):
 @FULL
 def test_a_job_is_set_down_in_the_reduction(system, scripts, shell, study):
     """By the administrator: it is killed and queued again, as after the loss of its host."""
-    job = system.call("qsub", "-terse", str(scripts / "sge.sh"), *study.words(), cwd=study.where,
-                      env=shell | {"PIPELINE": pausing(study.where)})
+    job = system.call(
+        "qsub",
+        "-terse",
+        str(scripts / "sge.sh"),
+        *study.words(),
+        cwd=study.where,
+        env=shell | {"PIPELINE": pausing(study.where)},
+    )
     waiting.until((study.where / "reduced").exists)
     assert study.done() == UNITS and not (study.folder / "results.zarr/zarr.json").exists()
     system.call("qmod", "-rj", job)
@@ -120,11 +168,16 @@ def test_a_job_is_set_down_in_the_reduction(system, scripts, shell, study):
     assert study.is_right(), output(study)
 
 
-@pytest.mark.parametrize("changes, line", [
-    ({"cluster.queue": "nowhere"}, "cluster.queue=nowhere: qsub says: "),
-    ({"cluster.cores": "2"}, "cluster.cores=2: needs a parallel environment"),
-])
-def test_what_grid_engine_would_not_take_is_one_line(system, study, monkeypatch, capsys, changes, line):
+@pytest.mark.parametrize(
+    "changes, line",
+    [
+        ({"cluster.queue": "nowhere"}, "cluster.queue=nowhere: qsub says: "),
+        ({"cluster.cores": "2"}, "cluster.cores=2: needs a parallel environment"),
+    ],
+)
+def test_what_grid_engine_would_not_take_is_one_line(
+    system, study, monkeypatch, capsys, changes, line
+):
     for name, value in (os.environ | system.environment).items():
         monkeypatch.setenv(name, value)
     assert main(study.words(cluster="sge", **changes)) == 2

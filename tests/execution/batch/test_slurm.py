@@ -17,7 +17,9 @@ from tests.helpers.servers import slurm, waiting
 from tests.helpers.servers.sockets import listeners
 from tests.helpers.servers.study import UNITS, Run, edited, pausing, unavailable, without_disk
 
-FULL = pytest.mark.skipif(os.environ.get("FAULTS") != "full", reason="takes half a minute: make faults")
+FULL = pytest.mark.skipif(
+    os.environ.get("FAULTS") != "full", reason="takes half a minute: make faults"
+)
 BATCH = {"cluster": "slurm", "cluster.jobs": "2", "cluster.memory": "500MiB"}
 
 
@@ -31,17 +33,29 @@ def system():
 
 @pytest.fixture(scope="module")
 def scripts(tmp_path_factory):
-    return edited("slurm", tmp_path_factory.mktemp("scripts"), **{
-        "--cpus-per-task=4": "--cpus-per-task=1", "--mem-per-cpu=1G": "--mem-per-cpu=500M"})
+    return edited(
+        "slurm",
+        tmp_path_factory.mktemp("scripts"),
+        **{"--cpus-per-task=4": "--cpus-per-task=1", "--mem-per-cpu=1G": "--mem-per-cpu=500M"},
+    )
 
 
 @pytest.fixture(scope="module")
 def submit(system, shell, scripts):
     """sbatch jobs/slurm.sh with options of sbatch and words of a run: the job's number."""
+
     def sbatch(run, *options, **changes):
         run.where.mkdir(exist_ok=True)
-        return system.call("sbatch", "--parsable", *options, str(scripts / "slurm.sh"), *run.words(**changes),
-                           env=shell, cwd=run.where)
+        return system.call(
+            "sbatch",
+            "--parsable",
+            *options,
+            str(scripts / "slurm.sh"),
+            *run.words(**changes),
+            env=shell,
+            cwd=run.where,
+        )
+
     return sbatch
 
 
@@ -75,12 +89,19 @@ def warned(hung, system, submit, laptop, tmp_path_factory):
 
 def processes_of(run):
     """The drivers of a run, wherever they came from."""
-    return [p.pid for p in psutil.process_iter(["cmdline"])
-            if f"outputs={run.where}/outputs" in (p.info["cmdline"] or []) and "pipeline" in p.info["cmdline"]]
+    return [
+        p.pid
+        for p in psutil.process_iter(["cmdline"])
+        if f"outputs={run.where}/outputs" in (p.info["cmdline"] or [])
+        and "pipeline" in p.info["cmdline"]
+    ]
 
 
 def output(run):
-    return "".join(path.read_text() for path in (*run.where.glob("slurm-*.out"), *run.where.glob("shared/output/*")))
+    return "".join(
+        path.read_text()
+        for path in (*run.where.glob("slurm-*.out"), *run.where.glob("shared/output/*"))
+    )
 
 
 def test_array_then_reduction(warned, system, submitted, study):
@@ -94,7 +115,9 @@ def test_array_then_reduction(warned, system, submitted, study):
 
 def test_who_cancels_the_array_cancels_the_job_that_follows(system, submitted, study):
     """It would else do all that is left alone, at once."""
-    (array, last), _ = submitted(system, "slurm", shards="2", replications="100000", **{"cluster.memory": "768MiB"})
+    (array, last), _ = submitted(
+        system, "slurm", shards="2", replications="100000", **{"cluster.memory": "768MiB"}
+    )
     study.reaches(1)
     system.call("scancel", array)
     system.wait(last)
@@ -107,8 +130,14 @@ def test_requeue_and_cancel_and_a_laptop_at_once(system, submit, study):
     """One task is queued again, another cancelled, while a laptop works on the same store."""
     array = submit(study, "--array=1-3")
     study.reaches(4)
-    laptop = subprocess.Popen([sys.executable, "-m", "pipeline", *study.words(**{"cluster.workers": "1"})], cwd=ROOT,
-                              env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    laptop = subprocess.Popen(
+        [sys.executable, "-m", "pipeline", *study.words(**{"cluster.workers": "1"})],
+        cwd=ROOT,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     with contextlib.suppress(AssertionError):  # it has ended already
         system.call("scontrol", "requeue", f"{array}_1")
     system.call("scancel", f"{array}_2")
@@ -123,9 +152,13 @@ def test_a_walltime_drains_and_requeues(warned, system, submit):
     run, job = warned
     waiting.until(lambda: "stopped: " in output(run))
     system.limit(job, 600)  # no more signals
-    waiting.until(lambda: re.search(r"stopped: (?s:.*) units to do, [1-9][\d,]* done before", output(run)))
+    waiting.until(
+        lambda: re.search(r"stopped: (?s:.*) units to do, [1-9][\d,]* done before", output(run))
+    )
     said = output(run)
-    assert "finishing what is running" in said and " 0 done before" in said.partition("stopped: ")[0]
+    assert (
+        "finishing what is running" in said and " 0 done before" in said.partition("stopped: ")[0]
+    )
     system.call("scancel", job)
     system.wait(job)
     again = submit(run)  # fewer replications: a part of the same store
@@ -155,8 +188,14 @@ def test_a_node_goes_down(system, submit, study):
 
 @FULL
 def test_a_node_goes_down_in_the_reduction(system, scripts, shell, study):
-    job = system.call("sbatch", "--parsable", str(scripts / "slurm.sh"), *study.words(), cwd=study.where,
-                      env=shell | {"PIPELINE": pausing(study.where)})
+    job = system.call(
+        "sbatch",
+        "--parsable",
+        str(scripts / "slurm.sh"),
+        *study.words(),
+        cwd=study.where,
+        env=shell | {"PIPELINE": pausing(study.where)},
+    )
     waiting.until((study.where / "reduced").exists)
     assert study.done() == UNITS and not (study.folder / "results.zarr/zarr.json").exists()
     completes_after_its_node_goes_down(system, job, study)
@@ -179,9 +218,15 @@ def test_two_hundred_shards_of_one_unit_each(system, submit, study):
 def through_dask(system, run, **changes):
     """The driver of cluster=slurm, in a session of its own."""
     words = run.words(**BATCH | {"cluster.folder": str(run.where / "shared")} | changes)
-    return subprocess.Popen([sys.executable, "-m", "pipeline", *words], cwd=run.where,
-                            env=environment(**system.environment),
-                            start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [sys.executable, "-m", "pipeline", *words],
+        cwd=run.where,
+        env=environment(**system.environment),
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def mine(system):
@@ -191,15 +236,20 @@ def mine(system):
 def test_through_dask_with_a_job_cancelled(system, study):
     driver = through_dask(system, study, replications="4000")
     study.reaches(4, waiting.runs(driver))
-    keys, = (study.where / "shared").glob("keys-*")
-    assert {oct(p.stat().st_mode & 0o777) for p in (keys, *keys.glob("*.pem"))} == {"0o700", "0o600"}
+    (keys,) = (study.where / "shared").glob("keys-*")
+    assert {oct(p.stat().st_mode & 0o777) for p in (keys, *keys.glob("*.pem"))} == {
+        "0o700",
+        "0o600",
+    }
     first, second = mine(system)
     found = {}
     while sum(found.values()) < 3 and driver.poll() is None:  # the second job may start later
         found |= listeners([psutil.Process(driver.pid), *workers(keys)])
         time.sleep(0.2)
     assert sum(found.values()) >= 3, "scheduler, nanny and worker speak TLS"
-    assert {address.ip for address, locked in found.items() if not locked} == {"127.0.0.1"}, "dashboards"
+    assert {address.ip for address, locked in found.items() if not locked} == {"127.0.0.1"}, (
+        "dashboards"
+    )
     system.call("scancel", first)
     out, err = waiting.ended(driver)
     assert driver.returncode == 0, err
@@ -209,13 +259,20 @@ def test_through_dask_with_a_job_cancelled(system, study):
 
 
 def workers(keys):
-    return [p for p in psutil.process_iter(["cmdline"]) if str(keys / "key.pem") in (p.info["cmdline"] or [])]
+    return [
+        p
+        for p in psutil.process_iter(["cmdline"])
+        if str(keys / "key.pem") in (p.info["cmdline"] or [])
+    ]
 
 
 @FULL
 def test_ten_drivers_on_one_store(system, study):
     """As docs/scale.md has it, with a job each; the nodes hold eight at once. A last run joins what they did."""
-    drivers = [through_dask(system, study, shard=f"{number}/10", **{"cluster.jobs": "1"}) for number in range(1, 11)]
+    drivers = [
+        through_dask(system, study, shard=f"{number}/10", **{"cluster.jobs": "1"})
+        for number in range(1, 11)
+    ]
     for number, driver in enumerate(drivers, 1):
         out, err = waiting.ended(driver)
         assert driver.returncode == 0 and f"shard {number}/10 is done" in out, err
@@ -229,20 +286,30 @@ def test_jobs_of_a_killed_driver_end(system, study):
     os.killpg(driver.pid, signal.SIGKILL)
     driver.communicate()
     waiting.until(lambda: not mine(system))
-    left, = (study.where / "shared").glob("keys-*")
+    (left,) = (study.where / "shared").glob("keys-*")
     driver = through_dask(system, study, **{"cluster.least_jobs": "0"})
     out, err = waiting.ended(driver)
     assert driver.returncode == 0 and "as there are units" in out, err
     assert not left.exists() and study.is_right()
 
 
-@pytest.mark.parametrize("changes, line", [
-    ({"cluster.queue": "nowhere"}, "cluster.queue=nowhere: sbatch says: invalid partition"),
-    ({"cluster.queue": "short"}, "cluster.walltime=01:00:00: sbatch says:"),
-    ({"cluster.cores": "64", "cluster.memory": "16GiB"}, "cluster.cores=64: sbatch says:"),
-    ({"cluster.walltime": "00:01:00", "replications": "1000000", "block": "1000000", "grid.m": "[3,40]"},
-     "cluster.walltime=00:01:00: a unit of xu/lemmas takes about"),
-])
+@pytest.mark.parametrize(
+    "changes, line",
+    [
+        ({"cluster.queue": "nowhere"}, "cluster.queue=nowhere: sbatch says: invalid partition"),
+        ({"cluster.queue": "short"}, "cluster.walltime=01:00:00: sbatch says:"),
+        ({"cluster.cores": "64", "cluster.memory": "16GiB"}, "cluster.cores=64: sbatch says:"),
+        (
+            {
+                "cluster.walltime": "00:01:00",
+                "replications": "1000000",
+                "block": "1000000",
+                "grid.m": "[3,40]",
+            },
+            "cluster.walltime=00:01:00: a unit of xu/lemmas takes about",
+        ),
+    ],
+)
 def test_what_slurm_would_not_take_is_one_line(system, study, monkeypatch, capsys, changes, line):
     for name, value in system.environment.items():
         monkeypatch.setenv(name, value)
@@ -252,28 +319,50 @@ def test_what_slurm_would_not_take_is_one_line(system, study, monkeypatch, capsy
     assert not (study.where / "outputs").exists()
 
 
-@pytest.mark.parametrize("changes, line", [
-    ({"cluster.queue": "nowhere"}, "cluster.queue=nowhere: sbatch says: invalid partition"),
-    ({"cluster.cores": "64"}, "cluster.cores=64: sbatch says:"),
-    ({"cluster.walltime": "00:02:00"}, r"cluster.walltime=00:02:00: must be at least 00:\d\d:00: a unit takes about"),
-])
-def test_what_slurm_would_not_take_is_not_submitted(system, study, shell, monkeypatch, capsys, changes, line):
+@pytest.mark.parametrize(
+    "changes, line",
+    [
+        ({"cluster.queue": "nowhere"}, "cluster.queue=nowhere: sbatch says: invalid partition"),
+        ({"cluster.cores": "64"}, "cluster.cores=64: sbatch says:"),
+        (
+            {"cluster.walltime": "00:02:00"},
+            r"cluster.walltime=00:02:00: must be at least 00:\d\d:00: a unit takes about",
+        ),
+    ],
+)
+def test_what_slurm_would_not_take_is_not_submitted(
+    system, study, shell, monkeypatch, capsys, changes, line
+):
     for name, value in (shell | system.environment).items():
         monkeypatch.setenv(name, value)
     before = system.call("squeue", "-h")
-    assert main(study.words(task="submit", cluster="slurm", **{"cluster.folder": str(study.where)} | changes)) == 2
+    assert (
+        main(
+            study.words(
+                task="submit", cluster="slurm", **{"cluster.folder": str(study.where)} | changes
+            )
+        )
+        == 2
+    )
     said = capsys.readouterr().err
     assert re.match(f"error: {line}", said) and len(said.splitlines()) == 1, said
-    assert not (study.where / "outputs").exists() and len(system.call("squeue", "-h")) <= len(before)
+    assert not (study.where / "outputs").exists() and len(system.call("squeue", "-h")) <= len(
+        before
+    )
 
 
 def test_jobs_that_die_at_once_end_the_sweep(system, study):
     """A Python that cannot start stands for all that may be wrong on the nodes."""
-    driver = through_dask(system, study, **{"cluster.directives": "--export=ALL,PYTHONHOME=/nowhere",
-                                            "cluster.jobs": "3"})
+    driver = through_dask(
+        system,
+        study,
+        **{"cluster.directives": "--export=ALL,PYTHONHOME=/nowhere", "cluster.jobs": "3"},
+    )
     _, err = waiting.ended(driver)
-    line, = (line for line in err.splitlines() if line.startswith("error: "))
-    assert driver.returncode == 1 and line.startswith("error: 3 jobs ended before their workers joined"), err
+    (line,) = (line for line in err.splitlines() if line.startswith("error: "))
+    assert driver.returncode == 1 and line.startswith(
+        "error: 3 jobs ended before their workers joined"
+    ), err
     assert "ModuleNotFoundError" in line and "same command goes on" in line
 
 
@@ -307,9 +396,16 @@ def test_jobs_on_nodes_that_compute_other_numbers(wrong, system, study):
     lines = [line for line in err.splitlines() if "numbers come out differently on" in line]
     assert "Traceback" not in err
     if wrong == "true":
-        assert driver.returncode == 1 and lines[-1].startswith("error: ") and 0 < study.done() < UNITS, err
+        assert (
+            driver.returncode == 1 and lines[-1].startswith("error: ") and 0 < study.done() < UNITS
+        ), err
     else:
-        assert driver.returncode == 0 and len(lines) == 1 and "is retired: " in lines[0] and study.is_right(), err
+        assert (
+            driver.returncode == 0
+            and len(lines) == 1
+            and "is retired: " in lines[0]
+            and study.is_right()
+        ), err
     assert mine(system) == []
 
 
@@ -322,7 +418,9 @@ def test_one_node_does_not_see_the_disk_and_the_others_come_late(system, study):
     prologue(study, without_disk(study))
     system.call("scontrol", "update", f"nodename={late}", "state=drain", "reason=late")
     try:
-        driver = through_dask(system, study, replications="2000", **{"cluster.cores": "2", "cluster.memory": "1GiB"})
+        driver = through_dask(
+            system, study, replications="2000", **{"cluster.cores": "2", "cluster.memory": "1GiB"}
+        )
         study.reaches(4)
         system.call("scontrol", "update", "nodename=n1", "state=down", "reason=test")
         system.call("scontrol", "update", f"nodename={late}", "state=resume")
@@ -331,8 +429,11 @@ def test_one_node_does_not_see_the_disk_and_the_others_come_late(system, study):
         for node in (late, "n1"):
             with contextlib.suppress(AssertionError):  # it is there already
                 system.call("scontrol", "update", f"nodename={node}", "state=resume")
-    line, = (line for line in err.splitlines() if line.startswith("warning: "))
-    assert re.fullmatch(rf"warning: worker \S+ is retired: \S+ does not see {study.folder}; give outputs on .*", line)
+    (line,) = (line for line in err.splitlines() if line.startswith("warning: "))
+    assert re.fullmatch(
+        rf"warning: worker \S+ is retired: \S+ does not see {study.folder}; give outputs on .*",
+        line,
+    )
     assert driver.returncode == 0 and "Traceback" not in err, err
     study.finish()
 

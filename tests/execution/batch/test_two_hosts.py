@@ -33,25 +33,41 @@ def system(both):
 def driver(system, both, study, **changes):
     """`cluster=slurm` on the login node."""
     folder = str(study.where / "shared")
-    words = study.words(**{"cluster": "slurm", "cluster.memory": "600MiB", "cluster.folder": folder} | changes)
-    return subprocess.Popen([*both.login.prefix, sys.executable, "-m", "pipeline", *words], cwd=study.where,
-                            env=environment(**system.environment), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                            text=True)
+    words = study.words(
+        **{"cluster": "slurm", "cluster.memory": "600MiB", "cluster.folder": folder} | changes
+    )
+    return subprocess.Popen(
+        [*both.login.prefix, sys.executable, "-m", "pipeline", *words],
+        cwd=study.where,
+        env=environment(**system.environment),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
-@pytest.mark.parametrize("changes", [
-    {}, {"cluster.interface": "cluster0", "cluster.ports": "41000:41099", "cluster.cores": "2"},
-], ids=["by itself", "named"])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"cluster.interface": "cluster0", "cluster.ports": "41000:41099", "cluster.cores": "2"},
+    ],
+    ids=["by itself", "named"],
+)
 def test_workers_join_over_the_network_of_the_cluster(system, both, study, changes):
     process = driver(system, both, study, replications="4000", **changes)
     study.reaches(4, waiting.runs(process))
     on_login, on_node = both.login.listening(PROGRAM), both.node.listening(PROGRAM)
-    ports = both.login.ports(both.login.address, PROGRAM) | both.node.ports(both.node.address, PROGRAM)
+    ports = both.login.ports(both.login.address, PROGRAM) | both.node.ports(
+        both.node.address, PROGRAM
+    )
     printed, errors = waiting.ended(process)
     assert process.returncode == 0, errors
     assert f"scheduler at tls://{both.login.address}:" in printed
     assert on_login == {both.login.address, LOOPBACK}, "the scheduler, and its dashboard"
-    assert both.node.address in on_node <= {both.node.address, LOOPBACK}, "nannies and workers, and their dashboards"
+    assert both.node.address in on_node <= {both.node.address, LOOPBACK}, (
+        "nannies and workers, and their dashboards"
+    )
     study.finish()
     if "cluster.ports" in changes:
         assert ports <= set(range(41000, 41100)), "what a firewall lets through"
@@ -63,5 +79,6 @@ def test_an_interface_that_leads_to_no_node_is_one_line(system, both, study):
     assert process.returncode == 2
     assert errors.splitlines() == [
         "error: cluster.interface=lo: is this machine's own and leads to no node; leave it out, and workers come to "
-        f"{both.login.address}"]
+        f"{both.login.address}"
+    ]
     assert not (study.where / "outputs").exists()

@@ -20,7 +20,9 @@ def ratings(users, w, likes, rng):
 
 def bit_release(sketch, epsilon, rng):
     """Proposition 4: S⁰ with probability e^ε/(1 + e^ε), else 1 − S⁰."""
-    return np.where(rng.random(sketch.shape) < np.exp(epsilon) / (1 + np.exp(epsilon)), sketch, ~sketch)
+    return np.where(
+        rng.random(sketch.shape) < np.exp(epsilon) / (1 + np.exp(epsilon)), sketch, ~sketch
+    )
 
 
 def pairwise_preference(users, w, likes, epsilon, rng, reading="agree"):
@@ -29,8 +31,11 @@ def pairwise_preference(users, w, likes, epsilon, rng, reading="agree"):
     ones, asked = np.zeros((2, items, items), int)
     for u in range(users):
         i, j = rng.choice(items, 2, replace=False)
-        sketch = {"agree": rated[u, i] and rated[u, j] and rating[u, i] == rating[u, j],
-                  "positive": rating[u, i] and rating[u, j], "equal": rating[u, i] == rating[u, j]}[reading]
+        sketch = {
+            "agree": rated[u, i] and rated[u, j] and rating[u, i] == rating[u, j],
+            "positive": rating[u, i] and rating[u, j],
+            "equal": rating[u, i] == rating[u, j],
+        }[reading]
         released = bit_release(np.array(sketch), epsilon, rng)
         for k, m in ((i, j), (j, i)):
             asked[k, m] += 1
@@ -55,7 +60,7 @@ def multi_max_sense(users, w, likes, epsilon, Q, size, rng):
         partition = rng.permutation(items)
         for q in range(Q):
             sensed = np.zeros(items, bool)
-            sensed[partition[q * size:(q + 1) * size]] = True
+            sensed[partition[q * size : (q + 1) * size]] = True
             released = bit_release((sensed & rating[u]).max(), epsilon / Q, rng)
             scores += sensed * released
             counts += sensed
@@ -63,6 +68,7 @@ def multi_max_sense(users, w, likes, epsilon, Q, size, rng):
 
 
 # Exactly: all records, all questions.
+
 
 def records(items, w):
     """All records: ratings by item, −1 where there is none."""
@@ -109,7 +115,12 @@ def partitions(items, Q, size):
     """All ordered tuples of Q disjoint sensing vectors of `size` items, equally likely."""
     found = set()
     for order in itertools.permutations(range(items)):
-        found.add(tuple(tuple(int(i in order[q * size:(q + 1) * size]) for i in range(items)) for q in range(Q)))
+        found.add(
+            tuple(
+                tuple(int(i in order[q * size : (q + 1) * size]) for i in range(items))
+                for q in range(Q)
+            )
+        )
     return sorted(found)
 
 
@@ -122,7 +133,9 @@ def law_of_scores(w, likes, keep, questions):
         for record, probability in known.items():
             sketches = [sketch_of_set(record, s) for s in sets]
             for bits in itertools.product((0, 1), repeat=len(sets)):
-                released = np.prod([keep if b == s else 1 - keep for b, s in zip(bits, sketches, strict=True)])
+                released = np.prod(
+                    [keep if b == s else 1 - keep for b, s in zip(bits, sketches, strict=True)]
+                )
                 scores = tuple(np.dot(bits, sets))
                 law[scores, sensed] += asked * probability * released
     return law
@@ -134,7 +147,9 @@ def together(*laws):
     for law in laws:
         grown = Counter()
         for (a, p), (b, q) in itertools.product(whole.items(), law.items()):
-            total = b if a is None else tuple(tuple(np.add(x, y)) for x, y in zip(a, b, strict=True))
+            total = (
+                b if a is None else tuple(tuple(np.add(x, y)) for x, y in zip(a, b, strict=True))
+            )
             grown[total] += p * q
         whole = grown
     return whole

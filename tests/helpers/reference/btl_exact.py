@@ -15,8 +15,10 @@ def fit(mean, share, items, ridge, start):
     with localcontext() as context:
         context.prec = DIGITS
         theta = [Decimal(float(value)) for value in start]
-        pairs = [(i, j, Decimal(float(z)), Decimal(float(n)))
-                 for i, j, z, n in zip(*np.triu_indices(items, 1), mean, share, strict=True)]
+        pairs = [
+            (i, j, Decimal(float(z)), Decimal(float(n)))
+            for i, j, z, n in zip(*np.triu_indices(items, 1), mean, share, strict=True)
+        ]
         for _ in range(200):
             step = _solved(*_slopes(theta, pairs, Decimal(float(ridge))))
             reach = max(step) - min(step)

@@ -6,12 +6,16 @@ from pipeline.problems.common.pair_sums import pair_sums
 from pipeline.problems.common.pairwise_newton import USABLE, Minimum
 from pipeline.study.arrays import Booleans, Floats, Integers, Numbers
 
-SLICE_BYTES = 1 << 21  # of one (rep, item, item) array: near the L2 cache, yet long enough to amortise calls
+SLICE_BYTES = (
+    1 << 21
+)  # of one (rep, item, item) array: near the L2 cache, yet long enough to amortise calls
 ACCURACY = 1e-6  # of a minimiser, relative to 1 logit and the range of its scores
 FAR = 200.0  # score range / ridge from which minimisers may be far into the tails of σ (measured)
 
 
-def minimise(scores: Floats, ridge: Numbers, tolerance: float = 1e-8, iterations: int = 100) -> Minimum:
+def minimise(
+    scores: Floats, ridge: Numbers, tolerance: float = 1e-8, iterations: int = 100
+) -> Minimum:
     """As `pipeline.problems.ranking.estimators.newton.minimise`."""
     scores = np.asarray(scores, float)
     reps, m = scores.shape
@@ -25,7 +29,9 @@ def minimise(scores: Floats, ridge: Numbers, tolerance: float = 1e-8, iterations
     with np.errstate(all="ignore"):
         for start in range(0, usable.size, length):
             rows = _pair(usable[start : start + length])
-            _minimise_slice(rows, scores[rows], ridge[rows], tolerance, iterations, workspace, result)
+            _minimise_slice(
+                rows, scores[rows], ridge[rows], tolerance, iterations, workspace, result
+            )
     return result
 
 
@@ -35,14 +41,22 @@ def _pair(rows: Integers) -> Integers:
 
 
 def _minimise_slice(
-    rows: Integers, s: Floats, ridge: Floats, tolerance: float, iterations: int, workspace: Floats, result: Minimum
+    rows: Integers,
+    s: Floats,
+    ridge: Floats,
+    tolerance: float,
+    iterations: int,
+    workspace: Floats,
+    result: Minimum,
 ) -> None:
     m = s.shape[1]
     s = s - s.mean(1, keepdims=True)
     inside = _inside(s, tolerance)
     exists = (ridge > 0) | inside
     curve = 2 * ridge
-    x = s / (m / 4 + curve[:, None])  # the exact Newton step from 0, where the Laplacian is m/4 on Σθ = 0
+    x = s / (
+        m / 4 + curve[:, None]
+    )  # the exact Newton step from 0, where the Laplacian is m/4 on Σθ = 0
     far = np.flatnonzero(~inside & (ridge > 0) & (np.ptp(s, 1) > FAR * ridge))
     if far.size:
         x[far] = _excess(s[far]) / curve[far, None]
@@ -56,9 +70,13 @@ def _minimise_slice(
         norm = np.sqrt(_dot(gradient, gradient))
         rounding = 4 * np.finfo(float).eps * (size + (m / 4 + curve) * np.sqrt(_dot(x, x)))
         far = np.exp(-np.ptp(x, 0))
-        sure = ACCURACY * (1 + np.ptp(x, 0)) * (curve + m * far / (1 + far) ** 2)  # by the least curvature
+        sure = (
+            ACCURACY * (1 + np.ptp(x, 0)) * (curve + m * far / (1 + far) ** 2)
+        )  # by the least curvature
         flat = exists & (norm <= np.maximum(tolerance, rounding))
-        visible = np.finfo(float).eps * (size + curve * np.sqrt(_dot(x, x))) <= sure  # along a valley
+        visible = (
+            np.finfo(float).eps * (size + curve * np.sqrt(_dot(x, x))) <= sure
+        )  # along a valley
         done = flat & visible & (norm <= sure)
         # By convexity a trial that is still on a descending slope has decreased the objective.
         slope = _dot(gradient, step)
@@ -67,7 +85,12 @@ def _minimise_slice(
         exact = np.where(doubtful, np.minimum(sure, tolerance), tolerance)
         newton = _newton_step(u, weight, curve, gradient, norm, exact)
         done |= doubtful & visible & (np.ptp(newton, 0) <= ACCURACY / 10 * (1 + np.ptp(x, 0)))
-        stop = done | (doubtful & (norm <= rounding) & ~(norm < lowest / 2)) | ~exists | (k == iterations)
+        stop = (
+            done
+            | (doubtful & (norm <= rounding) & ~(norm < lowest / 2))
+            | ~exists
+            | (k == iterations)
+        )
         lowest = np.where(doubtful, norm, lowest)
         if stop.any():
             over = rows[stop]
@@ -79,14 +102,18 @@ def _minimise_slice(
         step = np.where(accept, newton, step)
         radius = np.ptp(step, 0)
         safe = np.where(radius <= 1, 1, np.log1p(radius) / radius)
-        secant = length * np.maximum(descent / (descent + slope), 0.25)  # where the slope should vanish
+        secant = length * np.maximum(
+            descent / (descent + slope), 0.25
+        )  # where the slope should vanish
         length = np.where(accept, 1, np.maximum(safe, np.minimum(secant, 0.9 * length)))
         descent = np.where(accept, -_dot(gradient, newton), descent)
         if stop.any():
             live = _pair(np.flatnonzero(~stop))
             rows, exists = rows[live], exists[live]
             state = s, size, curve, base, step, descent, length, safe, lowest
-            s, size, curve, base, step, descent, length, safe, lowest = (a.take(live, -1) for a in state)
+            s, size, curve, base, step, descent, length, safe, lowest = (
+                a.take(live, -1) for a in state
+            )
         x = base + length * step
 
 
@@ -162,7 +189,9 @@ def _win_sums(x: Floats, workspace: Floats) -> tuple[Floats, Floats, Floats]:
     return u, workspace, wins - (m - 1) / 2
 
 
-def _newton_step(u: Floats, weight: Floats, curve: Floats, gradient: Floats, norm: Floats, tolerance: Floats) -> Floats:
+def _newton_step(
+    u: Floats, weight: Floats, curve: Floats, gradient: Floats, norm: Floats, tolerance: Floats
+) -> Floats:
     """Newton step by diagonally preconditioned conjugate gradients, in the subspace Σθ = 0.
 
     Truncated at a residual of 0.1·min(1, norm)·norm: superlinear; the slope along p stays −pᵀHp, as for the
@@ -171,7 +200,12 @@ def _newton_step(u: Floats, weight: Floats, curve: Floats, gradient: Floats, nor
     m = len(u)
     degree = u * _times(weight, u) + curve
     target = np.maximum(0.1 * np.minimum(1, norm) * norm, tolerance / 10)
-    step, residual, direction, before = np.zeros_like(u), -gradient, np.zeros_like(u), np.ones(u.shape[1])
+    step, residual, direction, before = (
+        np.zeros_like(u),
+        -gradient,
+        np.zeros_like(u),
+        np.ones(u.shape[1]),
+    )
     scale = 1 / np.maximum(degree, 1 / USABLE)
     for _ in range(m + 5):
         rough = np.sqrt(_dot(residual, residual)) > target

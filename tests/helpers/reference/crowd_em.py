@@ -7,8 +7,13 @@ NAMES = "labels", "abilities", "answered", "change", "unsure", "taken"
 
 def em_steps(answers, start, limit, steps, least):
     """As `pipeline.problems.crowd.estimators.signed_sums.em_steps`, one replication at a time, in float64; by name."""
-    found = [_one(signs, u, limit, steps, least) for signs, u in zip(answers.astype(float), start, strict=True)]
-    return {name: np.array(each) for name, each in zip(NAMES, zip(*found, strict=True), strict=True)}
+    found = [
+        _one(signs, u, limit, steps, least)
+        for signs, u in zip(answers.astype(float), start, strict=True)
+    ]
+    return {
+        name: np.array(each) for name, each in zip(NAMES, zip(*found, strict=True), strict=True)
+    }
 
 
 def _one(signs, u, limit, steps, least):

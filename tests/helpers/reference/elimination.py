@@ -46,6 +46,8 @@ def _eliminate(rates: Floats, leaving: Floats, low: int, high: int) -> None:
         return
     middle = (low + high) // 2
     _eliminate(rates, leaving, middle, high)
-    rates[:, low:middle, :middle] += rates[:, low:middle, middle:high] @ rates[:, middle:high, :middle]
+    rates[:, low:middle, :middle] += (
+        rates[:, low:middle, middle:high] @ rates[:, middle:high, :middle]
+    )
     rates[:, :low, low:middle] += rates[:, :low, middle:high] @ rates[:, middle:high, low:middle]
     _eliminate(rates, leaving, low, middle)

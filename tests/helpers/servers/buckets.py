@@ -24,8 +24,11 @@ def moto():
     """The emulator: its environment. It takes any credentials."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
-    process = subprocess.Popen([sys.executable, "-c", MOTO, str(port)], stdout=subprocess.DEVNULL,
-                               stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [sys.executable, "-c", MOTO, str(port)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     try:
         for _ in range(600):
             with contextlib.suppress(OSError):
@@ -33,8 +36,12 @@ def moto():
                 break
             assert process.poll() is None, "moto did not start"
             time.sleep(0.05)
-        yield {"AWS_ENDPOINT_URL": url, "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": f"KEY{uuid.uuid4().hex}",
-               "AWS_SECRET_ACCESS_KEY": f"SECRET{uuid.uuid4().hex}"}
+        yield {
+            "AWS_ENDPOINT_URL": url,
+            "AWS_REGION": "us-east-1",
+            "AWS_ACCESS_KEY_ID": f"KEY{uuid.uuid4().hex}",
+            "AWS_SECRET_ACCESS_KEY": f"SECRET{uuid.uuid4().hex}",
+        }
     finally:
         process.kill()
         process.wait()
@@ -47,7 +54,9 @@ def server(kind):
         try:
             environment = stack.enter_context(moto() if kind == "moto" else radosgw())
         except Unavailable as error:
-            (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(f"NO REAL S3 SERVER: {error}")
+            (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(
+                f"NO REAL S3 SERVER: {error}"
+            )
         yield environment
 
 
@@ -56,16 +65,25 @@ class Objects:
 
     def __init__(self, environment):
         self.name = f"tests-{uuid.uuid4().hex[:12]}"
-        names = {"AWS_ENDPOINT_URL": "endpoint", "AWS_REGION": "region", "AWS_ACCESS_KEY_ID": "access_key_id",
-                 "AWS_SECRET_ACCESS_KEY": "secret_access_key"}
-        self.store = S3Store(self.name, client_options={"allow_http": True},
-                             **{names[key]: value for key, value in environment.items()})
+        names = {
+            "AWS_ENDPOINT_URL": "endpoint",
+            "AWS_REGION": "region",
+            "AWS_ACCESS_KEY_ID": "access_key_id",
+            "AWS_SECRET_ACCESS_KEY": "secret_access_key",
+        }
+        self.store = S3Store(
+            self.name,
+            client_options={"allow_http": True},
+            **{names[key]: value for key, value in environment.items()},
+        )
         made = obstore.sign(self.store, "PUT", "", timedelta(seconds=60))
         urllib.request.urlopen(urllib.request.Request(made, method="PUT")).close()
 
     def keys(self, part=""):
         """Keys of the objects with this in their name, sorted."""
-        return sorted(one["path"] for page in obstore.list(self.store) for one in page if part in one["path"])
+        return sorted(
+            one["path"] for page in obstore.list(self.store) for one in page if part in one["path"]
+        )
 
     def read(self, key):
         """Content of an object."""
@@ -81,4 +99,7 @@ class Objects:
 
     def sealed(self):
         """Relative name -> bytes of all objects of results.zarr."""
-        return {str(Path(key.partition("/results.zarr/")[2])): self.read(key) for key in self.keys("/results.zarr/")}
+        return {
+            str(Path(key.partition("/results.zarr/")[2])): self.read(key)
+            for key in self.keys("/results.zarr/")
+        }

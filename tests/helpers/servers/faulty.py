@@ -10,7 +10,11 @@ from urllib.parse import urlsplit
 
 SLOW = 0.3  # seconds
 ERROR = b'<?xml version="1.0"?><Error><Code>%s</Code><Message>as ordered</Message></Error>'
-ANSWERS = {"500": b"InternalError", "503": b"SlowDown", "403": b"InvalidAccessKeyId"}  # not passed on
+ANSWERS = {
+    "500": b"InternalError",
+    "503": b"SlowDown",
+    "403": b"InvalidAccessKeyId",
+}  # not passed on
 KINDS = ("500", "503", "slow", "lost request", "half request", "lost answer", "half answer")
 
 
@@ -27,7 +31,11 @@ class Faulty(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.upstream, self.dice = urlsplit(endpoint).netloc, random.Random(seed)
         self.kinds, self.chance, self.allowed = KINDS, 0.0, 0
-        self.counts, self.lock, self.over = collections.Counter(), threading.Lock(), threading.Event()
+        self.counts, self.lock, self.over = (
+            collections.Counter(),
+            threading.Lock(),
+            threading.Event(),
+        )
         self.endpoint = f"http://127.0.0.1:{self.server_address[1]}"
 
     def __enter__(self):
@@ -43,7 +51,11 @@ class Faulty(ThreadingHTTPServer):
         """The kind of fault that the next request meets; None: it is passed on."""
         with self.lock:
             spared = sum(self.counts.values()) < self.allowed
-            kind = self.dice.choice(self.kinds) if not spared and self.dice.random() < self.chance else None
+            kind = (
+                self.dice.choice(self.kinds)
+                if not spared and self.dice.random() < self.chance
+                else None
+            )
             self.counts[kind or "passed on"] += 1
             return kind
 
@@ -84,7 +96,11 @@ class _Handler(BaseHTTPRequestHandler):
             upstream.close()
         if kind == "lost answer":
             return
-        size = answer.getheader("Content-Length", len(content)) if self.command == "HEAD" else len(content)
+        size = (
+            answer.getheader("Content-Length", len(content))
+            if self.command == "HEAD"
+            else len(content)
+        )
         sent = content[: len(content) // 2] if kind == "half answer" else content
         self._answer(answer.status, answer.getheaders(), sent, size)
         self.close_connection = kind == "half answer"

@@ -78,9 +78,13 @@ class GridEngine:
         self.folder = Path(tempfile.mkdtemp(prefix="gridengine-"))
         self.folder.chmod(0o755)
         master, execution = free_ports(2)
-        self.environment = {"SGE_ROOT": str(self.folder / "root"), "SGE_CELL": "default",
-                            "SGE_QMASTER_PORT": str(master), "SGE_EXECD_PORT": str(execution),
-                            "SGE_CLUSTER_NAME": "tests"}
+        self.environment = {
+            "SGE_ROOT": str(self.folder / "root"),
+            "SGE_CELL": "default",
+            "SGE_QMASTER_PORT": str(master),
+            "SGE_EXECD_PORT": str(execution),
+            "SGE_CLUSTER_NAME": "tests",
+        }
         self.running: list[psutil.Process] = []
 
     def __enter__(self) -> "GridEngine":
@@ -101,8 +105,9 @@ class GridEngine:
     def call(self, *command: str, **options) -> str:
         """Output of one of its commands, which must succeed."""
         environment = os.environ | self.environment | options.pop("env", {})
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE,
-                              **options)
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=PATIENCE, **options
+        )
         assert done.returncode == 0, f"{command}: {done.stderr} {done.stdout}"
         return done.stdout.strip()
 
@@ -128,8 +133,12 @@ class GridEngine:
         for name in ("spooldb", "qmaster", "execd"):
             (self.folder / name).mkdir()
         settings = (SHARED / "default-configuration").read_text()
-        changes = {"execd_spool_dir": f"{self.folder}/execd", "min_uid": "0", "min_gid": "0",
-                   "load_report_time": "00:00:01"}  # else a job that is queued again waits for two reports, 80 s
+        changes = {
+            "execd_spool_dir": f"{self.folder}/execd",
+            "min_uid": "0",
+            "min_gid": "0",
+            "load_report_time": "00:00:01",
+        }  # else a job that is queued again waits for two reports, 80 s
         for name, value in changes.items():
             settings, count = re.subn(rf"(?m)^({name}\s+)\S+$", rf"\g<1>{value}", settings)
             assert count == 1, name
@@ -137,20 +146,32 @@ class GridEngine:
         tools = "/usr/lib/gridengine"
         self.call(f"{tools}/spoolinit", "berkeleydb", "libspoolb", f"{self.folder}/spooldb", "init")
         resources = SHARED / "util" / "resources"
-        for kind, source in (("configuration", self.folder / "configuration"), ("complexes", resources / "centry"),
-                             ("usersets", resources / "usersets"), ("managers", "root")):
+        for kind, source in (
+            ("configuration", self.folder / "configuration"),
+            ("complexes", resources / "centry"),
+            ("usersets", resources / "usersets"),
+            ("managers", "root"),
+        ):
             self.call(f"{tools}/spooldefaults", kind, str(source))
         self._daemon("sge_qmaster")
         until(lambda: self._answers("qconf", "-sh"))
         self.call("qconf", "-as", host)
         self.call("qconf", "-ah", host) if host not in self.call("qconf", "-sh") else None
         self._daemon("sge_execd")
-        for option, text in (("-Ap", ENVIRONMENT), ("-Aq", self._changed("-sq", QUEUE.format(host=host))),
-                             ("-Msconf", self._changed("-ssconf", SCHEDULER))):
+        for option, text in (
+            ("-Ap", ENVIRONMENT),
+            ("-Aq", self._changed("-sq", QUEUE.format(host=host))),
+            ("-Msconf", self._changed("-ssconf", SCHEDULER)),
+        ):
             path = self.folder / option.lstrip("-")
             path.write_text(text)
             self.call("qconf", option, str(path))
-        until(lambda: f"all.q@{host}" in self.call("qstat", "-f") and " au" not in self.call("qstat", "-f"))
+        until(
+            lambda: (
+                f"all.q@{host}" in self.call("qstat", "-f")
+                and " au" not in self.call("qstat", "-f")
+            )
+        )
 
     def _changed(self, option: str, text: str) -> str:
         """What `qconf` shows, with our lines in place of its own."""
@@ -164,5 +185,12 @@ class GridEngine:
 
     def _daemon(self, name: str) -> None:
         environment = os.environ | self.environment | {"SGE_ND": "1"}  # in the foreground
-        self.running.append(psutil.Popen([name], env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                         stderr=subprocess.DEVNULL))
+        self.running.append(
+            psutil.Popen(
+                [name],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+        )

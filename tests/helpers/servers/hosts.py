@@ -56,8 +56,18 @@ class Host:
         return {port for at, port in self._sockets(program) if at == address}
 
     def _sockets(self, program: str) -> set[tuple[str, int]]:
-        command = [*self.prefix, "ss", "--tcp", "--listening", "--numeric", "--no-header", "--processes"]
-        lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+        command = [
+            *self.prefix,
+            "ss",
+            "--tcp",
+            "--listening",
+            "--numeric",
+            "--no-header",
+            "--processes",
+        ]
+        lines = subprocess.run(
+            command, capture_output=True, text=True, check=True
+        ).stdout.splitlines()
         local = [line.split()[3].rpartition(":") for line in lines if f'"{program}' in line]
         return {(address, int(port)) for address, _, port in local}
 
@@ -92,9 +102,24 @@ def two_hosts() -> Iterator[Hosts]:
 def _cable(first: tuple[str, str, str], second: tuple[str, str, str]) -> None:
     """A network between two hosts, each given as namespace, interface and address."""
     (host, interface, address), (other_host, other_interface, other_address) = first, second
-    _ip("-n", host, "link", "add", interface, "type", "veth",
-        "peer", "name", other_interface, "netns", other_host)
-    for end, name, number in ((host, interface, address), (other_host, other_interface, other_address)):
+    _ip(
+        "-n",
+        host,
+        "link",
+        "add",
+        interface,
+        "type",
+        "veth",
+        "peer",
+        "name",
+        other_interface,
+        "netns",
+        other_host,
+    )
+    for end, name, number in (
+        (host, interface, address),
+        (other_host, other_interface, other_address),
+    ):
         _ip("-n", end, "address", "add", f"{number}/24", "dev", name)
         _ip("-n", end, "link", "set", name, "up")
 

@@ -28,8 +28,13 @@ def _install(programs, packages):
     apt = ["apt-get", "-qq", "-o", "Acquire::Retries=3", "-o", "DPkg::Lock::Timeout=300"]
     install = [*apt, "install", "-y", "--no-install-recommends", *packages]
     with _no_service_starts():
-        for command in ([*apt, "update"], install):  # without the first, in an image, there are no lists
-            done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        for command in (
+            [*apt, "update"],
+            install,
+        ):  # without the first, in an image, there are no lists
+            done = subprocess.run(
+                command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True
+            )
     return f"{' '.join(install)}: {done.stderr.strip()[-300:]}" if done.returncode else None
 
 

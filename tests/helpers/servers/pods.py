@@ -60,10 +60,28 @@ class Pod:
     def start(self, words: Sequence[str], **options: Any) -> "subprocess.Popen[str]":
         """Start Python with these words; its working folder is the root."""
         places = [*_places(), "--"]
-        command = [*self.before, "unshare", "--mount", "--uts", "sh", "-c", MAKE, "pod",
-                   self.name, str(USER), *places, sys.executable, *words]
-        environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1",
-                       "MORE_MOUNTS": self.mounts, **self.variables}
+        command = [
+            *self.before,
+            "unshare",
+            "--mount",
+            "--uts",
+            "sh",
+            "-c",
+            MAKE,
+            "pod",
+            self.name,
+            str(USER),
+            *places,
+            sys.executable,
+            *words,
+        ]
+        environment = {
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(ROOT),
+            "OMP_NUM_THREADS": "1",
+            "MORE_MOUNTS": self.mounts,
+            **self.variables,
+        }
         return subprocess.Popen(command, env=environment, cwd="/", text=True, **options)
 
     def run(self, words: Sequence[str]) -> "subprocess.CompletedProcess[str]":
@@ -85,11 +103,15 @@ def missing() -> str | None:
         if not shutil.which(program):
             return f"{program} is not installed"
     done = Pod("probe", {}).run(["-c", "import os; print(os.getuid())"])
-    return None if done.stdout == f"{USER}\n" else f"no pod can be made: {done.stderr.strip()[-300:]}"
+    return (
+        None if done.stdout == f"{USER}\n" else f"no pod can be made: {done.stderr.strip()[-300:]}"
+    )
 
 
 def _places() -> list[str]:
     """Folders that a pod sees, read only: the system's programs, Python, and this checkout."""
-    system = [name for name in ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc") if Path(name).exists()]
+    system = [
+        name for name in ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc") if Path(name).exists()
+    ]
     own = {str(Path(name).resolve()) for name in (sys.base_prefix, sys.prefix, ROOT)}
     return [*system, *sorted(name for name in own if not name.startswith("/usr/"))]

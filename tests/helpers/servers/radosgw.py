@@ -1,6 +1,6 @@
 """A real S3 server on loopback: Ceph's gateway over one monitor and one object daemon in memory, from Debian.
 
-    python -m tests.helpers.servers.radosgw COMMAND…    runs a command with the server in its environment
+python -m tests.helpers.servers.radosgw COMMAND…    runs a command with the server in its environment
 """
 
 import contextlib
@@ -20,7 +20,15 @@ from pathlib import Path
 from tests.helpers.servers import packages
 
 PACKAGES = ("ceph-mon", "ceph-osd", "radosgw")
-PROGRAMS = ("ceph-mon", "ceph-osd", "radosgw", "radosgw-admin", "ceph", "ceph-authtool", "monmaptool")
+PROGRAMS = (
+    "ceph-mon",
+    "ceph-osd",
+    "radosgw",
+    "radosgw-admin",
+    "ceph",
+    "ceph-authtool",
+    "monmaptool",
+)
 CONFIG = """
 [global]
 fsid = {fsid}
@@ -80,13 +88,20 @@ class Cluster:
     def __init__(self, folder):
         self.folder, self.port, self.running = Path(folder), free_port(), []
         self.environment = {
-            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self.port}", "AWS_REGION": "default",
-            "AWS_ACCESS_KEY_ID": secrets.token_hex(10), "AWS_SECRET_ACCESS_KEY": secrets.token_hex(20)}
+            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self.port}",
+            "AWS_REGION": "default",
+            "AWS_ACCESS_KEY_ID": secrets.token_hex(10),
+            "AWS_SECRET_ACCESS_KEY": secrets.token_hex(20),
+        }
 
     def call(self, program, *words):
         """Output of one of Ceph's programs; raises Unavailable if it fails."""
-        done = subprocess.run([program, "-c", str(self.folder / "ceph.conf"), *words], capture_output=True, text=True,
-                              timeout=60)
+        done = subprocess.run(
+            [program, "-c", str(self.folder / "ceph.conf"), *words],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
         if done.returncode:
             raise Unavailable(f"{program} {' '.join(words[:4])}: {done.stderr.strip()[-300:]}")
         return done.stdout
@@ -94,30 +109,71 @@ class Cluster:
     def daemon(self, program, *words):
         """Start a daemon, which ends with this process at the latest."""
         with open(self.folder / f"{program}.out", "wb") as out:
-            self.running.append(subprocess.Popen(
-                [program, "-f", "-c", str(self.folder / "ceph.conf"), *words], stdin=subprocess.DEVNULL, stdout=out,
-                stderr=out, preexec_fn=_die_with_parent, start_new_session=True))
+            self.running.append(
+                subprocess.Popen(
+                    [program, "-f", "-c", str(self.folder / "ceph.conf"), *words],
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=out,
+                    preexec_fn=_die_with_parent,
+                    start_new_session=True,
+                )
+            )
 
     def start(self):
         """From nothing to a gateway that answers."""
         for name in ("mon", "osd", "rgw"):
             (self.folder / name).mkdir()
-        fsid, osd, ring, port = str(uuid.uuid4()), str(uuid.uuid4()), str(self.folder / "keyring"), free_port()
+        fsid, osd, ring, port = (
+            str(uuid.uuid4()),
+            str(uuid.uuid4()),
+            str(self.folder / "keyring"),
+            free_port(),
+        )
         (self.folder / "ceph.conf").write_text(
-            CONFIG.format(fsid=fsid, folder=self.folder, port=self.port, mon=port))
-        everything = ["--cap", "mon", "allow *", "--cap", "osd", "allow *", "--cap", "mgr", "allow *"]
+            CONFIG.format(fsid=fsid, folder=self.folder, port=self.port, mon=port)
+        )
+        everything = [
+            "--cap",
+            "mon",
+            "allow *",
+            "--cap",
+            "osd",
+            "allow *",
+            "--cap",
+            "mgr",
+            "allow *",
+        ]
         for create, name in (("--create-keyring", "mon."), ("", "client.admin"), ("", "osd.0")):
-            self.call("ceph-authtool", *filter(None, [create]), ring, "--gen-key", "-n", name, *everything)
+            self.call(
+                "ceph-authtool", *filter(None, [create]), ring, "--gen-key", "-n", name, *everything
+            )
         monmap = str(self.folder / "monmap")
-        self.call("monmaptool", "--create", "--addv", "a", f"[v2:127.0.0.1:{port}]", "--fsid", fsid, monmap)
+        self.call(
+            "monmaptool",
+            "--create",
+            "--addv",
+            "a",
+            f"[v2:127.0.0.1:{port}]",
+            "--fsid",
+            fsid,
+            monmap,
+        )
         self.call("ceph-mon", "--mkfs", "-i", "a", "--monmap", monmap, "--keyring", ring)
         self.daemon("ceph-mon", "-i", "a")
         self.call("ceph", "--connect-timeout", "30", "osd", "new", osd, "0")
         self.call("ceph-osd", "-i", "0", "--mkfs", "--osd-uuid", osd)
         self.daemon("ceph-osd", "-i", "0")
         keys = self.environment
-        self.call("radosgw-admin", "user", "create", "--uid=tests", "--display-name=tests",
-                  f"--access-key={keys['AWS_ACCESS_KEY_ID']}", f"--secret={keys['AWS_SECRET_ACCESS_KEY']}")
+        self.call(
+            "radosgw-admin",
+            "user",
+            "create",
+            "--uid=tests",
+            "--display-name=tests",
+            f"--access-key={keys['AWS_ACCESS_KEY_ID']}",
+            f"--secret={keys['AWS_SECRET_ACCESS_KEY']}",
+        )
         self.daemon("radosgw", "-n", "client.admin")
         self._wait()
 
@@ -127,7 +183,9 @@ class Cluster:
             if any(daemon.poll() is not None for daemon in self.running):
                 raise Unavailable("a daemon ended: " + self.words())
             with contextlib.suppress(OSError):
-                return urllib.request.urlopen(self.environment["AWS_ENDPOINT_URL"], timeout=5).close()
+                return urllib.request.urlopen(
+                    self.environment["AWS_ENDPOINT_URL"], timeout=5
+                ).close()
             time.sleep(0.05)
         raise Unavailable(f"no answer in {seconds} s: " + self.words())
 

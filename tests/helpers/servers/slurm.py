@@ -20,7 +20,16 @@ from tests.helpers.servers.waiting import PATIENCE, until
 
 PACKAGES = ("slurmctld", "slurmd", "slurm-client", "munge")
 LOOPBACK = "127.0.0.1"
-ENDED = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", ""}
+ENDED = {
+    "COMPLETED",
+    "FAILED",
+    "CANCELLED",
+    "TIMEOUT",
+    "NODE_FAIL",
+    "OUT_OF_MEMORY",
+    "PREEMPTED",
+    "",
+}
 CONFIG = """\
 ClusterName=tests
 SlurmctldHost={host}({address})
@@ -108,16 +117,26 @@ class Slurm:
     def call(self, *command: str, **options) -> str:
         """Output of one of its commands, which must succeed."""
         environment = os.environ | self.environment | options.pop("env", {})
-        done = subprocess.run([*self.login, *command], env=environment, capture_output=True, text=True,
-                              timeout=PATIENCE, **options)
+        done = subprocess.run(
+            [*self.login, *command],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            **options,
+        )
         assert done.returncode == 0, f"{command}: {done.stderr}"
         return done.stdout.strip()
 
     def state(self, job: str) -> str:
         """State of a job, or of all tasks of an array: PENDING, RUNNING, COMPLETED …; "" once forgotten."""
         environment = os.environ | self.environment
-        done = subprocess.run([*self.login, "squeue", "-h", "-r", "-t", "all", "-o", "%T", "-j", job],
-                              env=environment, capture_output=True, text=True)
+        done = subprocess.run(
+            [*self.login, "squeue", "-h", "-r", "-t", "all", "-o", "%T", "-j", job],
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
         return " ".join(sorted(set(done.stdout.split())))
 
     def wait(self, job: str, *states: str) -> str:
@@ -125,23 +144,34 @@ class Slurm:
         end = time.monotonic() + PATIENCE
         while not set((now := self.state(job)).split(" ")) <= (set(states) or ENDED):
             if time.monotonic() > end:
-                raise AssertionError(f"job {job} is {now}: {self.call('scontrol', 'show', 'job', job)}")
+                raise AssertionError(
+                    f"job {job} is {now}: {self.call('scontrol', 'show', 'job', job)}"
+                )
             time.sleep(0.1)
         return now
 
     def limit(self, job: str, minutes: int) -> None:
         """Give a job another walltime, of which what it has run is a part; while it changes its state, again."""
+
         def accepted() -> bool:
-            done = subprocess.run([*self.login, "scontrol", "update", f"jobid={job}", f"timelimit={minutes}"],
-                                  env=os.environ | self.environment, capture_output=True)
+            done = subprocess.run(
+                [*self.login, "scontrol", "update", f"jobid={job}", f"timelimit={minutes}"],
+                env=os.environ | self.environment,
+                capture_output=True,
+            )
             return done.returncode == 0
 
         until(accepted)
 
     def _end_jobs(self) -> None:
         """Kill what jobs still run: a job goes on when the daemons of its node end."""
-        scripts = [process for process in psutil.process_iter(["cmdline"])
-                   if any(word.startswith(f"{self.folder}/spool-") for word in process.info["cmdline"] or [])]
+        scripts = [
+            process
+            for process in psutil.process_iter(["cmdline"])
+            if any(
+                word.startswith(f"{self.folder}/spool-") for word in process.info["cmdline"] or []
+            )
+        ]
         for script in scripts:
             with contextlib.suppress(psutil.NoSuchProcess):
                 for process in (script, *script.children(recursive=True)):
@@ -155,32 +185,61 @@ class Slurm:
         nodes = []
         for number, port in enumerate(ports[1:], 1):
             (folder / f"spool-n{number}").mkdir()
-            nodes.append(f"NodeName=n{number} NodeHostname={host} NodeAddr={self.node_address} Port={port} "
-                         f"CPUs={self.cores} RealMemory=4000 State=UNKNOWN")
-        (folder / "slurm.conf").write_text(CONFIG.format(
-            host=host, address=self.login_address, port=ports[0], user=getpass.getuser(), folder=folder,
-            nodes="\n".join(nodes)))
+            nodes.append(
+                f"NodeName=n{number} NodeHostname={host} NodeAddr={self.node_address} Port={port} "
+                f"CPUs={self.cores} RealMemory=4000 State=UNKNOWN"
+            )
+        (folder / "slurm.conf").write_text(
+            CONFIG.format(
+                host=host,
+                address=self.login_address,
+                port=ports[0],
+                user=getpass.getuser(),
+                folder=folder,
+                nodes="\n".join(nodes),
+            )
+        )
         key = folder / "munge.key"
         key.write_bytes(os.urandom(1024))
         key.chmod(0o400)
         # munged insists on folders that other users cannot write to, so not those below /tmp, unless forced.
-        self._spawn("munged", "--foreground", "--force", f"--socket={folder}/munge.socket", f"--key-file={key}",
-                    f"--pid-file={folder}/munged.pid", f"--log-file={folder}/munged.log",
-                    f"--seed-file={folder}/munge.seed")
+        self._spawn(
+            "munged",
+            "--foreground",
+            "--force",
+            f"--socket={folder}/munge.socket",
+            f"--key-file={key}",
+            f"--pid-file={folder}/munged.pid",
+            f"--log-file={folder}/munged.log",
+            f"--seed-file={folder}/munge.seed",
+        )
         until((folder / "munge.socket").exists)
         self._spawn(*self.login, "slurmctld", "-D", "-f", str(folder / "slurm.conf"))
         for number in range(1, self.nodes + 1):
-            self._spawn(*self.node, "slurmd", "-D", "-N", f"n{number}", "-f", str(folder / "slurm.conf"))
+            self._spawn(
+                *self.node, "slurmd", "-D", "-N", f"n{number}", "-f", str(folder / "slurm.conf")
+            )
         until(self._ready)
 
     def _spawn(self, *command: str) -> None:
         with open(self.folder / "daemons.out", "a") as output:
-            self.processes.append(subprocess.Popen(command, env=os.environ | self.environment, stdout=output,
-                                                   stderr=output, stdin=subprocess.DEVNULL))
+            self.processes.append(
+                subprocess.Popen(
+                    command,
+                    env=os.environ | self.environment,
+                    stdout=output,
+                    stderr=output,
+                    stdin=subprocess.DEVNULL,
+                )
+            )
 
     def _ready(self) -> bool:
-        done = subprocess.run([*self.login, "sinfo", "-h", "-N", "-p", "work", "-o", "%T"],
-                              env=os.environ | self.environment, capture_output=True, text=True)
+        done = subprocess.run(
+            [*self.login, "sinfo", "-h", "-N", "-p", "work", "-o", "%T"],
+            env=os.environ | self.environment,
+            capture_output=True,
+            text=True,
+        )
         return done.stdout.split() == ["idle"] * self.nodes
 
 

@@ -13,7 +13,9 @@ TLS_ALERT = b"\x15"
 def listening(process: psutil.Process) -> set[Any]:
     """Addresses at which a process listens; none if it has ended."""
     try:
-        return {c.laddr for c in process.net_connections(kind="inet") if c.status == psutil.CONN_LISTEN}
+        return {
+            c.laddr for c in process.net_connections(kind="inet") if c.status == psutil.CONN_LISTEN
+        }
     except psutil.NoSuchProcess:  # or it has ended and nobody has waited for it
         return set()
 

@@ -11,7 +11,13 @@ import pytest
 from tests.helpers.engine import ROOT, arguments, command, contents
 from tests.helpers.servers.waiting import until
 
-GRID = {"grid.m": "[20,40]", "grid.L": "[20,50]", "replications": "1000", "block": "100", "cluster": "local"}
+GRID = {
+    "grid.m": "[20,40]",
+    "grid.L": "[20,50]",
+    "replications": "1000",
+    "block": "100",
+    "cluster": "local",
+}
 UNITS = 80  # of some 40 ms
 
 
@@ -32,7 +38,9 @@ class Run:
 
     def done(self) -> int:
         """Units done so far: their files on disk."""
-        return sum(path.suffix != ".partial" for path in (self.folder / "replications/units").glob("*/*"))
+        return sum(
+            path.suffix != ".partial" for path in (self.folder / "replications/units").glob("*/*")
+        )
 
     def reaches(self, units: int, possible: Callable[[], object] | None = None) -> None:
         """Wait until so many units are done. possible: as in `waiting.until`."""
@@ -82,15 +90,19 @@ def without_disk(run: Run) -> str:
     """Lines of a shell by which the first job has an empty folder of its own in place of the outputs."""
     where = run.where
     (where / "outputs").mkdir()
-    return (f"if [ -z \"$APART\" ] && mkdir {where}/first 2>/dev/null; then\n"
-            f"  export APART=yes\n"
-            f"  exec unshare -m sh -c 'mount -t tmpfs none {where}/outputs && exec bash \"$1\"' - \"$0\"\n"
-            "fi\n")
+    return (
+        f'if [ -z "$APART" ] && mkdir {where}/first 2>/dev/null; then\n'
+        f"  export APART=yes\n"
+        f'  exec unshare -m sh -c \'mount -t tmpfs none {where}/outputs && exec bash "$1"\' - "$0"\n'
+        "fi\n"
+    )
 
 
 def unavailable(reason: str) -> None:
     """Skip loudly; in CI there is no such excuse."""
-    (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(f"NOT TESTED ON A REAL BATCH SYSTEM: {reason}")
+    (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(
+        f"NOT TESTED ON A REAL BATCH SYSTEM: {reason}"
+    )
 
 
 def edited(system: str, folder: Path, **changes: str) -> Path:

@@ -4,10 +4,16 @@ import subprocess
 import time
 from collections.abc import Callable
 
-PATIENCE = 1700.0  # seconds, after which something hangs: less than a test may take, so that it says what
+PATIENCE = (
+    1700.0  # seconds, after which something hangs: less than a test may take, so that it says what
+)
 
 
-def until(condition: Callable[[], object], possible: Callable[[], object] | None = None, pause: float = 0.1) -> None:
+def until(
+    condition: Callable[[], object],
+    possible: Callable[[], object] | None = None,
+    pause: float = 0.1,
+) -> None:
     """Wait for something to become true.
 
     possible: raises AssertionError, with the reason, where it cannot become true any more.
@@ -27,6 +33,7 @@ def ended(driver: subprocess.Popen[str]) -> tuple[str, str]:
 
 def runs(driver: subprocess.Popen[str]) -> Callable[[], None]:
     """For `until`: fails, with what the command printed, where it has ended."""
+
     def check() -> None:
         if driver.poll() is not None:
             raise AssertionError(f"ended with code {driver.returncode}: {driver.communicate()}")

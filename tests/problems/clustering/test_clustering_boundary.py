@@ -27,7 +27,9 @@ def half(success):
     return pytest.approx(0.5, abs=0.01) == success
 
 
-@pytest.mark.parametrize("estimator, adjusted", [("score_clustering", False), ("score_clustering_adjusted", True)])
+@pytest.mark.parametrize(
+    "estimator, adjusted", [("score_clustering", False), ("score_clustering_adjusted", True)]
+)
 def test_half_of_the_replications_are_right_at_the_boundary(estimator, adjusted):
     U = boundary.users_predicted("max_sense", estimator, 100, 10, 1.0, 1.0, **LAW)
     design = Design(100, 10, 1.0, **LAW)
@@ -36,18 +38,26 @@ def test_half_of_the_replications_are_right_at_the_boundary(estimator, adjusted)
 
 
 def test_boundaries_of_pairs_and_of_several_questions():
-    U = boundary.users_predicted("pairwise_preference", "spectral_clustering", 100, 50, 1.0, 1.0, **LAW)
+    U = boundary.users_predicted(
+        "pairwise_preference", "spectral_clustering", 100, 50, 1.0, 1.0, **LAW
+    )
     chances = sketch_means.pair_means(sketch_means.rated_chances(100, 50), SHARES, LIKED)
     assert half(success.pair_success(U, 1.0, SIZES, chances))
-    assert U == boundary.users_predicted_pairs("spectral_clustering", 100, 50, 1.0, **LAW, reading="agree")
+    assert U == boundary.users_predicted_pairs(
+        "spectral_clustering", 100, 50, 1.0, **LAW, reading="agree"
+    )
     U = boundary.users_predicted_public("spectral_clustering", 100, 1.0, **LAW)
     chances = sketch_means.pair_means(sketch_means.rated_chances(100, 5, "public"), SHARES, LIKED)
     assert half(success.pair_success(U, 1.0, SIZES, chances))
     U = boundary.users_predicted_multi("multi_max_sense", 100, 25, 4.0, 1.0, 4, **LAW)
     assert half(success.multi_success(U, Design(100, 25, 4.0, **LAW, Q=4)))
     one = boundary.users_predicted_multi("max_sense", 100, 25, 4.0, 1.0, 1, **LAW)
-    assert one == boundary.users_predicted("max_sense", "score_clustering", 100, 25, 4.0, 1.0, **LAW)
-    assert boundary.users_predicted("adaptive", "seen_clustering", 40, 1, 1.0, 1.0, **LAW) == 2 * 40**2
+    assert one == boundary.users_predicted(
+        "max_sense", "score_clustering", 100, 25, 4.0, 1.0, **LAW
+    )
+    assert (
+        boundary.users_predicted("adaptive", "seen_clustering", 40, 1, 1.0, 1.0, **LAW) == 2 * 40**2
+    )
     fixed = boundary.users_predicted("adaptive_one_bit", "seen_clustering", 40, 1, 1.0, 1.0, **LAW)
     assert half(stats.norm.cdf(math.tanh(0.5) * math.sqrt(fixed) / 40) ** 40)
 
@@ -56,8 +66,12 @@ def test_boundaries_of_pairs_and_of_several_questions():
 def test_a_question_about_every_item_tells_nothing(w):
     """θ = w: all items have one mean, whatever rounding says."""
     for estimator in ("score_clustering", "score_clustering_adjusted"):
-        assert math.isinf(boundary.users_predicted("max_sense", estimator, 100, w, 1.0, float(w), **LAW))
-        assert math.isfinite(boundary.users_predicted("max_sense", estimator, 100, w, 1.0, 0.9 * w, **LAW))
+        assert math.isinf(
+            boundary.users_predicted("max_sense", estimator, 100, w, 1.0, float(w), **LAW)
+        )
+        assert math.isfinite(
+            boundary.users_predicted("max_sense", estimator, 100, w, 1.0, 0.9 * w, **LAW)
+        )
     assert success.maxsense_success(1e12, Design(100, w, 1.0, **LAW, theta=float(w))) == 0
 
 
@@ -67,9 +81,16 @@ def test_opposite_tastes_have_no_boundary():
     assert U == math.inf
     with pytest.raises(InvalidInput, match="no number of users is enough here; must ask for 1 to"):
         boundary.users_from_margin(1.0, U)
-    with pytest.raises(InvalidInput, match="Q=4: 4 disjoint sets of 50 items, N·θ/w, need more than the N=100"):
+    with pytest.raises(
+        InvalidInput, match="Q=4: 4 disjoint sets of 50 items, N·θ/w, need more than the N=100"
+    ):
         boundary.users_predicted_multi("multi_max_sense", 100, 2, 4.0, 1.0, 4, **LAW)
-    assert boundary.users_predicted("pairwise_preference", "spectral_clustering", 100, 50, 1.0, 1.0, **alike) < 1e6
+    assert (
+        boundary.users_predicted(
+            "pairwise_preference", "spectral_clustering", 100, 50, 1.0, 1.0, **alike
+        )
+        < 1e6
+    )
     with pytest.raises(InvalidInput, match="must be max_sense"):
         boundary.users_predicted("multi_max_sense", "score_clustering", 100, 50, 1.0, 1.0, **LAW)
 
@@ -105,7 +126,9 @@ def test_one_bit_scores_against_simulation():
         right += (((scores > scores.mean(axis=1, keepdims=True)) == z).all(axis=1)).sum()
     chance = success.one_bit_success(U, [1.0], [8, 8], [[1.0, 0.0]])
     error = 5 * math.sqrt(0.25 / reps) + 0.03  # Gaussian, and the mean of 16 scores for the middle
-    print(f"one bit: n={reps} statistic={right / reps:.3f} predicted={chance:.3f} bound={error:.3f}")
+    print(
+        f"one bit: n={reps} statistic={right / reps:.3f} predicted={chance:.3f} bound={error:.3f}"
+    )
     assert abs(right / reps - chance) < error
     assert abs(right / reps - success.one_bit_success(1.5 * U, [1.0], [8, 8], [[1.0, 0.0]])) > error
 
@@ -114,7 +137,9 @@ def test_designs():
     assert boundary.users_from_margin(1.5, 1000.4) == 1501
     assert boundary.over_predicted(500, 1000.0) == 0.5
     assert boundary.users_over_log(100, 20) == pytest.approx(100 / math.log(20))
-    assert [derivations.questions_asked(how, 3.0, 100, 25, 1.0) for how in ("one", "rounded_up", "best")] == [1, 3, 1]
+    assert [
+        derivations.questions_asked(how, 3.0, 100, 25, 1.0) for how in ("one", "rounded_up", "best")
+    ] == [1, 3, 1]
     with pytest.raises(InvalidInput, match="one, rounded_up or best"):
         derivations.questions_asked("two", 3.2, 100, 25, 1.0)
 
@@ -131,14 +156,24 @@ def read(cls, **given):
 def test_metrics_of_information():
     given = dict(N=3, w=2, epsilon=1.0)
     assert read(metrics.information_best, **given) == blocks_information.best_information(3, 2, 1.0)
-    assert read(metrics.information_one_bit, N=3, w=2) == blocks_information.best_information(3, 2, math.inf)
+    assert read(metrics.information_one_bit, N=3, w=2) == blocks_information.best_information(
+        3, 2, math.inf
+    )
     assert math.isnan(read(metrics.information_best, N=1000, w=5, epsilon=1.0))
-    assert read(metrics.information_maxsense, **given) == blocks_information.maxsense_information(3, 2, 1.0, 0.5)
+    assert read(metrics.information_maxsense, **given) == blocks_information.maxsense_information(
+        3, 2, 1.0, 0.5
+    )
     assert math.isnan(read(metrics.information_maxsense, **given, theta=2.5))
-    assert read(metrics.information_majority, **given) == blocks_information.count_information(3, 2, 1.0)
-    assert read(metrics.information_pairwise, **given) == blocks_information.pairwise_information(3, 2, 1.0)
+    assert read(metrics.information_majority, **given) == blocks_information.count_information(
+        3, 2, 1.0
+    )
+    assert read(metrics.information_pairwise, **given) == blocks_information.pairwise_information(
+        3, 2, 1.0
+    )
     assert read(metrics.bound_theorem_13, **given) == blocks_information.theorem_13(3, 2, 1.0)
-    assert read(metrics.bound_theorem_14, N=100, w=2, epsilon=0.5) == blocks_information.theorem_14(100, 2, 0.5)
+    assert read(metrics.bound_theorem_14, N=100, w=2, epsilon=0.5) == blocks_information.theorem_14(
+        100, 2, 0.5
+    )
     assert math.isnan(read(metrics.bound_theorem_14, **given))
     assert read(metrics.bound_contraction, **given) == blocks_information.contraction(3, 2, 1.0)
     assert read(metrics.lemma_9_share, N=2, w=2) == pytest.approx(3 * math.log(4 / 3))
@@ -155,8 +190,13 @@ def test_odds_against_all_questions(N, w):
     for question in range(1, 2**records - 1):
         yes = np.array([question >> a & 1 for a in range(records)])
         chance = np.where(yes, keep, 1 - keep)
-        most = max(most, *(np.abs(np.log(said / said.mean())).max() for said in (chance, 1 - chance)))
-    assert read(metrics.odds_largest, N=N, w=w, epsilon=epsilon) == pytest.approx(most / epsilon) and most < epsilon
+        most = max(
+            most, *(np.abs(np.log(said / said.mean())).max() for said in (chance, 1 - chance))
+        )
+    assert (
+        read(metrics.odds_largest, N=N, w=w, epsilon=epsilon) == pytest.approx(most / epsilon)
+        and most < epsilon
+    )
 
 
 @pytest.mark.parametrize("b, alike", [("0.9, 0.5; 0.2, 0.6", 4.03e5), ("1, 0.5; 0, 0.5", 6.72e4)])
@@ -165,14 +205,20 @@ def test_classes_that_like_equally_often_are_told_apart_by_many_ratings(b, alike
     law = dict(alpha="0.5, 0.5", beta="0.5, 0.5", b=b)
     users = boundary.users_predicted("max_sense", "score_clustering", 40, 20, 3.0, 2.0, **law)
     assert users == pytest.approx(alike, rel=0.01)
-    assert math.isinf(boundary.users_predicted("max_sense", "score_clustering", 40, 1, 3.0, 0.5, **law))
+    assert math.isinf(
+        boundary.users_predicted("max_sense", "score_clustering", 40, 1, 3.0, 0.5, **law)
+    )
     rng, n = np.random.default_rng(1), 200
     shares = []
     for times in (1, 3):
         model = BlockModel(U=round(times * users), N=40, w=20, **law)
         truth = model.truth(rng, n, rng)
-        release = MaxSense(N=40, w=20, theta=2.0, epsilon=3.0, U=model.U).release(model.simulate(truth, rng), rng)
-        shares.append(float(recovered()(truth, release, ScoreClustering(N=40).fit(release, rng)).mean()))
+        release = MaxSense(N=40, w=20, theta=2.0, epsilon=3.0, U=model.U).release(
+            model.simulate(truth, rng), rng
+        )
+        shares.append(
+            float(recovered()(truth, release, ScoreClustering(N=40).fit(release, rng)).mean())
+        )
     print(f"n={n} shares={shares} alpha=1e-06")
     assert 0.3 < shares[0] < 0.7 and shares[1] > 0.85
 
@@ -189,7 +235,9 @@ def test_little_information_is_relatively_accurate(epsilon):
     best = blocks_information.best_information(16, 1, epsilon)
     assert 0.3 < best / blocks_information.contraction_one_bit(16, 1, epsilon) < 1
     leading = t**2 / 2 / math.log(2)  # of 1 − h(½ + t/2)
-    assert blocks_information.best_information(3, 3, epsilon) == pytest.approx(leading, rel=epsilon + 1e-9)
+    assert blocks_information.best_information(3, 3, epsilon) == pytest.approx(
+        leading, rel=epsilon + 1e-9
+    )
 
 
 @pytest.mark.parametrize("epsilon", [1e-18, 1e-6, 1.0, 36.0, 40.0, 700.0])
@@ -200,10 +248,14 @@ def test_the_largest_odds_of_any_budget(epsilon):
         r, D = 1 / (1 + (-Decimal(epsilon)).exp()), 12
         q = 1 - r + (2 * r - 1) / D
         exact = max(abs((p / x).ln()) for p in (r, 1 - r) for x in (q, 1 - q)) / Decimal(epsilon)
-    assert read(metrics.odds_largest, N=3, w=2, epsilon=epsilon) == pytest.approx(float(exact), rel=1e-12)
+    assert read(metrics.odds_largest, N=3, w=2, epsilon=epsilon) == pytest.approx(
+        float(exact), rel=1e-12
+    )
 
 
 def test_questions_that_are_too_many_have_no_best():
-    assert read(metrics.odds_largest, N=1000, w=300, epsilon=900.0) == pytest.approx(1)  # records beyond all floats
+    assert read(metrics.odds_largest, N=1000, w=300, epsilon=900.0) == pytest.approx(
+        1
+    )  # records beyond all floats
     assert math.isnan(read(metrics.information_best, N=4, w=3, epsilon=1.0))
     assert math.isfinite(read(metrics.information_best, N=4, w=2, epsilon=1.0))

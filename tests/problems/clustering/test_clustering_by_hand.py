@@ -16,8 +16,12 @@ PHI = stats.norm.cdf
 
 def test_bounds_on_information():
     assert info.theorem_10(8) == 1 / 8
-    assert info.contraction(1000, 30, 0.5) == pytest.approx(math.log2(1 + 0.03 * (math.cosh(0.5) - 1) / 2))
-    assert info.contraction(1000, 30, 0.5) == pytest.approx(0.0028, abs=5e-5)  # as docs/papers.md has it
+    assert info.contraction(1000, 30, 0.5) == pytest.approx(
+        math.log2(1 + 0.03 * (math.cosh(0.5) - 1) / 2)
+    )
+    assert info.contraction(1000, 30, 0.5) == pytest.approx(
+        0.0028, abs=5e-5
+    )  # as docs/papers.md has it
 
 
 @pytest.mark.parametrize("N, epsilon", [(20, 1.0), (320, 0.5)])
@@ -41,7 +45,9 @@ def test_the_variance_of_a_score_is_that_of_its_users():
     for cluster in (0, 1):
         law = np.ones(1)
         for kind, users in ((0, 4), (1, 6)):
-            law = np.convolve(law, stats.binom.pmf(np.arange(users + 1), users, Q * p * chances[kind, cluster]))
+            law = np.convolve(
+                law, stats.binom.pmf(np.arange(users + 1), users, Q * p * chances[kind, cluster])
+            )
         values = np.arange(11)
         assert found[cluster] == pytest.approx(law @ values**2 - (law @ values) ** 2)
 
@@ -49,7 +55,9 @@ def test_the_variance_of_a_score_is_that_of_its_users():
 def test_one_bit_success_of_two_clusters():
     """Scores differ by (b₁ − b₂) U/(2N), and half the variance of their difference is U/8."""
     half = 0.6 * 5000 / (2 * 30) / 2 / math.sqrt(5000 / 8)
-    assert success.one_bit_success(5000, [1.0], [10, 20], [[0.8, 0.2]]) == pytest.approx(PHI(half) ** 30)
+    assert success.one_bit_success(5000, [1.0], [10, 20], [[0.8, 0.2]]) == pytest.approx(
+        PHI(half) ** 30
+    )
 
 
 @pytest.mark.parametrize("adjusted", [False, True])
@@ -63,7 +71,9 @@ def test_pair_success_of_two_equal_clusters(adjusted):
         return ((N / 2 - 1) * alike + N / 2 * unlike) / (N - 1)
 
     second = each * (N / 2 * (within - across) + mean(within, across) - within)
-    noise = each * (mean(within * (1 - within), across * (1 - across)) if adjusted else mean(within, across))
+    noise = each * (
+        mean(within * (1 - within), across * (1 - across)) if adjusted else mean(within, across)
+    )
     apart = second / math.sqrt(N * noise) * math.sqrt(1 - N * noise / second**2)
     predicted = success.pair_success(users, 1.5, (N // 2, N // 2), chances, adjusted)
     assert predicted == pytest.approx(PHI(apart) ** N) and 0.1 < predicted < 0.9

@@ -27,8 +27,14 @@ from tests.helpers.ideal_ranking import real
 
 NAMES = [claim.id for claim in CLAIMS]
 # What does not hold as printed: these stay in the list, as contradicted.
-MISTAKES = {"banerjee.lemma_6.order", "banerjee.lemma_9.bits", "banerjee.lemma_12", "banerjee.section_5.pairs",
-            "banerjee.informal_2", "banerjee.theorem_16.saves"}
+MISTAKES = {
+    "banerjee.lemma_6.order",
+    "banerjee.lemma_9.bits",
+    "banerjee.lemma_12",
+    "banerjee.section_5.pairs",
+    "banerjee.informal_2",
+    "banerjee.theorem_16.saves",
+}
 
 
 def data_for(claim):
@@ -41,7 +47,11 @@ def test_ideal_data_support_and_the_negative_control_is_rejected(claim):
     print(judgement.check.text, "| control:", judgement.control.text)
     assert judgement.check.verdict == claim.best, judgement.check.text
     assert judgement.control.verdict == CONTRADICTED, judgement.control.text
-    assert judgement.check.estimate.low <= judgement.check.estimate.value <= judgement.check.estimate.high
+    assert (
+        judgement.check.estimate.low
+        <= judgement.check.estimate.value
+        <= judgement.check.estimate.high
+    )
 
 
 @pytest.mark.parametrize("name", sorted(MISTAKES))
@@ -63,7 +73,9 @@ def test_too_little_data_decide_nothing(claim, cut):
         status = results["status"].copy()
         status[..., 7] = np.where(status[..., 7] > 0, 3, 0)
         unlimited = {name: values.drop_attrs() for name, values in results.data_vars.items()}
-        results = results.assign(unlimited).assign(status=status)  # with ranges it is bounded: analysis/test_losses.py
+        results = results.assign(unlimited).assign(
+            status=status
+        )  # with ranges it is bounded: analysis/test_losses.py
     else:
         results = results[["status"]]
     judgement = judge(claim, results)
@@ -71,14 +83,23 @@ def test_too_little_data_decide_nothing(claim, cut):
     assert judgement.check.verdict == judgement.control.verdict == verdict and judgement.check.text
 
 
-@pytest.mark.parametrize("claim", [c for c in CLAIMS if c.experiment not in ("banerjee/information",)],
-                         ids=lambda claim: claim.id)
+@pytest.mark.parametrize(
+    "claim",
+    [c for c in CLAIMS if c.experiment not in ("banerjee/information",)],
+    ids=lambda claim: claim.id,
+)
 def test_boundaries_outside_the_grid_are_inconclusive(claim):
-    if claim.id in ("banerjee.theorem_15", "banerjee.theorem_15.separability", "banerjee.local_privacy"):
+    if claim.id in (
+        "banerjee.theorem_15",
+        "banerjee.theorem_15.separability",
+        "banerjee.local_privacy",
+    ):
         pytest.skip("is about no boundary")
     results = data_for(claim)
     metric = "recovered_within" if "recovered_within" in results else "recovered"
-    assert judge(claim, results.assign({metric: 0.2 * results[metric]})).check.verdict == INCONCLUSIVE
+    assert (
+        judge(claim, results.assign({metric: 0.2 * results[metric]})).check.verdict == INCONCLUSIVE
+    )
 
 
 IN_SECONDS = ("banerjee/privacy", "banerjee/information", "banerjee/adaptive")
@@ -92,22 +113,47 @@ def test_real_simulations_never_decide_against_the_claims(claim):
     judgement = judge(claim, real(claim.experiment, 100))
     print(judgement.check.text, "| control:", judgement.control.text)
     decided = CONTRADICTED if claim.id in MISTAKES else claim.best
-    assert judgement.check.verdict in ((decided,) if exact else (decided, INCONCLUSIVE)), judgement.check.text
+    assert judgement.check.verdict in ((decided,) if exact else (decided, INCONCLUSIVE)), (
+        judgement.check.text
+    )
     assert judgement.sound or judgement.control.verdict == INCONCLUSIVE, judgement.control.text
 
 
 def test_claims_are_complete():
     assert len(set(NAMES)) == len(NAMES) and set(NAMES) >= MISTAKES
     suite = {raw["name"] for raw in compose.compose(["suite=banerjee"])}
-    assert {claim.experiment for claim in CLAIMS} == suite == {
-        name for name in compose.options("experiment") if name.startswith("banerjee/")}
+    assert (
+        {claim.experiment for claim in CLAIMS}
+        == suite
+        == {name for name in compose.options("experiment") if name.startswith("banerjee/")}
+    )
     for claim in CLAIMS:
-        texts = (claim.statement, claim.source, claim.why, claim.conditions, claim.estimand, claim.claimed,
-                 claim.control.description)
+        texts = (
+            claim.statement,
+            claim.source,
+            claim.why,
+            claim.conditions,
+            claim.estimand,
+            claim.claimed,
+            claim.control.description,
+        )
         assert all(text.strip() for text in texts), claim.id
     sources = " ".join(claim.source for claim in CLAIMS)
-    for result in ("Theorem 7", "Theorem 8", "Theorem 10", "Theorem 13", "Theorem 14", "Theorem 15", "Theorem 16",
-                   "Theorem 17", "Theorem 23", "Lemma 6", "Lemma 9", "Lemma 11", "Lemma 12"):
+    for result in (
+        "Theorem 7",
+        "Theorem 8",
+        "Theorem 10",
+        "Theorem 13",
+        "Theorem 14",
+        "Theorem 15",
+        "Theorem 16",
+        "Theorem 17",
+        "Theorem 23",
+        "Lemma 6",
+        "Lemma 9",
+        "Lemma 11",
+        "Lemma 12",
+    ):
         assert result in sources, result
 
 
@@ -134,10 +180,18 @@ def test_intervals_of_exponents_cover():
     found = dict.fromkeys(("covered", *quantiles), 0)
     for _ in range(sets):
         logs = 2 * np.log(N.values) + rng.normal(0, 0.1, levels)
-        users = xr.Dataset(dict(value=("N", np.exp(logs)), standard_error=("N", np.zeros(levels)),
-                                side=("N", np.zeros(levels, int))), {"N": N.values})
+        users = xr.Dataset(
+            dict(
+                value=("N", np.exp(logs)),
+                standard_error=("N", np.zeros(levels)),
+                side=("N", np.zeros(levels, int)),
+            ),
+            {"N": N.values},
+        )
         fitted = exponents(users, N=users["N"])["in N"]
-        assert fitted.high - fitted.value == pytest.approx(stats.t.ppf(0.995, 1) * fitted.standard_error)
+        assert fitted.high - fitted.value == pytest.approx(
+            stats.t.ppf(0.995, 1) * fitted.standard_error
+        )
         found["covered"] += fitted.covers(2)
         for name, quantile in quantiles.items():
             found[name] += abs(fitted.value - 2) <= quantile * fitted.standard_error
@@ -148,8 +202,10 @@ def test_intervals_of_exponents_cover():
 
 
 def test_exponents_need_more_boundaries_than_parameters():
-    users = xr.Dataset(dict(value=("N", [1.0, 2.0]), standard_error=("N", [0.1, 0.1]), side=("N", [0, 0])),
-                       {"N": [10.0, 20.0]})
+    users = xr.Dataset(
+        dict(value=("N", [1.0, 2.0]), standard_error=("N", [0.1, 0.1]), side=("N", [0, 0])),
+        {"N": [10.0, 20.0]},
+    )
     with pytest.raises(InsufficientEvidence, match="2 boundaries do not determine 1"):
         exponents(users, N=users["N"])
 
@@ -160,10 +216,12 @@ def test_no_confidence_makes_the_bracket_of_a_boundary_longer(share):
     users = xr.DataArray([1.0, 2.0, 4.0, 8.0], dims="U", coords={"U": [1.0, 2.0, 4.0, 8.0]})
     step = crossing((users > 3).astype(float).expand_dims(N=[50]), 0.0, "U", 0.5)
     with spending(share):
-        found, = labelled(boundary_over(step)).values()
+        (found,) = labelled(boundary_over(step)).values()
     low, high = found.low / found.value, found.high / found.value
     assert 2 / math.sqrt(8) * (1 - 1e-9) <= low < high <= 4 / math.sqrt(8) * (1 + 1e-9)
-    assert found.finest == pytest.approx((found.low, found.high))  # all of it is left by any number of replications
+    assert found.finest == pytest.approx(
+        (found.low, found.high)
+    )  # all of it is left by any number of replications
 
 
 def boundary_of(chances, replications, rng=None):
@@ -171,19 +229,26 @@ def boundary_of(chances, replications, rng=None):
     levels = {"U": [0.7, 1.0, 1.4]}
     means = np.array(chances) if rng is None else rng.binomial(replications, chances) / replications
     errors = np.sqrt(np.maximum(means * (1 - means), 1e-4) / replications)
-    mean, error = (xr.DataArray(column, dims="U", coords=levels).expand_dims(N=[50]) for column in (means, errors))
+    mean, error = (
+        xr.DataArray(column, dims="U", coords=levels).expand_dims(N=[50])
+        for column in (means, errors)
+    )
     with spending(0.1):
-        found, = labelled(boundary_over(crossing(mean, error, "U", 0.5, draws=200))).values()
+        (found,) = labelled(boundary_over(crossing(mean, error, "U", 0.5, draws=200))).values()
     return found
 
 
-@pytest.mark.parametrize("chances, decided, most", [
-    ((0.1, 0.52, 0.85), True, 0), ((0.05, 0.5, 0.95), True, 0), ((0.001, 0.95, 0.999), False, 40)])
+@pytest.mark.parametrize(
+    "chances, decided, most",
+    [((0.1, 0.52, 0.85), True, 0), ((0.05, 0.5, 0.95), True, 0), ((0.001, 0.95, 0.999), False, 40)],
+)
 def test_few_replications_call_nothing_open_for_good_that_more_decide(chances, decided, most):
     """150 replications know the share of the rise in a bracket to a tenth: stopping for good needs more than that."""
     tolerance = Within(1.05, 0.3)
     many = boundary_of(chances, 10**7)
-    assert (tolerance.verdict(many) == SUPPORTED) == decided and open_for_good(many, tolerance) != decided
+    assert (tolerance.verdict(many) == SUPPORTED) == decided and open_for_good(
+        many, tolerance
+    ) != decided
     rng = np.random.default_rng(1)
     early = [open_for_good(boundary_of(chances, 150, rng), tolerance) for _ in range(40)]
     print(f"open for good after 150 replications: {sum(early)} of {len(early)}")

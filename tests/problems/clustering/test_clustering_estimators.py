@@ -32,7 +32,9 @@ from tests.helpers.checks import mean_agrees
 
 
 def spread(values, labels):
-    return sum(((values[labels == c] - values[labels == c].mean()) ** 2).sum() for c in np.unique(labels))
+    return sum(
+        ((values[labels == c] - values[labels == c].mean()) ** 2).sum() for c in np.unique(labels)
+    )
 
 
 def best_spread(values, count):
@@ -48,18 +50,26 @@ def best_spread(values, count):
 def test_line_against_all_contiguous_splits(count, seed, whole):
     rng = np.random.default_rng(seed)
     items = int(rng.integers(count, 11))
-    values = rng.integers(0, 12, (3, items)).astype(float) if whole else rng.normal(size=(3, items)) * 1e3 + 1e6
+    values = (
+        rng.integers(0, 12, (3, items)).astype(float)
+        if whole
+        else rng.normal(size=(3, items)) * 1e3 + 1e6
+    )
     found = split_line(values, count)
     for row, labels in zip(values, found, strict=True):
         assert sorted(np.unique(labels)) == list(range(count))
         assert spread(row, labels) == pytest.approx(best_spread(row, count), abs=1e-6)
-        assert (np.diff(labels[np.argsort(row, kind="stable")]) >= 0).all()  # contiguous, lowest first
+        assert (
+            np.diff(labels[np.argsort(row, kind="stable")]) >= 0
+        ).all()  # contiguous, lowest first
 
 
 def test_no_labelling_at_all_beats_the_line():
     """Not only contiguous ones: all 3⁷ labelings. The negative control splits at the largest gaps."""
     values = np.array([0.0, 1.0, 2.0, 3.0, 4.4, 5.9, 6.0])
-    least = min(spread(values, np.array(labels)) for labels in itertools.product(range(3), repeat=7))
+    least = min(
+        spread(values, np.array(labels)) for labels in itertools.product(range(3), repeat=7)
+    )
     assert spread(values, split_line(values[None], 3)[0]) == pytest.approx(least)
     gaps = np.repeat(range(3), [4, 1, 2])
     assert spread(values, gaps) > least + 0.1
@@ -67,11 +77,15 @@ def test_no_labelling_at_all_beats_the_line():
 
 def scored(scores, sensed=None):
     scores = np.atleast_2d(scores)
-    return ScoreSketches(scores, np.full(scores.shape, 100) if sensed is None else np.atleast_2d(sensed), 0.7, 1000)
+    return ScoreSketches(
+        scores, np.full(scores.shape, 100) if sensed is None else np.atleast_2d(sensed), 0.7, 1000
+    )
 
 
 def test_too_few_different_scores_are_not_converged():
-    estimate = ScoreClustering(N=4, beta="0.5, 0.25, 0.25").fit(scored([[1, 1, 2, 2], [1, 1, 2, 3]]), None)
+    estimate = ScoreClustering(N=4, beta="0.5, 0.25, 0.25").fit(
+        scored([[1, 1, 2, 2], [1, 1, 2, 3]]), None
+    )
     assert estimate.converged.tolist() == [False, True] and estimate.clusters.shape == (2, 4)
     assert misplaced(np.array([[0, 0, 1, 2]]), estimate.clusters[1:]) == 0
 
@@ -94,7 +108,12 @@ def test_an_adjustment_leaves_what_the_mean_number_of_questions_would_have_given
 def test_adjusted_scores_take_out_how_often_an_item_was_sensed():
     sensed = np.array([90, 110, 95, 105])
     release = scored(np.round(sensed * [0.4, 0.4, 0.5, 0.5]), sensed)
-    assert misplaced(np.array([[0, 0, 1, 1]]), ScoreClusteringAdjusted(N=4).fit(release, None).clusters) == 0
+    assert (
+        misplaced(
+            np.array([[0, 0, 1, 1]]), ScoreClusteringAdjusted(N=4).fit(release, None).clusters
+        )
+        == 0
+    )
     assert misplaced(np.array([[0, 0, 1, 1]]), ScoreClustering(N=4).fit(release, None).clusters) > 0
 
 
@@ -115,7 +134,9 @@ def test_easy_partitions_are_found(estimator, sizes):
     labels, release = planted(rng, sizes, chances, 4.0, reps=3)
     beta = ", ".join(map(str, np.array(sizes) / sum(sizes)))
     estimate = estimator(N=sum(sizes), beta=beta).fit(release, rng)
-    assert estimate.converged.all() and not misplaced(np.tile(labels, (3, 1)), estimate.clusters).any()
+    assert (
+        estimate.converged.all() and not misplaced(np.tile(labels, (3, 1)), estimate.clusters).any()
+    )
 
 
 def test_lanczos_finds_what_reduction_finds(monkeypatch):
@@ -125,15 +146,19 @@ def test_lanczos_finds_what_reduction_finds(monkeypatch):
     dense = spectral_clustering.top_eigenvectors(matrix, 2, rng)
     monkeypatch.setattr(spectral_clustering, "DENSE", 1)
     lanczos = spectral_clustering.top_eigenvectors(matrix, 2, rng)
-    assert np.abs(dense.T @ lanczos) .sum() == pytest.approx(2, abs=1e-9)
+    assert np.abs(dense.T @ lanczos).sum() == pytest.approx(2, abs=1e-9)
 
 
 def test_lanczos_takes_the_largest_eigenvalues_not_the_largest_in_magnitude():
     """N = 201, a weak signal: noise has an eigenvalue that is larger in magnitude, and negative."""
     N, rng = 201, np.random.default_rng(11)
     noise = rng.normal(size=(N, N))
-    repelled, signal = (v / np.linalg.norm(v) for v in (rng.normal(size=N), np.where(np.arange(N) < 100, 1.0, -1.0)))
-    matrix = (noise + noise.T) / 2 + 60 * np.outer(signal, signal) - 90 * np.outer(repelled, repelled)
+    repelled, signal = (
+        v / np.linalg.norm(v) for v in (rng.normal(size=N), np.where(np.arange(N) < 100, 1.0, -1.0))
+    )
+    matrix = (
+        (noise + noise.T) / 2 + 60 * np.outer(signal, signal) - 90 * np.outer(repelled, repelled)
+    )
     values, vectors = np.linalg.eigh(matrix)
     assert -values[0] > values[-1]
     top = spectral_clustering.top_eigenvectors(matrix, 1, rng)[:, 0]
@@ -150,15 +175,20 @@ def test_spectral_clustering_against_a_literal_transcription():
         np.fill_diagonal(matrix, matrix[~np.eye(10, dtype=bool)].mean())
         values, vectors = np.linalg.eigh(matrix)
         points = matrix @ vectors[:, np.argsort(values)[-2:]]
-        least = min(sum(spread(axis, np.array(labels)) for axis in points.T)
-                    for labels in itertools.product((0, 1), repeat=10) if 0 < sum(labels) < 10)
+        least = min(
+            sum(spread(axis, np.array(labels)) for axis in points.T)
+            for labels in itertools.product((0, 1), repeat=10)
+            if 0 < sum(labels) < 10
+        )
         found = SpectralClustering(N=10).fit(release, rng).clusters[0]
         assert sum(spread(axis, found) for axis in points.T) == pytest.approx(least)
 
 
 def test_same_stream_same_clusters_and_no_clusters_is_a_status():
     _, release = planted(np.random.default_rng(5), (120, 120), [[0.5, 0.5], [0.5, 0.5]], 1.0)
-    first, again = (SpectralClustering(N=240).fit(release, np.random.default_rng(9)) for _ in range(2))
+    first, again = (
+        SpectralClustering(N=240).fit(release, np.random.default_rng(9)) for _ in range(2)
+    )
     assert (first.clusters == again.clusters).all()
     nothing = PairSketches(np.zeros((1, 6, 6), int), np.zeros((1, 6, 6), int), 0.7, 0)
     for estimator in (SpectralClustering, SpectralClusteringAdjusted):
@@ -172,7 +202,9 @@ def test_tiny_case_in_closed_form():
     law = [stats.binom.pmf(np.arange(n + 1), n, q) for q in (low, low, high)]
     success = 0.0
     for x in itertools.product(range(n + 1), repeat=3):
-        if abs(x[0] - x[1]) < min(abs(x[2] - x[0]), abs(x[2] - x[1])):  # else another pair is closer, or as close
+        if abs(x[0] - x[1]) < min(
+            abs(x[2] - x[0]), abs(x[2] - x[1])
+        ):  # else another pair is closer, or as close
             success += math.prod(law[i][x[i]] for i in range(3))
     scores = rng.binomial(n, [low, low, high], (20_000, 3)) + rng.uniform(0, 1e-9, (20_000, 3))
     found = ScoreClustering(N=3).fit(ScoreSketches(scores, scores, 0.7, n), None)
@@ -185,7 +217,10 @@ def test_tiny_case_in_closed_form():
 # ------------------------------------------------------------------------- the boundary, from users to clusters
 
 CASES = [  # (N, w, factor of the predicted boundary)
-    (100, 10, 0.7), (100, 10, 1.3), (200, 20, 1.0)]
+    (100, 10, 0.7),
+    (100, 10, 1.3),
+    (200, 20, 1.0),
+]
 
 
 @pytest.mark.parametrize("N, w, factor", CASES)
@@ -195,14 +230,18 @@ def test_maxsense_succeeds_where_predicted(N, w, factor):
     boundary = success.users_of_success(lambda U: success.maxsense_success(U, design))
     U, reps = round(boundary * factor), 300
     model = BlockModel(U=U, N=N, w=w, b="0.9, 0.1")
-    rng = [np.random.Generator(np.random.Philox(s)) for s in np.random.SeedSequence((7, N)).spawn(3)]
+    rng = [
+        np.random.Generator(np.random.Philox(s)) for s in np.random.SeedSequence((7, N)).spawn(3)
+    ]
     truth = model.truth(rng[0], reps, rng[0])
     release = MaxSense(N=N, epsilon=1.0, w=w).release(model.simulate(truth, rng[1]), rng[2])
     for estimator, adjusted in ((ScoreClustering, False), (ScoreClusteringAdjusted, True)):
         won = recovered()(truth, release, estimator(N=N).fit(release, rng[2])).mean()
         predicted = success.maxsense_success(U, design, adjusted)
         controls = [success.maxsense_success(U * x, design, adjusted) for x in (0.5, 2)]
-        print(f"N={N} w={w} U={U} adjusted={adjusted}: {won:.3f} predicted {predicted:.3f}, controls {controls}")
+        print(
+            f"N={N} w={w} U={U} adjusted={adjusted}: {won:.3f} predicted {predicted:.3f}, controls {controls}"
+        )
         assert abs(won - predicted) < 0.1 and any(abs(won - control) > 0.1 for control in controls)
 
 
@@ -211,12 +250,20 @@ def test_pairs_succeed_where_predicted():
     N, w, reps = 100, 100, 80
     chances = sketch_means.pair_means(sketch_means.rated_chances(N, w), [1.0], [[0.9, 0.1]])
     boundary = success.users_of_success(lambda U: success.pair_success(U, 1.0, (50, 50), chances))
-    for factor, estimator, adjusted in ((1.0, SpectralClustering, False), (0.7, SpectralClusteringAdjusted, True)):
+    for factor, estimator, adjusted in (
+        (1.0, SpectralClustering, False),
+        (0.7, SpectralClusteringAdjusted, True),
+    ):
         U = round(boundary * factor)
         model = BlockModel(U=U, N=N, w=w, b="0.9, 0.1")
-        rng = [np.random.Generator(np.random.Philox(s)) for s in np.random.SeedSequence((8, adjusted)).spawn(3)]
+        rng = [
+            np.random.Generator(np.random.Philox(s))
+            for s in np.random.SeedSequence((8, adjusted)).spawn(3)
+        ]
         truth = model.truth(rng[0], reps, rng[0])
-        release = PairwisePreference(N=N, epsilon=1.0).release(model.simulate(truth, rng[1]), rng[2])
+        release = PairwisePreference(N=N, epsilon=1.0).release(
+            model.simulate(truth, rng[1]), rng[2]
+        )
         won = recovered()(truth, release, estimator(N=N).fit(release, rng[2])).mean()
         predicted = success.pair_success(U, 1.0, (50, 50), chances, adjusted)
         print(f"U={U} adjusted={adjusted}: {won:.3f} predicted {predicted:.3f}")
@@ -225,7 +272,10 @@ def test_pairs_succeed_where_predicted():
 
 
 def test_estimators_state_their_cost():
-    assert ScoreClustering(N=100).cost() > 0 and SpectralClustering(N=1000).cost() > SpectralClustering(N=300).cost()
+    assert (
+        ScoreClustering(N=100).cost() > 0
+        and SpectralClustering(N=1000).cost() > SpectralClustering(N=300).cost()
+    )
 
 
 @pytest.mark.parametrize("users", [1, 2, 5, 10**10])
@@ -248,6 +298,10 @@ def test_scores_that_are_equal_stay_equal_when_they_are_adjusted(users):
         kinds.append(len({one - share * (time - mean) for one, time in pairs}))
         doubles.append(len({one - float(share) * (time - float(mean)) for one, time in pairs}))
     expected, control = (np.array(counts) >= estimator.count for counts in (kinds, doubles))
-    assert (found.converged == expected).all() and not expected.all() and (users == 1 or expected.any())
+    assert (
+        (found.converged == expected).all()
+        and not expected.all()
+        and (users == 1 or expected.any())
+    )
     print(f"users={users}: {(control != expected).sum()} of {reps} would be wrong in doubles")
     assert (control != expected).any() or users > 2

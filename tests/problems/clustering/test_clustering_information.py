@@ -31,13 +31,17 @@ def slow(N, w, answers):
         marginal = {}
         for (_, s), chance in joint.items():
             marginal[s] = marginal.get(s, 0) + chance
-        total += sum(c * math.log2(c * 2**N / marginal[s]) for (_, s), c in joint.items() if c) / len(questions)
+        total += sum(
+            c * math.log2(c * 2**N / marginal[s]) for (_, s), c in joint.items() if c
+        ) / len(questions)
     return total
 
 
 def noisy(epsilon, holds):
     keep = 1.0 if epsilon == np.inf else math.exp(epsilon) / (1 + math.exp(epsilon))
-    return lambda items, labels: {1: keep, 0: 1 - keep} if holds(items, labels) else {1: 1 - keep, 0: keep}
+    return lambda items, labels: (
+        {1: keep, 0: 1 - keep} if holds(items, labels) else {1: 1 - keep, 0: keep}
+    )
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 3.0, np.inf])
@@ -45,8 +49,12 @@ def noisy(epsilon, holds):
 def test_sketches_against_enumeration(N, w, epsilon):
     p, each = 0.4, []
     for sensed in itertools.product((0, 1), repeat=N):
-        question = noisy(epsilon, lambda items, labels, h=sensed: any(h[i] and z for i, z in
-                                                                      zip(items, labels, strict=True)))
+        question = noisy(
+            epsilon,
+            lambda items, labels, h=sensed: any(
+                h[i] and z for i, z in zip(items, labels, strict=True)
+            ),
+        )
         each.append(p ** sum(sensed) * (1 - p) ** (N - sum(sensed)) * slow(N, w, [question]))
     assert info.maxsense_information(N, w, epsilon, p) == pytest.approx(sum(each), abs=1e-12)
 
@@ -54,11 +62,18 @@ def test_sketches_against_enumeration(N, w, epsilon):
         return labels[items.index(i)] if i in items else None
 
     readings = {
-        "agree": lambda a, b: a is not None and a == b, "positive": lambda a, b: a == b == 1,
-        "equal": lambda a, b: (a or 0) == (b or 0)}
+        "agree": lambda a, b: a is not None and a == b,
+        "positive": lambda a, b: a == b == 1,
+        "equal": lambda a, b: (a or 0) == (b or 0),
+    }
     for reading, holds in readings.items():
-        pair = noisy(epsilon, lambda items, labels, f=holds: f(rating(0, items, labels), rating(1, items, labels)))
-        assert info.pairwise_information(N, w, epsilon, reading) == pytest.approx(slow(N, w, [pair]), abs=1e-12)
+        pair = noisy(
+            epsilon,
+            lambda items, labels, f=holds: f(rating(0, items, labels), rating(1, items, labels)),
+        )
+        assert info.pairwise_information(N, w, epsilon, reading) == pytest.approx(
+            slow(N, w, [pair]), abs=1e-12
+        )
     count = noisy(epsilon, lambda items, labels: sum(labels) >= w // 2 + 1)
     assert info.count_information(N, w, epsilon) == pytest.approx(slow(N, w, [count]), abs=1e-12)
 
@@ -67,8 +82,11 @@ def test_sketches_against_enumeration(N, w, epsilon):
 @pytest.mark.parametrize("N, w", [(2, 1), (3, 1), (3, 2), (3, 3)])
 def test_best_question_against_all_questions(N, w, epsilon):
     """Every subset of the records, one by one, in other code paths. The negative control: sets of one parity only."""
-    records = [(items, labels) for items in itertools.combinations(range(N), w)
-               for labels in itertools.product((0, 1), repeat=w)]
+    records = [
+        (items, labels)
+        for items in itertools.combinations(range(N), w)
+        for labels in itertools.product((0, 1), repeat=w)
+    ]
     D = len(records)
     keep = 1.0 if epsilon == np.inf else 1 / (1 + math.exp(-epsilon))
     found = {}
@@ -81,14 +99,18 @@ def test_best_question_against_all_questions(N, w, epsilon):
             value = info.channel_information(N, w, np.stack([one, 1 - one], axis=1))
         found[sum(chosen) % 2] = max(found.get(sum(chosen) % 2, 0), value)
     best = info.best_information(N, w, epsilon)
-    assert best == pytest.approx(max(found.values()), abs=1e-12) and min(found.values()) < best - 1e-4
+    assert (
+        best == pytest.approx(max(found.values()), abs=1e-12) and min(found.values()) < best - 1e-4
+    )
 
 
 def test_best_question_in_closed_form():
     for epsilon in BUDGETS:
         keep = 1 / (1 + math.exp(-epsilon))
         two_labels = 1 - float(info.entropy(keep))
-        assert info.best_information(3, 3, epsilon) == pytest.approx(two_labels)  # any balanced function of Z
+        assert info.best_information(3, 3, epsilon) == pytest.approx(
+            two_labels
+        )  # any balanced function of Z
         # N = 2, w = 1: with "is your label 1?", P(S = 1 | z) is f, ½, ½ or 1 − f.
         assert info.best_information(2, 1, epsilon) == pytest.approx(two_labels / 2)
     assert info.best_information(1, 1, np.inf) == 1
@@ -109,20 +131,33 @@ def test_no_question_beats_the_best(chosen, epsilon):
     assert info.channel_information(3, 2, np.stack([one, 1 - one], axis=1)) <= best + 1e-12
 
 
-@pytest.mark.parametrize("N, w", [(1, 1), (2, 1), (3, 1), (8, 1), (40, 1), (3, 2), (4, 2), (2, 2), (5, 5)])
+@pytest.mark.parametrize(
+    "N, w", [(1, 1), (2, 1), (3, 1), (8, 1), (40, 1), (3, 2), (4, 2), (2, 2), (5, 5)]
+)
 def test_bounds_hold_over_a_grid(N, w):
     """All of them, for the best one-bit sketch; some would fail with a smaller constant, as the controls below show."""
     for epsilon in BUDGETS:
         best = info.best_information(N, w, epsilon)
-        bounds = [info.lemma_6(epsilon), info.contraction_one_bit(N, w, epsilon), w / N * np.tanh(epsilon / 2) ** 2]
+        bounds = [
+            info.lemma_6(epsilon),
+            info.contraction_one_bit(N, w, epsilon),
+            w / N * np.tanh(epsilon / 2) ** 2,
+        ]
         if epsilon < np.inf:
-            bounds += [info.capacity(epsilon), info.theorem_13(N, w, epsilon), info.contraction(N, w, epsilon)]
+            bounds += [
+                info.capacity(epsilon),
+                info.theorem_13(N, w, epsilon),
+                info.contraction(N, w, epsilon),
+            ]
             if epsilon < math.log(2):
                 bounds.append(info.theorem_14(N, w, epsilon))
         if w == 1:
             bounds.append(info.theorem_10(N))
         assert all(best <= bound + 1e-12 for bound in bounds)
-        for sketch in (info.maxsense_information(N, w, epsilon, 0.5), info.count_information(N, w, epsilon)):
+        for sketch in (
+            info.maxsense_information(N, w, epsilon, 0.5),
+            info.count_information(N, w, epsilon),
+        ):
             assert sketch <= best + 1e-12
         if N > 1:
             assert info.pairwise_information(N, w, epsilon) <= best + 1e-12
@@ -142,7 +177,9 @@ def private_channels(draw):
     epsilon, values = draw(st.floats(0.05, 4.0)), draw(st.integers(2, 4))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     D = len(info.records(N, w)[0])
-    raw = np.exp(epsilon / 2 * rng.choice([0, 0.5, 1], (D, values)))  # rows then differ by e^ε/2 twice at most
+    raw = np.exp(
+        epsilon / 2 * rng.choice([0, 0.5, 1], (D, values))
+    )  # rows then differ by e^ε/2 twice at most
     return N, w, epsilon, raw / raw.sum(axis=1, keepdims=True)
 
 
@@ -153,12 +190,19 @@ def test_bounds_hold_for_any_private_answer(channel):
     ratio = (chances.max(axis=0) / chances.min(axis=0)).max()
     assert ratio <= math.exp(epsilon) * (1 + 1e-12)
     found = info.channel_information(N, w, chances)
-    limits = [info.lemma_6(epsilon), info.capacity(epsilon), info.contraction(N, w, epsilon),
-              info.theorem_13(N, w, epsilon), info.lemma_9(N, w, chances) * info.NAT]
+    limits = [
+        info.lemma_6(epsilon),
+        info.capacity(epsilon),
+        info.contraction(N, w, epsilon),
+        info.theorem_13(N, w, epsilon),
+        info.lemma_9(N, w, chances) * info.NAT,
+    ]
     assert all(found <= limit + 1e-12 for limit in limits)
     # Lemma 11: posterior over prior is within [e^−ε, e^ε], and its values for one s within a factor e^ε.
     density = chances / chances.mean(axis=0)
-    assert density.max() <= math.exp(epsilon) + 1e-12 and density.min() >= math.exp(-epsilon) - 1e-12
+    assert (
+        density.max() <= math.exp(epsilon) + 1e-12 and density.min() >= math.exp(-epsilon) - 1e-12
+    )
     variance = np.square(density - 1).mean(axis=0)
     assert info.lemma_9(N, w, chances) <= (chances.mean(axis=0) * variance).sum() * w / N + 1e-12
 
@@ -177,12 +221,31 @@ def test_lemma_9_against_sums_by_hand_and_its_slip():
         total += (chances.mean(axis=0) * posterior[i] * posterior[j]).sum() * value
     assert info.lemma_9(N, w, chances) == pytest.approx(total)
     assert info.channel_information(N, w, chances) == pytest.approx(
-        slow(N, w, [lambda i, z: dict(enumerate(chances[next(
-            k for k in range(12) if tuple(items[k]) == i and tuple(labels[k]) == z)]))]))
+        slow(
+            N,
+            w,
+            [
+                lambda i, z: dict(
+                    enumerate(
+                        chances[
+                            next(
+                                k
+                                for k in range(12)
+                                if tuple(items[k]) == i and tuple(labels[k]) == z
+                            )
+                        ]
+                    )
+                )
+            ],
+        )
+    )
     # In bits it is wrong: S uniform on the labelings that are not Z.
     other = (1 - np.eye(4)) / 3
     assert info.lemma_9(2, 2, other) == pytest.approx(1 / 3)
-    assert info.channel_information(2, 2, other) == pytest.approx(math.log2(4 / 3)) and math.log2(4 / 3) > 1 / 3
+    assert (
+        info.channel_information(2, 2, other) == pytest.approx(math.log2(4 / 3))
+        and math.log2(4 / 3) > 1 / 3
+    )
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 1e-3, 0.3, 1.0, 4.0, 30.0])
@@ -193,7 +256,9 @@ def test_capacity_is_the_best_of_two_valued_densities(epsilon):
         return -(a * high * math.log(high) + (1 - a) * low * math.log(low))
 
     if epsilon > 1e-2:
-        found = -optimize.minimize_scalar(minus, bounds=(1e-15, 1), method="bounded", options=dict(xatol=1e-14)).fun
+        found = -optimize.minimize_scalar(
+            minus, bounds=(1e-15, 1), method="bounded", options=dict(xatol=1e-14)
+        ).fun
         assert info.capacity(epsilon) * math.log(2) == pytest.approx(found, rel=1e-6)
     else:
         assert info.capacity(epsilon) * math.log(2) == pytest.approx(epsilon**2 / 8, rel=1e-3)
@@ -203,7 +268,9 @@ def test_capacity_is_the_best_of_two_valued_densities(epsilon):
 def test_capacity_is_attained():
     """Subsets of half of eight labelings, each e^ε times likelier if it holds one's own: within 5 % at ε = 1."""
     epsilon, sets = 1.0, list(itertools.combinations(range(8), 3))
-    raw = np.array([[math.exp(epsilon) if z in chosen else 1.0 for chosen in sets] for z in range(8)])
+    raw = np.array(
+        [[math.exp(epsilon) if z in chosen else 1.0 for chosen in sets] for z in range(8)]
+    )
     found = info.channel_information(3, 3, raw / raw.sum(axis=1, keepdims=True))
     assert 0.95 * info.capacity(epsilon) < found <= info.capacity(epsilon)
     assert found > info.best_information(3, 3, epsilon)  # more than one bit helps
@@ -214,7 +281,9 @@ def test_theorem_13_by_hand():
     expected = chance[1] / 2 + chance[2] * 3 / 4
     assert info.theorem_13(5, 2, 0.5) == pytest.approx(math.e * float(expected) / math.log(2))
     rest = 3 * float(chance[2])
-    assert info.theorem_14(5, 2, 0.5) == pytest.approx((2 * math.expm1(0.5) ** 2 * 0.4 + math.e * rest) / math.log(2))
+    assert info.theorem_14(5, 2, 0.5) == pytest.approx(
+        (2 * math.expm1(0.5) ** 2 * 0.4 + math.e * rest) / math.log(2)
+    )
 
 
 def test_scaling_in_items_ratings_and_budget():
@@ -223,11 +292,19 @@ def test_scaling_in_items_ratings_and_budget():
         share = info.maxsense_information(N, w, 0.5, 1 / w) / (w / N * np.tanh(0.25) ** 2)
         bound = info.contraction_one_bit(N, w, 0.5) / (w / N * np.tanh(0.25) ** 2)
         assert 0.05 < share < bound < 1.5
-    assert info.pairwise_information(1000, 30, 0.5) < 0.01 * info.maxsense_information(1000, 30, 0.5, 1 / 30)
+    assert info.pairwise_information(1000, 30, 0.5) < 0.01 * info.maxsense_information(
+        1000, 30, 0.5, 1 / 30
+    )
 
 
 def test_sizes_that_cannot_be_searched_are_refused():
-    for N, w in ((5, 2), (4, 3), (6, 5), (1000, 5), (100_000, 50_000)):  # told before any table is made
+    for N, w in (
+        (5, 2),
+        (4, 3),
+        (6, 5),
+        (1000, 5),
+        (100_000, 50_000),
+    ):  # told before any table is made
         with pytest.raises(InvalidInput, match=f"N={N}: with w={w} has too many questions"):
             info.best_information(N, w, 1.0)
     with pytest.raises(InvalidInput, match="w=4: must be 1 to N=3"):
@@ -249,7 +326,10 @@ def test_answers_that_name_a_set_spend_their_budget(count):
 def test_all_answers_are_laws_and_some_spend_everything():
     tried = answer_tables.all_answers(4)
     assert all(np.allclose(chances.sum(axis=1), 1) for chances in tried)
-    assert len(tried) == 2 + 3 * len(answer_tables.BUDGETS) + len(answer_tables.VALUES) * answer_tables.DRAWN
+    assert (
+        len(tried)
+        == 2 + 3 * len(answer_tables.BUDGETS) + len(answer_tables.VALUES) * answer_tables.DRAWN
+    )
     assert any((chances == 0).any() for chances in tried)
 
 
@@ -257,13 +337,19 @@ def test_all_answers_are_laws_and_some_spend_everything():
 def test_the_largest_information_is_that_of_the_best_answer_by_enumeration(N, w):
     """Of one bit where that is the best, and of a set of records where that is, which one bit never reaches."""
     items, values = info.records(N, w)
-    records = [(tuple(one), tuple(labels)) for one, labels in zip(items.tolist(), values.tolist(), strict=True)]
+    records = [
+        (tuple(one), tuple(labels))
+        for one, labels in zip(items.tolist(), values.tolist(), strict=True)
+    ]
 
     def named(chances):
         return lambda rated, labels: dict(enumerate(chances[records.index((rated, labels))]))
 
     for epsilon in (0.5, 4.0):
-        of_sets = [slow(N, w, [named(chances)]) for chances in answer_tables.private_answers(len(records), epsilon)]
+        of_sets = [
+            slow(N, w, [named(chances)])
+            for chances in answer_tables.private_answers(len(records), epsilon)
+        ]
         best = info.best_information(N, w, epsilon)
         found = information.information_largest(N=N, w=w, epsilon=epsilon).value
         assert found == pytest.approx(max(best, *of_sets), rel=1e-9)
@@ -273,17 +359,25 @@ def test_the_largest_information_is_that_of_the_best_answer_by_enumeration(N, w)
 
 def test_sets_of_the_best_share_reach_the_capacity():
     """And twice the budget, the wrong variant, is beyond it."""
-    reached = [information.information_largest(N=4, w=4, epsilon=epsilon).value / float(info.capacity(epsilon))
-               for epsilon in (0.1, 1.0, 4.0)]
+    reached = [
+        information.information_largest(N=4, w=4, epsilon=epsilon).value
+        / float(info.capacity(epsilon))
+        for epsilon in (0.1, 1.0, 4.0)
+    ]
     assert min(reached) > 0.995 and max(reached) <= 1
     assert information.information_largest(N=4, w=4, epsilon=2.0).value > float(info.capacity(1.0))
 
 
 @pytest.mark.parametrize("N, w", [(2, 2), (8, 1), (4, 2)])
 def test_the_largest_share_of_lemma_9_is_over_all_answers(N, w):
-    largest, one = information.lemma_9_largest(N=N, w=w).value, information.lemma_9_share(N=N, w=w).value
+    largest, one = (
+        information.lemma_9_largest(N=N, w=w).value,
+        information.lemma_9_share(N=N, w=w).value,
+    )
     assert one <= largest <= 1
-    assert np.isnan(information.lemma_9_largest(N=9, w=1).value) == np.isnan(information.lemma_9_share(N=9, w=1).value)
+    assert np.isnan(information.lemma_9_largest(N=9, w=1).value) == np.isnan(
+        information.lemma_9_share(N=9, w=1).value
+    )
 
 
 def test_odds_of_sets_are_those_of_the_posterior():
@@ -292,5 +386,7 @@ def test_odds_of_sets_are_those_of_the_posterior():
     for chances in answer_tables.private_answers(12, epsilon):
         posterior = chances / chances.sum(axis=0)
         worst = max(worst, np.abs(np.log(posterior * 12)).max())
-    assert information.odds_largest_of_sets(N=N, w=w, epsilon=epsilon).value == pytest.approx(worst / epsilon)
+    assert information.odds_largest_of_sets(N=N, w=w, epsilon=epsilon).value == pytest.approx(
+        worst / epsilon
+    )
     assert information.odds_largest_of_sets(N=1000, w=30, epsilon=epsilon).value == 0

@@ -25,8 +25,10 @@ def of(clusters):
 def by_force(truth, found):
     """Least number of differing labels over all maps of found labels to distinct true ones."""
     count = 1 + max(*truth, *found)
-    return min(sum(order[f] != t for t, f in zip(truth, found, strict=True))
-               for order in itertools.permutations(range(count)))
+    return min(
+        sum(order[f] != t for t, f in zip(truth, found, strict=True))
+        for order in itertools.permutations(range(count))
+    )
 
 
 @st.composite
@@ -41,7 +43,9 @@ def labelings(draw):
 @given(labelings())
 def test_matching_against_all_permutations(pair):
     truth, found = pair
-    assert misplaced(truth, found).tolist() == [by_force(t, f) for t, f in zip(truth, found, strict=True)]
+    assert misplaced(truth, found).tolist() == [
+        by_force(t, f) for t, f in zip(truth, found, strict=True)
+    ]
 
 
 @given(labelings(), st.permutations(range(4)))
@@ -49,7 +53,10 @@ def test_names_of_clusters_do_not_matter(pair, names):
     truth, found = pair
     renamed = np.array(names)[found]
     assert (misplaced(truth, renamed) == misplaced(truth, found)).all()
-    assert not misplaced(found, renamed).any() and (misplaced(truth, found) == misplaced(found, truth)).all()
+    assert (
+        not misplaced(found, renamed).any()
+        and (misplaced(truth, found) == misplaced(found, truth)).all()
+    )
 
 
 def test_by_hand():
@@ -68,7 +75,9 @@ def test_tolerance_counts_whole_items():
     assert recovered_within(distortion=0.07)(truth, None, found) == 1
     assert recovered_within(distortion=0.069)(truth, None, found) == 0
     found = of([0] * 79 + [1] * 21)
-    assert 0.29 * 100 < 29 and recovered_within(distortion=0.29)(truth, None, found) == 1  # in floating point
+    assert (
+        0.29 * 100 < 29 and recovered_within(distortion=0.29)(truth, None, found) == 1
+    )  # in floating point
     assert recovered_within(distortion=0.289)(truth, None, found) == 0
 
 
@@ -86,7 +95,10 @@ def test_ones_among_released_bits_count_with_their_items():
     assert share[0] == 4 / 8 and np.isnan(share[1])  # of no bits there is no share
     agreements = np.array([[[0, 1, 0], [1, 0, 2], [0, 2, 0]]] * 2)
     probes = np.array([[[0, 2, 1], [2, 0, 3], [1, 3, 0]]] * 2)
-    assert ones_released()(truth, PairSketches(agreements, probes, 0.7, 6), None).tolist() == [3 / 6, 3 / 6]
+    assert ones_released()(truth, PairSketches(agreements, probes, 0.7, 6), None).tolist() == [
+        3 / 6,
+        3 / 6,
+    ]
     seen = np.array([[3, 0, 1], [2, 2, 2]])
     release = SeenRatings(np.zeros_like(seen), seen, 8, np.array([8, 8]))
     assert np.isnan(ones_released()(truth, release, None)).all()

@@ -16,7 +16,9 @@ def rng(seed):
 def test_balls_are_thrown_uniformly(balls):
     counts = sum(throw(rng(s), balls, 20) for s in range(20))
     assert counts.sum() == 20 * balls and counts_agree(counts, np.full(20, 1 / 20), "boxes")
-    assert not counts_agree(counts + 5 * balls * (np.arange(20) == 3), np.full(20, 1 / 20), "control")
+    assert not counts_agree(
+        counts + 5 * balls * (np.arange(20) == 3), np.full(20, 1 / 20), "control"
+    )
 
 
 def test_the_joint_law_is_multinomial():
@@ -25,8 +27,10 @@ def test_the_joint_law_is_multinomial():
     found = np.array([throw(draw, 12, 3) for _ in range(100_000)])
     assert (found.sum(axis=1) == 12).all()
     seen = [((found[:, 0] == a) & (found[:, 1] == b)).sum() for a, b in outcomes]
-    laws = [stats.multinomial.pmf([(a, b, 12 - a - b) for a, b in outcomes], 12, p)
-            for p in ([1 / 3] * 3, [0.34, 0.33, 0.33])]
+    laws = [
+        stats.multinomial.pmf([(a, b, 12 - a - b) for a, b in outcomes], 12, p)
+        for p in ([1 / 3] * 3, [0.34, 0.33, 0.33])
+    ]
     assert counts_agree(seen, laws[0], "counts") and not counts_agree(seen, laws[1], "control")
 
 
@@ -43,7 +47,9 @@ def test_counts_of_many_balls_scatter_as_they_should(boxes, balls):
 
 
 @pytest.mark.parametrize("bits", [np.random.Philox, np.random.PCG64, np.random.MT19937])
-@pytest.mark.parametrize("boxes", [1, 2, 3, 20, 2**22 + 1, 3 * 2**22 + 1])  # of many, one in 1,000 is drawn again
+@pytest.mark.parametrize(
+    "boxes", [1, 2, 3, 20, 2**22 + 1, 3 * 2**22 + 1]
+)  # of many, one in 1,000 is drawn again
 def test_balls_are_those_of_numpy(bits, boxes):
     """Up to three balls a box; also where half a word of random bits is left from before."""
     for seed in range(20):
@@ -51,7 +57,10 @@ def test_balls_are_those_of_numpy(bits, boxes):
         ours, numpys = (np.random.Generator(bits(seed)) for _ in range(2))
         if seed % 2:
             ours.integers(10), numpys.integers(10)
-        assert (throw(ours, balls, boxes) == np.bincount(numpys.integers(0, boxes, balls), minlength=boxes)).all()
+        assert (
+            throw(ours, balls, boxes)
+            == np.bincount(numpys.integers(0, boxes, balls), minlength=boxes)
+        ).all()
         assert repr(ours.bit_generator.state) == repr(numpys.bit_generator.state)
 
 

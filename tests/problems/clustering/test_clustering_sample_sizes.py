@@ -20,8 +20,10 @@ def test_epsilon_hat_is_that_of_theorem_15():
 def test_separation_by_hand():
     b, alpha, beta = np.array([[0.9, 0.1, 0.5], [0.2, 0.8, 0.3]]), [0.25, 0.75], [0.5, 0.3, 0.2]
     weight = [0.25 * math.exp(-2 * (0.45 + 0.03 + 0.1)), 0.75 * math.exp(-2 * (0.1 + 0.24 + 0.06))]
-    expected = [weight[0] * (b[0, i] - b[0, j]) + weight[1] * (b[1, i] - b[1, j])
-                for i, j in ((0, 1), (0, 2), (1, 2))]
+    expected = [
+        weight[0] * (b[0, i] - b[0, j]) + weight[1] * (b[1, i] - b[1, j])
+        for i, j in ((0, 1), (0, 2), (1, 2))
+    ]
     found = blocks.separation(2.0, alpha, beta, b)
     assert found[[0, 0, 1], [1, 2, 2]] == pytest.approx(expected)
     assert blocks.separability(2.0, alpha, beta, b) == pytest.approx(min(map(abs, expected)))
@@ -31,7 +33,9 @@ def test_opposite_tastes_are_inseparable():
     """δ_min = 0 though every pair of ratings tells the clusters apart; a lean of the classes mends it."""
     b = [[0.9, 0.1], [0.1, 0.9]]
     assert blocks.separability(1.0, [0.5, 0.5], [0.5, 0.5], b) == pytest.approx(0, abs=1e-15)
-    assert blocks.separability(1.0, [0.6, 0.4], [0.5, 0.5], b) == pytest.approx(0.2 * 0.8 * math.exp(-0.5))
+    assert blocks.separability(1.0, [0.6, 0.4], [0.5, 0.5], b) == pytest.approx(
+        0.2 * 0.8 * math.exp(-0.5)
+    )
     assert np.isinf(blocks.users_of_load(10.0, 100, 10, 1.0, 0.0))
 
 
@@ -41,7 +45,8 @@ def test_loads_and_users_invert():
     assert pytest.approx(10 * 400**2 * math.log(400) / (20 * (2 * math.tanh(0.5)) ** 2 * 0.25)) == U
     assert blocks.coupon_users(3) == pytest.approx(3 * (1 + 1 / 2 + 1 / 3))
     assert blocks.pairwise_users(100, 100, 1.0, 0.5) == pytest.approx(
-        100 * math.log(100) / (0.25 * math.tanh(0.5) ** 2))
+        100 * math.log(100) / (0.25 * math.tanh(0.5) ** 2)
+    )
 
 
 def test_constant_of_theorem_15():
@@ -49,7 +54,9 @@ def test_constant_of_theorem_15():
     N, w, epsilon, delta, theta = 500, 25, 1.0, 0.4, 1.0
 
     def exponent(U):
-        gap = U * (theta / w) * (w - theta) / N * math.tanh(epsilon / 2) * delta  # Δ = U p (w − θ)/N · (ε̂/2) δ
+        gap = (
+            U * (theta / w) * (w - theta) / N * math.tanh(epsilon / 2) * delta
+        )  # Δ = U p (w − θ)/N · (ε̂/2) δ
         return gap**2 / (75 * U * theta / w)
 
     needed = math.log(2) + 2 * math.log(N)
@@ -83,11 +90,15 @@ def test_splitting_by_the_ceiling_is_not_best():
 def test_lower_bounds_by_hand():
     assert blocks.users_theorem_7(100, 1.0) == pytest.approx(49 * math.log(2))
     assert blocks.users_theorem_7(100, 1.0, printed=True) == pytest.approx(100 * math.log(2))
-    assert blocks.fano_users(0.5, 100, 0.25) == pytest.approx((75 - 1) / 0.5) and blocks.fano_users(1.0, 1) == 0
+    assert (
+        blocks.fano_users(0.5, 100, 0.25) == pytest.approx((75 - 1) / 0.5)
+        and blocks.fano_users(1.0, 1) == 0
+    )
     # Fano's inequality at the printed number says nothing about an error of ½.
     assert 1 - (blocks.users_theorem_7(100, 1.0, printed=True) / math.log(2) + 1) / 100 < 0
     assert blocks.users_theorem_17(1000, 1.0) == pytest.approx(
-        math.log(499 * math.log(2)) / math.log1p(40 * (math.e - 1) ** 2 / 1000))
+        math.log(499 * math.log(2)) / math.log1p(40 * (math.e - 1) ** 2 / 1000)
+    )
 
 
 def test_small_budgets_need_their_square():
@@ -95,7 +106,11 @@ def test_small_budgets_need_their_square():
     N = 10**4
     small = [blocks.users_capacity(N, epsilon) * epsilon**2 / N for epsilon in (1e-3, 1e-4)]
     assert small == pytest.approx([4 * math.log(2)] * 2, rel=1e-2)
-    assert blocks.users_capacity(N, 1e-4) > 100 * N * math.log(N) / 1e-4 / 100 > blocks.users_theorem_7(N, 1e-4)
+    assert (
+        blocks.users_capacity(N, 1e-4)
+        > 100 * N * math.log(N) / 1e-4 / 100
+        > blocks.users_theorem_7(N, 1e-4)
+    )
 
 
 def test_theorem_17_says_less_than_the_capacity_at_any_real_size():
@@ -107,17 +122,24 @@ def test_theorem_17_says_less_than_the_capacity_at_any_real_size():
 
 @pytest.mark.parametrize("N, d, Lc", [(6, 0, 2), (6, 2, 2), (5, 1, 3), (4, 4, 3)])
 def test_balls_against_counting(N, d, Lc):
-    near = sum(sum(x != 0 for x in labels) <= d for labels in itertools.product(range(Lc), repeat=N))
+    near = sum(
+        sum(x != 0 for x in labels) <= d for labels in itertools.product(range(Lc), repeat=N)
+    )
     assert blocks.ball_bits(N, d, Lc) == pytest.approx(math.log2(near), abs=1e-9)
 
 
 def test_theorem_23():
     N, epsilon = 100, 0.5
     exact = [blocks.users_theorem_23(N, d, epsilon) for d in (0, 10, 20, 50)]
-    assert exact[0] == pytest.approx(blocks.users_theorem_7(N, epsilon)) and np.all(np.diff(exact) <= 0)
+    assert exact[0] == pytest.approx(blocks.users_theorem_7(N, epsilon)) and np.all(
+        np.diff(exact) <= 0
+    )
     assert exact[3] == 0  # so many errors are no news
     for d in (0, 5, 10, 20):
-        assert blocks.users_theorem_23(N, d, epsilon, printed=True) < blocks.users_theorem_23(N, d, epsilon) + 2
+        assert (
+            blocks.users_theorem_23(N, d, epsilon, printed=True)
+            < blocks.users_theorem_23(N, d, epsilon) + 2
+        )
         assert blocks.theorem_23_applies(N, d)
     # For nine clusters the Chernoff step gives a ball of less than one labeling.
     printed = blocks.users_theorem_23(900, 0, epsilon, Lc=9, p_max=0.5, printed=True)
@@ -141,7 +163,9 @@ def test_lemma_12(N, w):
 
 def test_conditions():
     assert blocks.theorem_14_applies(1000, 9, 0.5)
-    assert not blocks.theorem_14_applies(1000, 10, 0.5) and not blocks.theorem_14_applies(1000, 2, 0.7)
+    assert not blocks.theorem_14_applies(1000, 10, 0.5) and not blocks.theorem_14_applies(
+        1000, 2, 0.7
+    )
 
 
 def test_the_scarce_bound_needs_no_conditions():
@@ -150,5 +174,6 @@ def test_the_scarce_bound_needs_no_conditions():
     ours = blocks.fano_users(info.contraction(N, w, epsilon), N)
     assert not blocks.theorem_14_applies(N, w, epsilon)
     assert ours > 5 * blocks.fano_users(info.theorem_13(N, w, epsilon), N)
-    assert ours * w / N**2 == pytest.approx(blocks.fano_users(info.contraction(4 * N, w, epsilon), 4 * N)
-                                            * w / (4 * N) ** 2, rel=0.01)
+    assert ours * w / N**2 == pytest.approx(
+        blocks.fano_users(info.contraction(4 * N, w, epsilon), 4 * N) * w / (4 * N) ** 2, rel=0.01
+    )

@@ -9,18 +9,54 @@ from pipeline.library.controls import judge_control
 from pipeline.problems.clustering.claims import CLAIMS, controls
 
 SIMULATED = {claim.id: claim for claim in CLAIMS if isinstance(claim.simulated, SimulatedControl)}
-INFORMATIONS = {name for name, claim in SIMULATED.items() if claim.experiment == "banerjee/information"}
-FEW_RATINGS = dict(grid=[  # without N = 1,000, whose informations take seconds
-    dict(N=[2, 4, 8, 16], w=[1], epsilon=[0.1, 1, 4]), dict(N=[2], w=[2], epsilon=[0.1, 1, 4]),
-    dict(N=[3], w=[2, 3], epsilon=[0.1, 1, 4])])
-QUICK = INFORMATIONS | {"banerjee.theorem_15", "banerjee.theorem_15.separability", "banerjee.theorem_10.adaptive"}
-ONE_PART = dict(size="paper", grid=[  # of its grid: users are placed near the predicted boundaries
-    dict(N=[50, 100, 200], theta=[0.5, 2], alpha=["1"], beta=["0.5, 0.5"], b=["0.9, 0.1"], share=[0.2],
-         margin=[0.5, 0.7, 1, 1.4, 2], mechanism=["max_sense"], estimator=["score_clustering"])])
-WITHOUT_MAXSENSE = dict(size="paper", grid=[
-    dict(N=[20, 80, 320], margin=[0.7, 0.85, 1, 1.2, 1.4, 2, 2.8], mechanism=["none"], estimator=["seen_clustering"]),
-    dict(N=[20, 28, 40, 57, 80, 113, 160, 226, 320], margin=[0.7, 0.85, 1, 1.2, 1.4, 2], mechanism=["average_one_bit"],
-         estimator=["seen_clustering"])])
+INFORMATIONS = {
+    name for name, claim in SIMULATED.items() if claim.experiment == "banerjee/information"
+}
+FEW_RATINGS = dict(
+    grid=[  # without N = 1,000, whose informations take seconds
+        dict(N=[2, 4, 8, 16], w=[1], epsilon=[0.1, 1, 4]),
+        dict(N=[2], w=[2], epsilon=[0.1, 1, 4]),
+        dict(N=[3], w=[2, 3], epsilon=[0.1, 1, 4]),
+    ]
+)
+QUICK = INFORMATIONS | {
+    "banerjee.theorem_15",
+    "banerjee.theorem_15.separability",
+    "banerjee.theorem_10.adaptive",
+}
+ONE_PART = dict(
+    size="paper",
+    grid=[  # of its grid: users are placed near the predicted boundaries
+        dict(
+            N=[50, 100, 200],
+            theta=[0.5, 2],
+            alpha=["1"],
+            beta=["0.5, 0.5"],
+            b=["0.9, 0.1"],
+            share=[0.2],
+            margin=[0.5, 0.7, 1, 1.4, 2],
+            mechanism=["max_sense"],
+            estimator=["score_clustering"],
+        )
+    ],
+)
+WITHOUT_MAXSENSE = dict(
+    size="paper",
+    grid=[
+        dict(
+            N=[20, 80, 320],
+            margin=[0.7, 0.85, 1, 1.2, 1.4, 2, 2.8],
+            mechanism=["none"],
+            estimator=["seen_clustering"],
+        ),
+        dict(
+            N=[20, 28, 40, 57, 80, 113, 160, 226, 320],
+            margin=[0.7, 0.85, 1, 1.2, 1.4, 2],
+            mechanism=["average_one_bit"],
+            estimator=["seen_clustering"],
+        ),
+    ],
+)
 SIZES = {"banerjee.shapes.place": ONE_PART, "banerjee.average_bit": WITHOUT_MAXSENSE}
 SIZES |= {name: FEW_RATINGS for name in INFORMATIONS - {"banerjee.theorem_14.order"}}
 # The others take seconds to a minute: SIMULATIONS=full includes them.
@@ -39,6 +75,12 @@ def test_a_claim_sees_its_wrong_world(name):
 
 
 def test_every_world_is_the_control_of_a_claim():
-    worlds = {name for name, one in vars(controls).items() if isinstance(one, (SimulatedControl, NotSimulated))}
-    used = {name for name in worlds for claim in CLAIMS if claim.simulated is getattr(controls, name)}
+    worlds = {
+        name
+        for name, one in vars(controls).items()
+        if isinstance(one, (SimulatedControl, NotSimulated))
+    }
+    used = {
+        name for name in worlds for claim in CLAIMS if claim.simulated is getattr(controls, name)
+    }
     assert used == worlds - {"SimulatedControl", "NotSimulated"}

@@ -22,7 +22,9 @@ def test_lemmas_18_and_25(N, w):
     """
     rng, z, sets = RNG(N + 10 * w), labelings(N), list(itertools.combinations(range(N), w))
     records = [(items, values) for items in sets for values in itertools.product((0, 1), repeat=w)]
-    member = np.array([[(row[list(items)] == values).all() for items, values in records] for row in z], float)
+    member = np.array(
+        [[(row[list(items)] == values).all() for items, values in records] for row in z], float
+    )
     exceeded_half = 0
     for _ in range(60):
         prior = rng.dirichlet(np.full(len(z), 0.5))
@@ -46,11 +48,16 @@ def test_lemma_28(D):
     rng, width = RNG(D), 0.6
     for _ in range(40):
         direction = rng.normal(size=D)
-        best = optimize.linprog(-direction, A_eq=np.ones((1, D)), b_eq=[1],
-                                bounds=[((1 - width) / D, (1 + width) / D)] * D, method="highs-ds").x
+        best = optimize.linprog(
+            -direction,
+            A_eq=np.ones((1, D)),
+            b_eq=[1],
+            bounds=[((1 - width) / D, (1 + width) / D)] * D,
+            method="highs-ds",
+        ).x
         order = np.argsort(direction)
         expected = np.full(D, (1 - width) / D)
-        expected[order[D // 2:]] = (1 + width) / D
+        expected[order[D // 2 :]] = (1 + width) / D
         assert best == pytest.approx(expected)
         expected[order[[D // 2 - 1, D // 2]]] = 1 / D  # the wrong variant: two values between
         assert direction @ expected < direction @ best

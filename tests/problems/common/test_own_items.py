@@ -39,7 +39,9 @@ def side(row, i, j):
 BY_HAND = {
     rank_kept: lambda t, e, i: rank(t, i) == rank(e, i),
     ranks_moved: lambda t, e, i: abs(rank(t, i) - rank(e, i)),
-    pairs_reversed: lambda t, e, i: sum(abs(side(t, i, j) - side(e, i, j)) / 2 for j in range(5) if j != i) / 4,
+    pairs_reversed: lambda t, e, i: (
+        sum(abs(side(t, i, j) - side(e, i, j)) / 2 for j in range(5) if j != i) / 4
+    ),
     score_moved: lambda t, e, i: abs(t[i] - e[i]),
 }
 
@@ -48,8 +50,13 @@ BY_HAND = {
 @pytest.mark.parametrize("metric", BY_HAND)
 def test_every_item_and_their_mean_are_as_by_hand(metric, ties):
     truth, estimate = pair(1, ties)
-    each = np.array([[BY_HAND[metric](t, e, i) for i in range(5)]
-                     for t, e in zip(truth.theta.tolist(), estimate.theta.tolist(), strict=True)], float)
+    each = np.array(
+        [
+            [BY_HAND[metric](t, e, i) for i in range(5)]
+            for t, e in zip(truth.theta.tolist(), estimate.theta.tolist(), strict=True)
+        ],
+        float,
+    )
     for i, name in enumerate(NAMES):
         assert metric(item=name)(truth, None, estimate) == pytest.approx(each[:, i])
     assert metric()(truth, None, estimate) == pytest.approx(each.mean(axis=1))
@@ -58,7 +65,9 @@ def test_every_item_and_their_mean_are_as_by_hand(metric, ties):
 
 def test_pairs_of_all_items_are_the_kendall_distance():
     truth, estimate = pair(2, ties=False)
-    assert pairs_reversed()(truth, None, estimate) == pytest.approx(kendall()(truth, None, estimate))
+    assert pairs_reversed()(truth, None, estimate) == pytest.approx(
+        kendall()(truth, None, estimate)
+    )
 
 
 def test_estimates_that_are_not_finite_have_no_value():

@@ -48,14 +48,18 @@ def fit(estimator, release):
 def take(release, rows, order=None):
     """Some replications, with the items in another order."""
     wins, compared, m = release.wins[rows], release.compared, release.items
-    made = np.broadcast_to(release.users[:, None] if compared is None else compared[rows], wins.shape)
+    made = np.broadcast_to(
+        release.users[:, None] if compared is None else compared[rows], wins.shape
+    )
     if order is not None:
         i, j = np.triu_indices(m, 1)
         square, full = np.zeros((2, *wins.shape[:2], m, m))
         square[..., i, j], square[..., j, i] = wins, made - wins
         full[..., i, j] = full[..., j, i] = made
         wins, made = (a[..., order, :][..., order][..., i, j] for a in (square, full))
-    return type(release)(wins, release.users, release.epsilon, m, None if compared is None else made)
+    return type(release)(
+        wins, release.users, release.epsilon, m, None if compared is None else made
+    )
 
 
 def objective(theta, mean, share, ridge):
@@ -70,11 +74,14 @@ def objective(theta, mean, share, ridge):
 
 
 def by_scipy(*problem, m):
-    found = minimize(objective, np.zeros(m), problem, jac=True, method="BFGS", options=dict(gtol=1e-9))
+    found = minimize(
+        objective, np.zeros(m), problem, jac=True, method="BFGS", options=dict(gtol=1e-9)
+    )
     return found.x
 
 
 # Weighted users.
+
 
 @pytest.mark.parametrize("kind", [FlippedWins, LaplaceWins])
 def test_for_one_budget_weighted_is_debiased(kind):
@@ -99,10 +106,15 @@ def test_users_weigh_by_their_information():
         assert estimator.mean(data)[rep, pair] == pytest.approx(np.average(z, weights=v))
     found = fit(estimator, data)
     assert found.ridge == pytest.approx(0.7 / sum(v)) and found.weights == pytest.approx(t**2)
-    assert found.theta == pytest.approx(minimise(scores(estimator.mean(data), 4), found.ridge).theta)
+    assert found.theta == pytest.approx(
+        minimise(scores(estimator.mean(data), 4), found.ridge).theta
+    )
     laplace = Laplace(m=3, L=8, epsilon=0.5, profile="0.5:1,0.5:4").release(
-        Comparisons(np.full((1, 3), 0.5), 8, 3, np.random.default_rng(0)), np.random.default_rng(1))
-    assert fit(Weighted(m=3), laplace).weights == pytest.approx(1 / (1 + 8 / np.array([0.5, 2.0]) ** 2))
+        Comparisons(np.full((1, 3), 0.5), 8, 3, np.random.default_rng(0)), np.random.default_rng(1)
+    )
+    assert fit(Weighted(m=3), laplace).weights == pytest.approx(
+        1 / (1 + 8 / np.array([0.5, 2.0]) ** 2)
+    )
 
 
 def test_the_sandwich_with_weights_is_the_risk_and_without_it_is_not():
@@ -116,7 +128,9 @@ def test_the_sandwich_with_weights_is_the_risk_and_without_it_is_not():
         found = fit(kind(m=5), data)
         risk[kind] = np.square(found.theta - theta).mean(axis=1)
         assert found.converged.all()
-        assert mean_agrees(risk[kind], float(sandwich_risk()(truth, data, found)[0]), f"risk, {kind.__name__}")
+        assert mean_agrees(
+            risk[kind], float(sandwich_risk()(truth, data, found)[0]), f"risk, {kind.__name__}"
+        )
     other = float(sandwich_risk()(truth, data, fit(Debiased(m=5), data))[0])
     assert not mean_agrees(risk[Weighted], other, "risk, weights of the plain mean")
     print(f"weighted/plain {risk[Weighted].mean() / risk[Debiased].mean():.3g}")
@@ -124,6 +138,7 @@ def test_the_sandwich_with_weights_is_the_risk_and_without_it_is_not():
 
 
 # Comparisons that some users skipped.
+
 
 @pytest.mark.parametrize("kind", [Debiased, PlugIn, Weighted])
 @pytest.mark.parametrize("m", [2, 10])
@@ -136,8 +151,10 @@ def test_when_all_pairs_are_compared_it_is_the_complete_estimator(kind, m):
 
 
 @pytest.mark.parametrize("kind", [Debiased, PlugIn, Weighted])
-@pytest.mark.parametrize("release_kind, epsilon", [(FlippedWins, [0.3, 2.0]), (FlippedWins, [2.0, np.inf]),
-                                                   (LaplaceWins, [0.5, 2.0])])
+@pytest.mark.parametrize(
+    "release_kind, epsilon",
+    [(FlippedWins, [0.3, 2.0]), (FlippedWins, [2.0, np.inf]), (LaplaceWins, [0.5, 2.0])],
+)
 @pytest.mark.parametrize("m, rate", [(3, 0.5), (7, 0.05)])
 def test_the_minimum_is_that_of_scipy(kind, release_kind, epsilon, m, rate):
     _, data = released(5, 4, m, [12, 25], epsilon, rate=rate, kind=release_kind)
@@ -164,7 +181,10 @@ def test_two_items_without_ridge_are_log_odds():
 
 
 def test_items_that_nobody_connects_need_a_ridge():
-    mean, share = np.array([[0.8, 0.5, 0.5, 0.5, 0.5, 0.3]]), np.array([[1.0, 0, 0, 0, 0, 1.0]])  # 01 and 23
+    mean, share = (
+        np.array([[0.8, 0.5, 0.5, 0.5, 0.5, 0.3]]),
+        np.array([[1.0, 0, 0, 0, 0, 1.0]]),
+    )  # 01 and 23
     alone = minimise_pairs(Logistic(mean, share), np.zeros((1, 4)), 0.0)
     assert not alone.converged.any()
     found = minimise_pairs(Logistic(mean, share), np.zeros((1, 4)), 1e-6)
@@ -184,7 +204,10 @@ def test_nobody_compared_anything():
 @pytest.mark.parametrize("ridge", [1.0, 1e-3, 1e-6, 1e-9])
 def test_means_far_outside_0_1(ridge):
     rng = np.random.default_rng(6)
-    mean, share = rng.normal(0.5, 20, (40, 28)), rng.uniform(0, 1, (40, 28)) * (rng.random((40, 28)) < 0.5)
+    mean, share = (
+        rng.normal(0.5, 20, (40, 28)),
+        rng.uniform(0, 1, (40, 28)) * (rng.random((40, 28)) < 0.5),
+    )
     found = minimise_pairs(Logistic(mean, share), np.zeros((40, 8)), ridge)
     assert found.converged.all()
     scale = 1e-9 + 1e-13 * np.abs(found.theta).max()
@@ -211,24 +234,42 @@ def test_the_gradient_and_the_curvature_are_derivatives():
     rng = np.random.default_rng(8)
     mean, share, gap = rng.normal(0.5, 2, (1, 6)), rng.uniform(0, 1, (1, 6)), rng.normal(0, 3, 6)
     loss = Logistic(mean, share)
-    assert check_grad(lambda d: loss(d[None]).value[0], lambda d: loss(d[None]).slope[0], gap) < 1e-6
+    assert (
+        check_grad(lambda d: loss(d[None]).value[0], lambda d: loss(d[None]).slope[0], gap) < 1e-6
+    )
     for k in range(6):
         one = Logistic(mean[:, k : k + 1], share[:, k : k + 1])
         at = gap[k : k + 1]
-        assert check_grad(lambda d, f=one: f(d[None]).slope[0, 0], lambda d, f=one: f(d[None]).curvature[0], at) < 1e-6
+        assert (
+            check_grad(
+                lambda d, f=one: f(d[None]).slope[0, 0],
+                lambda d, f=one: f(d[None]).curvature[0],
+                at,
+            )
+            < 1e-6
+        )
     assert loss(np.zeros((1, 6))).value == pytest.approx([0], abs=1e-15)
 
 
 @settings(max_examples=25, deadline=None, derandomize=True)
-@given(st.integers(0, 2**32 - 1), st.integers(2, 7), st.sampled_from([0.3, 2.0, np.inf]), st.sampled_from([0.1, 0.9]),
-       st.sampled_from([Debiased, PlugIn, Weighted]))
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(2, 7),
+    st.sampled_from([0.3, 2.0, np.inf]),
+    st.sampled_from([0.1, 0.9]),
+    st.sampled_from([Debiased, PlugIn, Weighted]),
+)
 def test_laws_of_the_incomplete_estimators(seed, m, epsilon, rate, kind):
     _, data = released(seed, 5, m, [7, 9], [epsilon, 1.0], rate=rate)
     estimator, order = kind(m=m), np.random.default_rng(seed).permutation(m)
     found = fit(estimator, data)
     assert (found.converged == data.linked).all() and np.abs(found.theta.sum(axis=1)).max() < 1e-8
-    assert fit(estimator, take(data, slice(2, 3))).theta == pytest.approx(found.theta[2:3], rel=1e-9, abs=1e-9)
-    assert fit(estimator, take(data, slice(None), order)).theta == pytest.approx(found.theta[:, order], abs=1e-7)
+    assert fit(estimator, take(data, slice(2, 3))).theta == pytest.approx(
+        found.theta[2:3], rel=1e-9, abs=1e-9
+    )
+    assert fit(estimator, take(data, slice(None), order)).theta == pytest.approx(
+        found.theta[:, order], abs=1e-7
+    )
 
 
 def test_slices_do_not_change_results(monkeypatch):
@@ -238,7 +279,9 @@ def test_slices_do_not_change_results(monkeypatch):
     assert fit(Weighted(m=8), data).theta == pytest.approx(whole, rel=1e-12, abs=1e-12)
 
 
-@pytest.mark.parametrize("weights, expected", [(None, 25 / 100), ([1.0, 1.0], 25 / 100), ([1.0, 0.0], 10 / 60)])
+@pytest.mark.parametrize(
+    "weights, expected", [(None, 25 / 100), ([1.0, 1.0], 25 / 100), ([1.0, 0.0], 10 / 60)]
+)
 def test_the_ridge_is_the_variance_of_the_mean(weights, expected):
     class Gains(FlippedWins):
         gain = np.array([10.0, 47.5])

@@ -105,7 +105,10 @@ def test_exact_recovery_against_sets(ranking, data):
     K = data.draw(st.integers(1, m - 1) | st.none())
     force = []
     for rows in zip(truth, estimate, strict=True):
-        sets = [set(sorted(range(m), key=lambda i, row=row: (-row[i], i))[: K or m // 2]) for row in rows]
+        sets = [
+            set(sorted(range(m), key=lambda i, row=row: (-row[i], i))[: K or m // 2])
+            for row in rows
+        ]
         force.append(sets[0] == sets[1])
     found = measure(ExactTopK(m, K), truth, estimate)
     assert found.dtype == float and found.tolist() == force
@@ -116,7 +119,13 @@ def lemma_4_by_force(truth, estimate, K):
     ordered = sorted(truth, reverse=True)
     middle = (ordered[K - 1] + ordered[K]) / 2
     top = [t >= ordered[K - 1] for t in truth]
-    return sum((e <= middle) if inside else (e >= middle) for e, inside in zip(estimate, top, strict=True)) / K
+    return (
+        sum(
+            (e <= middle) if inside else (e >= middle)
+            for e, inside in zip(estimate, top, strict=True)
+        )
+        / K
+    )
 
 
 @given(rankings(), st.data())
@@ -124,10 +133,14 @@ def test_lemma_4_in_every_replication(ranking, data):
     truth, estimate = ranking
     m = truth.shape[1]
     K = data.draw(st.integers(1, m - 1) | st.none())
-    estimate = estimate * data.draw(st.sampled_from([0.0, 1e-6, 0.3, 1.0, 100.0])) + data.draw(st.floats(-9, 9))
+    estimate = estimate * data.draw(st.sampled_from([0.0, 1e-6, 0.3, 1.0, 100.0])) + data.draw(
+        st.floats(-9, 9)
+    )
     force = [lemma_4_by_force(t, e, K or m // 2) for t, e in zip(truth, estimate, strict=True)]
     bound = measure(Lemma4Bound(m, K), truth, estimate)
-    assert (bound >= np.array(force) - 1e-12).all()  # ties with the middle, found equal or nearly so, count twice
+    assert (
+        bound >= np.array(force) - 1e-12
+    ).all()  # ties with the middle, found equal or nearly so, count twice
     if np.abs(estimate[..., None] - np.arange(2 * m) / 2).min() > 1e-6:
         assert bound == pytest.approx(force)
     assert (measure(HammingTopK(m, K), truth, estimate) <= bound).all()
@@ -137,17 +150,27 @@ def test_lemma_4_allows_for_no_rounding():
     for wrong in range(11):  # 1 − 7/10 > 3/10 in double precision
         estimate = np.arange(20.0)[::-1].copy()
         estimate[:wrong], estimate[10 : 10 + wrong] = 0, 30
-        hamming, bound = (measure(metric(20), np.arange(20.0)[::-1], estimate) for metric in (HammingTopK, Lemma4Bound))
+        hamming, bound = (
+            measure(metric(20), np.arange(20.0)[::-1], estimate)
+            for metric in (HammingTopK, Lemma4Bound)
+        )
         assert hamming == wrong / 10 and hamming <= bound
 
 
 def test_lemma_4_by_hand():
     truth = [[4.0, 3.0, 2.0, 1.0]] * 4
-    estimate = [[4.0, 3.0, 2.0, 1.0], [2.0, 3.0, 2.4, 1.0], [1.0, 2.0, 3.0, 4.0], [2.5, 2.5, 2.5, 2.5]]
+    estimate = [
+        [4.0, 3.0, 2.0, 1.0],
+        [2.0, 3.0, 2.4, 1.0],
+        [1.0, 2.0, 3.0, 4.0],
+        [2.5, 2.5, 2.5, 2.5],
+    ]
     assert measure(Lemma4Bound(4), truth, estimate).tolist() == [0, 0.5, 2, 2]
     assert measure(Lemma4Bound(4, K=1), truth, estimate).tolist() == [0, 1, 2, 1]
     # Whichever side a tie is on, H_K stays below: estimates equal but for rounding, all at the middle.
-    estimate = 2.5 + 1e-16 * np.array([[1, 1, -1, -1], [-1, -1, 1, 1], [1, -1, 1, -1], [0, 0, 0, 1]])
+    estimate = 2.5 + 1e-16 * np.array(
+        [[1, 1, -1, -1], [-1, -1, 1, 1], [1, -1, 1, -1], [0, 0, 0, 1]]
+    )
     hamming, bound = (measure(metric(4), truth, estimate) for metric in (HammingTopK, Lemma4Bound))
     assert (hamming <= bound).all() and (bound == 2).all()
 
@@ -170,21 +193,30 @@ def test_levels_are_dense_ranks(theta):
 
 
 def test_different_estimates_do_not_tie():
-    assert levels(np.array([[0.0, 1.0, 1.0 + 1e-6], [0.0, 6e-6, 2e-7], [0.0, 1e-12, 2e-12]])).tolist() == [
-        [0, 1, 2], [0, 2, 1], [0, 1, 2]]
+    assert levels(
+        np.array([[0.0, 1.0, 1.0 + 1e-6], [0.0, 6e-6, 2e-7], [0.0, 1e-12, 2e-12]])
+    ).tolist() == [[0, 1, 2], [0, 2, 1], [0, 1, 2]]
 
 
 def test_norms_by_hand():
     assert measure(error_inf(), [[0, 0], [1, -1]], [[3, -4], [1, -1]]).tolist() == [4, 0]
-    assert measure(error_l2(), [[0, 0], [1, -1]], [[3, -4], [1, -1]]) == pytest.approx([np.sqrt(12.5), 0])
+    assert measure(error_l2(), [[0, 0], [1, -1]], [[3, -4], [1, -1]]) == pytest.approx(
+        [np.sqrt(12.5), 0]
+    )
     truth, estimate = np.random.default_rng(1).normal(size=(2, 5, 7))
     error = estimate - truth
-    assert measure(error_inf(), truth, estimate) == pytest.approx(np.linalg.norm(error, np.inf, axis=1))
-    assert measure(error_l2(), truth, estimate) == pytest.approx(np.linalg.norm(error, axis=1) / np.sqrt(7))
+    assert measure(error_inf(), truth, estimate) == pytest.approx(
+        np.linalg.norm(error, np.inf, axis=1)
+    )
+    assert measure(error_l2(), truth, estimate) == pytest.approx(
+        np.linalg.norm(error, axis=1) / np.sqrt(7)
+    )
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("metric", [error_inf(), error_l2(), kendall(), HammingTopK(3), Lemma4Bound(3)])
+@pytest.mark.parametrize(
+    "metric", [error_inf(), error_l2(), kendall(), HammingTopK(3), Lemma4Bound(3)]
+)
 def test_an_estimate_that_is_not_finite_is_never_a_good_one(metric, bad):
     truth = [[3.0, 2.0, 1.0]] * 2
     whole, broken = measure(metric, truth, [[3.0, 2.0, 1.0], [3.0, 2.0, bad]])
@@ -194,7 +226,15 @@ def test_an_estimate_that_is_not_finite_is_never_a_good_one(metric, bad):
     assert exact[0] == 1 and np.isnan(exact[1])
 
 
-METRICS = [error_inf(), error_l2(), kendall(), HammingTopK(6), HammingTopK(6, K=1), Lemma4Bound(6), ExactTopK(6)]
+METRICS = [
+    error_inf(),
+    error_l2(),
+    kendall(),
+    HammingTopK(6),
+    HammingTopK(6, K=1),
+    Lemma4Bound(6),
+    ExactTopK(6),
+]
 
 
 @given(st.integers(0, 2**32), st.permutations(range(6)))
@@ -214,10 +254,15 @@ def test_names_of_items_and_order_of_replications_do_not_matter(seed, order):
 def test_rankings_ignore_scale_and_norms_scale(seed):
     truth, estimate = np.random.default_rng(seed).normal(size=(2, 3, 5))
     for metric in (kendall(), HammingTopK(5)):
-        assert measure(metric, truth, estimate).tolist() == measure(metric, truth, 7 * estimate + 1).tolist()
+        assert (
+            measure(metric, truth, estimate).tolist()
+            == measure(metric, truth, 7 * estimate + 1).tolist()
+        )
         assert measure(metric, truth, -truth).min() >= 0.5
     for metric in (error_inf(), error_l2()):
-        assert measure(metric, 3 * truth, 3 * estimate) == pytest.approx(3 * measure(metric, truth, estimate))
+        assert measure(metric, 3 * truth, 3 * estimate) == pytest.approx(
+            3 * measure(metric, truth, estimate)
+        )
         assert measure(metric, truth, estimate) == pytest.approx(measure(metric, estimate, truth))
 
 

@@ -36,12 +36,18 @@ def test_against_loops(crowd):
     flip = 1 / (1 + np.exp(EPSILON))
     for r in range(REPS):
         given = [(i, j) for i in range(N) for j in range(M) if release.answers[r, i, j]]
-        wrong = sum(release.answers[r, i, j] != 2 * truth.labels[r, j] - 1 for i, j in given) / len(given)
+        wrong = sum(release.answers[r, i, j] != 2 * truth.labels[r, j] - 1 for i, j in given) / len(
+            given
+        )
         assert answers.answers_wrong()(*crowd)[r] == pytest.approx(wrong)
         expected = np.mean([p * flip + (1 - p) * (1 - flip) for p in truth.abilities[r]])
         assert answers.answers_wrong_expected()(*crowd)[r] == pytest.approx(expected)
-        agreed = [np.mean([release.answers[r, i, j] == 2 * fit.labels[r, j] - 1 for k, j in given if k == i])
-                  for i in range(N)]
+        agreed = [
+            np.mean(
+                [release.answers[r, i, j] == 2 * fit.labels[r, j] - 1 for k, j in given if k == i]
+            )
+            for i in range(N)
+        ]
         plain = np.abs(agreed - truth.abilities[r]).max()
         assert abilities.ability_error_inf_plain()(*crowd)[r] == pytest.approx(plain, abs=1e-6)
 
@@ -69,7 +75,9 @@ def test_unlike_the_fit_without_privacy(n):
         one = Answers(load(None, None).answers[truth.chosen[r : r + 1]]).release_plainly()
         plain = Fit(n, 108, iterations=10_000).fit(one, rng)
         assert labels[r] == (plain.labels[0] != fit.labels[r]).mean() > 0
-        assert abilities[r] == pytest.approx(np.sqrt(np.mean((plain.abilities[0] - fit.abilities[r]) ** 2)))
+        assert abilities[r] == pytest.approx(
+            np.sqrt(np.mean((plain.abilities[0] - fit.abilities[r]) ** 2))
+        )
 
 
 def test_only_recorded_workers_have_a_fit_without_privacy():
@@ -82,13 +90,16 @@ def test_lead_and_strength():
         r = initial_error_from_lead(lead, m)
         assert (1 - 2 * r) * np.sqrt(m) == pytest.approx(lead)
         assert lead_realised(r, m) == pytest.approx(lead)  # these are whole labels
-    assert lead_realised(initial_error_from_lead(0.25, 200), 200) == pytest.approx(4 / 200**0.5)  # 98 of 200 flipped
+    assert lead_realised(initial_error_from_lead(0.25, 200), 200) == pytest.approx(
+        4 / 200**0.5
+    )  # 98 of 200 flipped
     for lead in (-1, 5.01):
         with pytest.raises(InvalidInput, match="lead"):
             initial_error_from_lead(lead, 25)
     abilities = np.random.default_rng(4).uniform(0.4, 0.9, 10**6)
     assert crowd_strength(50, 800, 1.0, 0.4, 0.9, 0.3) == pytest.approx(
-        0.3 * wisdom(abilities, 1.0) * np.sqrt(50 * 800), rel=0.01)
+        0.3 * wisdom(abilities, 1.0) * np.sqrt(50 * 800), rel=0.01
+    )
 
 
 def test_the_strength_is_of_the_spectrum():

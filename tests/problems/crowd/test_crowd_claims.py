@@ -51,15 +51,20 @@ def test_a_fit_that_did_not_converge_loses_no_verdict(name, lost):
     data = IDEAL["wang/limits"]()
     status = data["status"].copy(deep=True)
     status[..., 7] = 2
-    data = data.assign(status=status).assign_attrs(study=json.dumps({"problem": "crowd", "parameters": {}}))
+    data = data.assign(status=status).assign_attrs(
+        study=json.dumps({"problem": "crowd", "parameters": {}})
+    )
     data["label_error"].attrs |= {"least": 0.0, "most": 1.0}
     judgement = judge(next(claim for claim in CLAIMS if claim.id == name), data)
     assert judgement.verdict == judgement.claim.best, judgement.text
     assert judgement.check.estimate.lost == lost
 
 
-@pytest.mark.parametrize("claim", [claim for claim in CLAIMS if claim.experiment not in LARGE],
-                         ids=lambda claim: claim.id)
+@pytest.mark.parametrize(
+    "claim",
+    [claim for claim in CLAIMS if claim.experiment not in LARGE],
+    ids=lambda claim: claim.id,
+)
 def test_real_simulations_never_decide_against_the_claims(claim):
     judgement = judge(claim, real(claim.experiment, 100))
     print(judgement.check.text, "| control:", judgement.control.text)
@@ -67,12 +72,17 @@ def test_real_simulations_never_decide_against_the_claims(claim):
         assert judgement.check.verdict == NOT_TESTED and "data.path" in judgement.check.text
         return
     assert judgement.check.verdict != CONTRADICTED, judgement.check.text
-    assert judgement.control.verdict in (CONTRADICTED, INCONCLUSIVE, NOT_TESTED), judgement.control.text
+    assert judgement.control.verdict in (CONTRADICTED, INCONCLUSIVE, NOT_TESTED), (
+        judgement.control.text
+    )
 
 
 def test_errors_of_probits_are_those_of_a_numerical_derivative():
     """Of wang.basin.collapse: the fit again, with d Φ⁻¹/df by a difference; half the error is the negative control."""
-    claim, data = next(claim for claim in CLAIMS if claim.id == "wang.basin.collapse"), IDEAL["wang/basin"]()
+    claim, data = (
+        next(claim for claim in CLAIMS if claim.id == "wang.basin.collapse"),
+        IDEAL["wang/basin"](),
+    )
     found = claim.measure.compute(data)
     used = data.sel(epsilon=data["epsilon"] >= 1, lead=(data["lead"] > 0) & (data["lead"] <= 0.7))
     runs = used.sizes["replication"]
@@ -82,40 +92,72 @@ def test_errors_of_probits_are_those_of_a_numerical_derivative():
 
     def fitted(factor):
         error = factor * np.sqrt(flipped * (1 - flipped) / runs) * slope / ahead
-        rate = fit_rate(-ndtri(flipped) / ahead, error, groups=("epsilon",), confidence=CONFIDENCE, m=used["m"])
+        rate = fit_rate(
+            -ndtri(flipped) / ahead, error, groups=("epsilon",), confidence=CONFIDENCE, m=used["m"]
+        )
         return rate.exponents["m"]
 
-    assert (found.value, found.standard_error) == pytest.approx((fitted(1).value, fitted(1).standard_error), rel=1e-5)
+    assert (found.value, found.standard_error) == pytest.approx(
+        (fitted(1).value, fitted(1).standard_error), rel=1e-5
+    )
     assert fitted(0.5).standard_error != pytest.approx(found.standard_error, rel=0.05)
 
 
 def test_the_error_of_an_exponent_where_leads_share_their_data():
     """Of wang.basin.collapse: against the spread over data sets. Crowds of their own for all leads are the control."""
-    claim, data = next(claim for claim in CLAIMS if claim.id == "wang.basin.collapse"), IDEAL["wang/basin"]()
+    claim, data = (
+        next(claim for claim in CLAIMS if claim.id == "wang.basin.collapse"),
+        IDEAL["wang/basin"](),
+    )
     sets, rng, found = 150, np.random.default_rng(5), {"shared": [], "own": []}
     like = data["label_flipped"].transpose("epsilon", "m", "lead", "replication")
     for _ in range(sets):
         for kind, drawn in found.items():
-            shape = (*like.shape[:2], 1 if kind == "shared" else like.sizes["lead"], like.sizes["replication"])
+            shape = (
+                *like.shape[:2],
+                1 if kind == "shared" else like.sizes["lead"],
+                like.sizes["replication"],
+            )
             flips = rng.random(shape) < ndtr(-2.2 * data["lead"].values[:, None])
-            drawn.append(claim.measure.compute(data.assign(label_flipped=like.copy(
-                data=np.broadcast_to(flips, like.shape).astype(float)))))
+            drawn.append(
+                claim.measure.compute(
+                    data.assign(
+                        label_flipped=like.copy(
+                            data=np.broadcast_to(flips, like.shape).astype(float)
+                        )
+                    )
+                )
+            )
     spread = np.std([one.value for one in found["shared"]], ddof=1)
-    errors = {kind: np.median([one.standard_error for one in drawn]) for kind, drawn in found.items()}
+    errors = {
+        kind: np.median([one.standard_error for one in drawn]) for kind, drawn in found.items()
+    }
     low, high = np.sqrt(stats.chi2.ppf([5e-7, 1 - 5e-7], sets - 1) / (sets - 1))
-    print(f"spread over error: n={sets} statistic={spread / errors['shared']:.3f} bounds={low:.3f} to {high:.3f} "
-          f"alpha=1e-06; control {spread / errors['own']:.3f}")
+    print(
+        f"spread over error: n={sets} statistic={spread / errors['shared']:.3f} bounds={low:.3f} to {high:.3f} "
+        f"alpha=1e-06; control {spread / errors['own']:.3f}"
+    )
     assert low < spread / errors["shared"] < high < spread / errors["own"]
 
 
 def test_claims_are_complete():
     assert len(set(NAMES)) == len(NAMES)
     suite = {raw["name"] for raw in compose.compose(["suite=wang"])}
-    assert {claim.experiment for claim in CLAIMS} <= suite == {
-        name for name in compose.options("experiment") if name.startswith("wang/")}
+    assert (
+        {claim.experiment for claim in CLAIMS}
+        <= suite
+        == {name for name in compose.options("experiment") if name.startswith("wang/")}
+    )
     for claim in CLAIMS:
-        texts = (claim.statement, claim.source, claim.why, claim.conditions, claim.estimand, claim.claimed,
-                 claim.control.description)
+        texts = (
+            claim.statement,
+            claim.source,
+            claim.why,
+            claim.conditions,
+            claim.estimand,
+            claim.claimed,
+            claim.control.description,
+        )
         assert all(text.strip() for text in texts), claim.id
     for theorem in range(1, 5):
         assert any(name.startswith(f"wang.theorem_{theorem}") for name in NAMES)

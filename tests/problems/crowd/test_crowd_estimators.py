@@ -68,8 +68,12 @@ def literal(answers, flip, steps, low, y=None, tolerance=0.0):
             p.append(min(max(np.mean(terms) if terms else 0.5, low), 1 - low))
         y = []
         for j in range(m):
-            one = np.prod([p[i] if answers[i, j] == 1 else 1 - p[i] for i in range(n) if answers[i, j]])
-            zero = np.prod([1 - p[i] if answers[i, j] == 1 else p[i] for i in range(n) if answers[i, j]])
+            one = np.prod(
+                [p[i] if answers[i, j] == 1 else 1 - p[i] for i in range(n) if answers[i, j]]
+            )
+            zero = np.prod(
+                [1 - p[i] if answers[i, j] == 1 else p[i] for i in range(n) if answers[i, j]]
+            )
             y.append(one / (one + zero))
         if max(abs(a - b) for a, b in zip(p, before, strict=True)) < tolerance:
             break
@@ -85,7 +89,10 @@ def test_some_steps_by_the_letter(steps, epsilon, answered):
     found = fit(release, iterations=steps)
     for r, answers in enumerate(release.answers):
         y, p = literal(answers, release.flip, steps, 1e-3)
-        assert np.abs(found.posterior[r] - y).max() < 1e-11 and np.abs(found.abilities[r] - p).max() < 1e-11
+        assert (
+            np.abs(found.posterior[r] - y).max() < 1e-11
+            and np.abs(found.abilities[r] - p).max() < 1e-11
+        )
         assert (found.labels[r] == (found.posterior[r] >= 0.5)).all()
     assert not found.converged.any() or steps > 1
 
@@ -99,7 +106,10 @@ def test_the_whole_algorithm_by_the_letter(kind, epsilon, answered):
     low = max(0.01, release.flip) if kind is KnownFlip else 0.01
     for r, answers in enumerate(release.answers):
         y, p = literal(answers, release.flip, 3000, low, tolerance=1e-10)
-        assert np.abs(found.abilities[r] - p).max() < 5e-6 and np.abs(found.posterior[r] - y).max() < 5e-6
+        assert (
+            np.abs(found.abilities[r] - p).max() < 5e-6
+            and np.abs(found.posterior[r] - y).max() < 5e-6
+        )
 
 
 def test_a_given_start_is_where_steps_begin():
@@ -108,7 +118,10 @@ def test_a_given_start_is_where_steps_begin():
     assert (found.start == release.start).all()
     for r, answers in enumerate(release.answers):
         y, p = literal(answers, 0.0, 1, 1e-3, y=list(release.start[r]))
-        assert np.abs(found.posterior[r] - y).max() < 1e-11 and np.abs(found.abilities[r] - p).max() < 1e-11
+        assert (
+            np.abs(found.posterior[r] - y).max() < 1e-11
+            and np.abs(found.abilities[r] - p).max() < 1e-11
+        )
 
 
 def test_a_start_that_nobody_gives_is_one_line():
@@ -123,7 +136,11 @@ def test_known_flip_keeps_abilities_in_range_and_is_the_likelihoods_maximum():
     """Eq. (2) with the known flip: no ability in [0, 1], moved alone, does better."""
     _, release = released(5, 3, n=8, m=80, epsilon=0.7)
     found = fit(release, KnownFlip, iterations=20_000)
-    assert found.converged.all() and found.abilities.min() >= -1e-12 and found.abilities.max() <= 1 + 1e-12
+    assert (
+        found.converged.all()
+        and found.abilities.min() >= -1e-12
+        and found.abilities.max() <= 1 + 1e-12
+    )
     free = fit(release, iterations=20_000)
     assert free.abilities.max() > 1.01  # the negative control: not known, and so not cut
 
@@ -136,10 +153,18 @@ def test_known_flip_keeps_abilities_in_range_and_is_the_likelihoods_maximum():
         best = log_likelihood(answers, p)
         for i in range(len(p)):
             for other in np.clip(p[i] + np.array([-1e-3, 1e-3]), 0, 1):
-                assert log_likelihood(answers, np.where(np.arange(len(p)) == i, other, p)) <= best + 1e-9
+                assert (
+                    log_likelihood(answers, np.where(np.arange(len(p)) == i, other, p))
+                    <= best + 1e-9
+                )
 
 
-OPTIONS = [(DawidSkene, {}), (DawidSkene, {"initialisation": "spectral"}), (KnownFlip, {}), (MajorityVote, {})]
+OPTIONS = [
+    (DawidSkene, {}),
+    (DawidSkene, {"initialisation": "spectral"}),
+    (KnownFlip, {}),
+    (MajorityVote, {}),
+]
 
 
 @pytest.mark.parametrize("kind, options", OPTIONS)
@@ -148,8 +173,14 @@ def test_a_replication_does_not_depend_on_the_others(kind, options):
     _, release = released(6, 23, n=13, m=57, answered=0.8, epsilon=1.5)
     whole = fit(release, kind, **options)
     for length in (1, 5, 23):
-        parts = [fit(ReleasedAnswers(release.answers[::-1][k : k + length], release.flip), kind, **options)
-                 for k in range(0, 23, length)]
+        parts = [
+            fit(
+                ReleasedAnswers(release.answers[::-1][k : k + length], release.flip),
+                kind,
+                **options,
+            )
+            for k in range(0, 23, length)
+        ]
         for name in CrowdEstimate.__dataclass_fields__:
             found = np.concatenate([getattr(part, name) for part in parts])
             assert (found[::-1] == getattr(whole, name)).all(), name
@@ -163,33 +194,55 @@ def test_invariants(seed, option, answered):
     kind, options = option
     _, release = released(seed, 3, n=9, m=41, answered=answered, epsilon=2.0)
     x, flip, rng = release.answers, release.flip, RNG(seed)
-    options = options if kind is MajorityVote else {**options, "iterations": 5}  # before it forgets where it began
+    options = (
+        options if kind is MajorityVote else {**options, "iterations": 5}
+    )  # before it forgets where it began
     found = fit(release, kind, **options)
 
     def same(other, posterior, abilities):
-        assert np.abs(other.posterior - posterior).max() < 1e-3 and np.abs(other.abilities - abilities).max() < 1e-3
+        assert (
+            np.abs(other.posterior - posterior).max() < 1e-3
+            and np.abs(other.abilities - abilities).max() < 1e-3
+        )
 
     workers, tasks = rng.permutation(9), rng.permutation(41)
-    same(fit(ReleasedAnswers(np.ascontiguousarray(x[:, workers][:, :, tasks]), flip), kind, **options),
-         found.posterior[:, tasks], found.abilities[:, workers])
+    same(
+        fit(
+            ReleasedAnswers(np.ascontiguousarray(x[:, workers][:, :, tasks]), flip), kind, **options
+        ),
+        found.posterior[:, tasks],
+        found.abilities[:, workers],
+    )
     sign = rng.choice(np.array([-1, 1], np.int8), 41)
     if kind is not MajorityVote:  # which labels ties 1
         same(fit(ReleasedAnswers(-x, flip), kind, **options), 1 - found.posterior, found.abilities)
-        same(fit(ReleasedAnswers(x * sign, flip), kind, **options),
-             np.where(sign < 0, 1 - found.posterior, found.posterior), found.abilities)
+        same(
+            fit(ReleasedAnswers(x * sign, flip), kind, **options),
+            np.where(sign < 0, 1 - found.posterior, found.posterior),
+            found.abilities,
+        )
     more = np.zeros((3, 11, 43), np.int8)
     more[:, :9, :41] = x
     wider = fit(ReleasedAnswers(more, flip), kind, **options)
     assert (wider.posterior[:, 41:] == 0.5).all() and (wider.labels[:, 41:] == 1).all()
     assert (wider.abilities[:, 9:] == 0.5).all()
-    same(CrowdEstimate(wider.labels[:, :41], wider.posterior[:, :41], wider.abilities[:, :9], None, None, None),
-         found.posterior, found.abilities)
+    same(
+        CrowdEstimate(
+            wider.labels[:, :41], wider.posterior[:, :41], wider.abilities[:, :9], None, None, None
+        ),
+        found.posterior,
+        found.abilities,
+    )
 
 
 @pytest.mark.parametrize("kind, options", OPTIONS)
 def test_nobody_answers(kind, options):
     found = fit(ReleasedAnswers(np.zeros((2, 3, 4), np.int8), 0.2), kind, **options)
-    assert (found.abilities == 0.5).all() and (found.posterior == 0.5).all() and (found.labels == 1).all()
+    assert (
+        (found.abilities == 0.5).all()
+        and (found.posterior == 0.5).all()
+        and (found.labels == 1).all()
+    )
     assert found.converged.all()
 
 
@@ -206,7 +259,9 @@ def test_steps_that_are_all_that_is_asked_are_enough():
     few, asked = fit(release, iterations=3), fit(release, iterations=3, until="iterations")
     assert (few.posterior == asked.posterior).all() and (few.abilities == asked.abilities).all()
     assert asked.converged.all() and not few.converged.any()
-    many, asked = (fit(release, iterations=10**4, until=end) for end in ("convergence", "iterations"))
+    many, asked = (
+        fit(release, iterations=10**4, until=end) for end in ("convergence", "iterations")
+    )
     assert (many.converged == asked.converged).all()
 
 
@@ -217,19 +272,30 @@ def test_no_convergence_is_a_status():
     assert longer.converged.all() and np.isfinite(found.abilities).all()
 
 
-@pytest.mark.parametrize("n, m, low, given", [(8, 40, 1e-9, True), (20, 200, 1e-6, True), (4, 100, 1e-3, False)])
+@pytest.mark.parametrize(
+    "n, m, low, given", [(8, 40, 1e-9, True), (20, 200, 1e-6, True), (4, 100, 1e-3, False)]
+)
 def test_what_has_converged_is_a_fixed_point(n, m, low, given):
     """Also where labels that were certain to float32's precision are given up again, and after thousands of steps."""
     x = released(14, 18, n=n, m=m, ability_low=0.2)[1].answers
-    release = ReleasedAnswers(x, 0.0, (x[:, 0] + 1) / 2)  # given: as one worker says, who is trusted wholly at first
+    release = ReleasedAnswers(
+        x, 0.0, (x[:, 0] + 1) / 2
+    )  # given: as one worker says, who is trusted wholly at first
     options = dict(initialisation="given", initial_error=0.1) if given else {}
     found = fit(release, projection=low, iterations=20_000, **options)
     assert found.converged.sum() > 12
     limit, signs, u = 1 - 2 * low, x.astype(float), 2 * found.posterior - 1
     once_more = 0.5 + np.clip(np.matvec(signs, u) / m, -limit, limit) / 2
     assert np.abs(once_more - found.abilities)[found.converged].max() < 5e-8
-    alone = [fit(ReleasedAnswers(x[[r]], 0.0, release.start[[r]]), projection=low, iterations=20_000, **options)
-             for r in range(0, 18, 5)]
+    alone = [
+        fit(
+            ReleasedAnswers(x[[r]], 0.0, release.start[[r]]),
+            projection=low,
+            iterations=20_000,
+            **options,
+        )
+        for r in range(0, 18, 5)
+    ]
     assert all((one.posterior[0] == found.posterior[5 * k]).all() for k, one in enumerate(alone))
 
 
@@ -244,7 +310,17 @@ def test_majority_vote_by_hand():
 def kinds_of_answers(seed):
     """Crowds on either side of all sizes at which codes of answers change: (reps, n, m), complete or not."""
     rng = RNG(seed)
-    for n, m in ((1, 1), (3, 2), (7, 5), (8, 600), (9, 17), (41, 300), (64, 256), (65, 255), (130, 1025)):
+    for n, m in (
+        (1, 1),
+        (3, 2),
+        (7, 5),
+        (8, 600),
+        (9, 17),
+        (41, 300),
+        (64, 256),
+        (65, 255),
+        (130, 1025),
+    ):
         for kinds in ([-1, 1], [-1, 0, 1], [0]):
             yield rng.choice(np.array(kinds, np.int8), (3, n, m))
 
@@ -254,13 +330,20 @@ def test_sums_are_those_of_matrices():
         signs, (reps, n, m) = x.astype(float), x.shape
         votes = signs.sum(axis=1) / np.maximum((x != 0).sum(axis=1), 1)
         assert (mean_vote(x) == votes).all()
-        share = np.matvec(signs, np.where(votes >= 0, 1.0, -1.0)) / np.maximum((x != 0).sum(axis=2), 1)
+        share = np.matvec(signs, np.where(votes >= 0, 1.0, -1.0)) / np.maximum(
+            (x != 0).sum(axis=2), 1
+        )
         assert np.abs(agreement(x, votes) - share).max() < 1e-15
         weights = RNG(n).normal(size=(reps, n)) * 10.0 ** RNG(m).integers(-6, 3, (reps, n))
         size = np.abs(weights).sum(axis=1, keepdims=True)
         assert (np.abs(weighted_votes(x, weights) - np.vecmat(weights, signs)) / size).max() < 1e-14
-    exact = [[np.longdouble(w) * s for w, s in zip(weights[0], column, strict=True)] for column in x[0].T]
-    assert np.abs(weighted_votes(x, weights)[0] - [float(sum(terms)) for terms in exact]).max() < 1e-16 * size[0, 0]
+    exact = [
+        [np.longdouble(w) * s for w, s in zip(weights[0], column, strict=True)] for column in x[0].T
+    ]
+    assert (
+        np.abs(weighted_votes(x, weights)[0] - [float(sum(terms)) for terms in exact]).max()
+        < 1e-16 * size[0, 0]
+    )
 
 
 @pytest.mark.parametrize("missing", [0, 3])
@@ -278,13 +361,21 @@ def test_steps_are_those_of_numpy(limit, steps):
     """To 1e-12, as many steps, and the numbers of answers; the control moves a limit by 1e-9."""
     for x in kinds_of_answers(10):
         start = mean_vote(x)
-        found, expected = (one.em_steps(x, start, limit, steps, 2e-8) for one in (signed_sums, crowd_em))
+        found, expected = (
+            one.em_steps(x, start, limit, steps, 2e-8) for one in (signed_sums, crowd_em)
+        )
         for name in ("labels", "abilities", "answered", "unsure"):
-            assert np.abs(getattr(found, name) - expected[name]).max() < 1e-12 * (x.shape[2] if name == "unsure" else 1)
-        assert (found.taken == expected["taken"]).all() and (np.isinf(found.change) == (found.taken == 1)).all()
+            assert np.abs(getattr(found, name) - expected[name]).max() < 1e-12 * (
+                x.shape[2] if name == "unsure" else 1
+            )
+        assert (found.taken == expected["taken"]).all() and (
+            np.isinf(found.change) == (found.taken == 1)
+        ).all()
         voted = signed_sums.em_steps(x, None, limit, steps, 2e-8)
         assert all((one == other).all() for one, other in zip(voted, found, strict=True))
-    moved = crowd_em.em_steps(np.ones((1, 9, 4), np.int8), np.ones((1, 4)), limit - 1e-9, steps, 2e-8)
+    moved = crowd_em.em_steps(
+        np.ones((1, 9, 4), np.int8), np.ones((1, 4)), limit - 1e-9, steps, 2e-8
+    )
     kept = signed_sums.em_steps(np.ones((1, 9, 4), np.int8), np.ones((1, 4)), limit, steps, 2e-8)
     assert np.abs(moved["abilities"] - kept.abilities).max() > 1e-10
 
@@ -292,7 +383,11 @@ def test_steps_are_those_of_numpy(limit, steps):
 def test_order_does_not_change_the_last_bit():
     """Of workers, of tasks, and of signs: ties of symmetric answers stay ties."""
     x, rng = released(15, 4, n=70, m=300, epsilon=1.0)[1].answers, RNG(3)
-    workers, tasks, sign = rng.permutation(70), rng.permutation(300), rng.choice(np.array([-1, 1], np.int8), 300)
+    workers, tasks, sign = (
+        rng.permutation(70),
+        rng.permutation(300),
+        rng.choice(np.array([-1, 1], np.int8), 300),
+    )
     found = signed_sums.em_steps(x, None, 0.998, 9, 0.0)
     again = signed_sums.em_steps((x * sign)[:, workers][:, :, tasks], None, 0.998, 9, 0.0)
     assert (again.abilities == found.abilities[:, workers]).all()
@@ -316,7 +411,10 @@ def test_power_iteration_finds_the_leading_vector():
 def test_the_spectral_start_is_better_than_the_vote():
     truth, release = released(11, 40, n=40, m=300, ability_law="experts", epsilon=3.0)
     spectral, vote = fit(release, initialisation="spectral"), fit(release)
-    assert np.abs(spectral.start - truth.labels).mean() < 0.5 * np.abs(vote.start - truth.labels).mean()
+    assert (
+        np.abs(spectral.start - truth.labels).mean()
+        < 0.5 * np.abs(vote.start - truth.labels).mean()
+    )
 
 
 def test_abilities_are_unbiased_and_the_twins_are_not():
@@ -329,7 +427,9 @@ def test_abilities_are_unbiased_and_the_twins_are_not():
     raw = (found.abilities - 0.5) * (1 - 2 * release.flip) + 0.5
     assert not mean_agrees((raw - truth.abilities).mean(axis=1), 0, "control: not debiased")
     unaware = fit(ReleasedAnswers(release.answers, 0.0))
-    assert not mean_agrees((unaware.abilities - truth.abilities).mean(axis=1), 0, "control: flip taken to be 0")
+    assert not mean_agrees(
+        (unaware.abilities - truth.abilities).mean(axis=1), 0, "control: flip taken to be 0"
+    )
 
 
 def test_projection_frees_what_is_trapped():
@@ -341,9 +441,13 @@ def test_projection_frees_what_is_trapped():
     y = np.where(x[:, 0] == 1, 1.0, 0.0)  # as worker 0 says
     release = ReleasedAnswers(x, 0.0, y)
     free = fit(release, initialisation="given", initial_error=0.2, iterations=1000)
-    trapped = fit(release, initialisation="given", initial_error=0.2, iterations=1000, projection=1e-300)
+    trapped = fit(
+        release, initialisation="given", initial_error=0.2, iterations=1000, projection=1e-300
+    )
     assert free.converged.all() and (free.labels != truth.labels).mean() < 0.08
-    assert trapped.abilities[0, 0] > 1 - 1e-9 and (trapped.labels == y).all()  # the negative control
+    assert (
+        trapped.abilities[0, 0] > 1 - 1e-9 and (trapped.labels == y).all()
+    )  # the negative control
 
 
 @pytest.mark.parametrize("estimator", [DawidSkene, KnownFlip, MajorityVote])
@@ -359,11 +463,30 @@ def test_a_flip_that_rounds_to_one_half_never_converges(estimator):
 
 
 DISAGREE = [[1, 1], [-1, -1]]  # two workers who disagree on every task
-CYCLE = [[1, 1, -1], [-1, 1, 1], [1, -1, 1]]  # each of three workers is the only one who is wrong on one task
-CAMPS = [[1, 1, 1, 1], [1, 1, 1, 1], [1, 1, -1, -1], [1, 1, -1, -1]]  # two camps, who disagree on half of the tasks
-ALL_ONES = [[1, 1, 1, 1], [1, 1, -1, -1], [-1, -1, 1, 1]]  # two opposites; the third leaves no task undecided
-LEANING = [[1, -1, 1, -1, 1, -1], [1, -1, -1, 1, -1, -1], [1, -1, -1, -1, -1, 1],
-           [1, -1, -1, -1, -1, 1], [1, -1, -1, 1, -1, -1], [1, 1, 1, 1, 1, 1]]  # |u| is 0.7 and more everywhere
+CYCLE = [
+    [1, 1, -1],
+    [-1, 1, 1],
+    [1, -1, 1],
+]  # each of three workers is the only one who is wrong on one task
+CAMPS = [
+    [1, 1, 1, 1],
+    [1, 1, 1, 1],
+    [1, 1, -1, -1],
+    [1, 1, -1, -1],
+]  # two camps, who disagree on half of the tasks
+ALL_ONES = [
+    [1, 1, 1, 1],
+    [1, 1, -1, -1],
+    [-1, -1, 1, 1],
+]  # two opposites; the third leaves no task undecided
+LEANING = [
+    [1, -1, 1, -1, 1, -1],
+    [1, -1, -1, 1, -1, -1],
+    [1, -1, -1, -1, -1, 1],
+    [1, -1, -1, -1, -1, 1],
+    [1, -1, -1, 1, -1, -1],
+    [1, 1, 1, 1, 1, 1],
+]  # |u| is 0.7 and more everywhere
 
 
 @pytest.mark.parametrize("answers", [DISAGREE, CYCLE, CAMPS, ALL_ONES, LEANING])
@@ -377,11 +500,17 @@ def test_a_saddle_point_is_not_convergence(answers):
         asked = DawidSkene(n, m, iterations=steps, until="iterations").fit(release, None)
         again = DawidSkene(n, m, iterations=steps + 2).fit(release, None)
         assert asked.converged[0] != (np.abs(again.abilities - asked.abilities).max() < 1e-9)
-    nudged = np.clip((1 + np.random.default_rng(0).normal(0, 1e-3, m) + 2 * (fit.start[0] - 0.5)) / 2, 0, 1)
+    nudged = np.clip(
+        (1 + np.random.default_rng(0).normal(0, 1e-3, m) + 2 * (fit.start[0] - 0.5)) / 2, 0, 1
+    )
     moved = DawidSkene(n, m, iterations=10_000, initialisation="given", initial_error=0.0).fit(
-        ReleasedAnswers(release.answers, 0.0, nudged[None]), None)
+        ReleasedAnswers(release.answers, 0.0, nudged[None]), None
+    )
     assert moved.converged[0]
-    assert log_likelihood(answers, moved.abilities[0]) > log_likelihood(answers, fit.abilities[0]) + 0.1
+    assert (
+        log_likelihood(answers, moved.abilities[0])
+        > log_likelihood(answers, fit.abilities[0]) + 0.1
+    )
 
 
 @pytest.mark.parametrize("n, m", [(3, 4), (4, 3), (4, 4)])
@@ -393,11 +522,18 @@ def test_what_has_converged_cannot_be_improved_by_a_nudge(n, m):
     fit = DawidSkene(n, m, iterations=1000).fit(ReleasedAnswers(tables, 0.0), RNG(0))
     nudge = np.random.default_rng(1).normal(0, 1e-3, fit.posterior.shape)
     moved = DawidSkene(n, m, iterations=1000, initialisation="given", initial_error=0.0).fit(
-        ReleasedAnswers(tables, 0.0, np.clip(fit.posterior + nudge, 0, 1)), None)
-    gain = np.array([log_likelihood(a, after) - log_likelihood(a, before) for a, after, before in zip(
-        tables, moved.abilities, fit.abilities, strict=True)])
+        ReleasedAnswers(tables, 0.0, np.clip(fit.posterior + nudge, 0, 1)), None
+    )
+    gain = np.array(
+        [
+            log_likelihood(a, after) - log_likelihood(a, before)
+            for a, after, before in zip(tables, moved.abilities, fit.abilities, strict=True)
+        ]
+    )
     still = fit.iterations < 1000
-    print(len(tables), fit.converged.sum(), (still & ~fit.converged).sum(), gain[fit.converged].max())
+    print(
+        len(tables), fit.converged.sum(), (still & ~fit.converged).sum(), gain[fit.converged].max()
+    )
     assert gain[fit.converged].max() < 1e-4
     assert (gain[still & ~fit.converged] > 1e-3).all() and (still & ~fit.converged).any()
 
@@ -411,8 +547,19 @@ def test_what_has_converged_is_a_number(estimator, epsilon):
         truth = crowd.truth(rng, 40, rng)
         release = RandomizedResponse(n, m, epsilon).release(crowd.simulate(truth, rng), rng)
         fit = estimator(n, m).fit(release, rng)
-        for metric in (label_error, soft_label_error, start_error, ability_error_inf, ability_error_l2, ability_error_inf_plain,
-                       wisdom, label_error_bound, theorem_2_holds, majority_error_exact, oracle_error):
+        for metric in (
+            label_error,
+            soft_label_error,
+            start_error,
+            ability_error_inf,
+            ability_error_l2,
+            ability_error_inf_plain,
+            wisdom,
+            label_error_bound,
+            theorem_2_holds,
+            majority_error_exact,
+            oracle_error,
+        ):
             assert np.isfinite(metric()(truth, release, fit)[fit.converged]).all(), metric
 
 
@@ -428,5 +575,7 @@ def test_ties_without_a_saddle_converge():
     release = ReleasedAnswers(np.array([[[1, 1, 1, 1, 1], [1, 1, 1, 1, -1]]], np.int8), 0.0)
     fit = DawidSkene(2, 5, iterations=100_000).fit(release, None)
     assert fit.converged[0] and fit.posterior[0, 4] == 0.5
-    blank = ReleasedAnswers(np.array([[[1, 1, 0], [1, 1, 0], [1, 1, 0]]], np.int8), 0.0)  # the third task has no answer
+    blank = ReleasedAnswers(
+        np.array([[[1, 1, 0], [1, 1, 0], [1, 1, 0]]], np.int8), 0.0
+    )  # the third task has no answer
     assert DawidSkene(3, 3).fit(blank, None).converged[0]

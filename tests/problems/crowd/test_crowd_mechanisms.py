@@ -28,11 +28,15 @@ def record_law(record, flips, keep_missing=True):
     choices = []
     for x, flip in zip(record, flips, strict=True):
         if x == 0:
-            choices.append({0: Fraction(1)} if keep_missing else {1: Fraction(1, 2), -1: Fraction(1, 2)})
+            choices.append(
+                {0: Fraction(1)} if keep_missing else {1: Fraction(1, 2), -1: Fraction(1, 2)}
+            )
         else:
             choices.append({x: 1 - flip, -x: flip})
-    return {out: math.prod(choice[x] for choice, x in zip(choices, out, strict=True))
-            for out in itertools.product(*choices)}
+    return {
+        out: math.prod(choice[x] for choice, x in zip(choices, out, strict=True))
+        for out in itertools.product(*choices)
+    }
 
 
 def records(pattern):
@@ -47,12 +51,28 @@ def worst_ratio(pattern, flips, changed):
         if sum(a != b for a, b in zip(x, y, strict=True)) == changed:
             first, second = record_law(x, flips), record_law(y, flips)
             assert sum(first.values()) == 1 and first.keys() == second.keys()
-            worst = max([worst, *(p / second[out] if second[out] else math.inf for out, p in first.items() if p)])
+            worst = max(
+                [
+                    worst,
+                    *(
+                        p / second[out] if second[out] else math.inf
+                        for out, p in first.items()
+                        if p
+                    ),
+                ]
+            )
     return worst
 
 
-@pytest.mark.parametrize("pattern", [p for m in (1, 2, 3, 4) for p in itertools.product((True, False), repeat=m)
-                                     if p[0] and (m < 4 or sum(p) in (2, 4))])
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        p
+        for m in (1, 2, 3, 4)
+        for p in itertools.product((True, False), repeat=m)
+        if p[0] and (m < 4 or sum(p) in (2, 4))
+    ],
+)
 @pytest.mark.parametrize("odds", [Fraction(11, 10), Fraction(50)])  # e^ε
 def test_one_answer_spends_epsilon_and_a_record_of_k_spends_k_epsilon(pattern, odds):
     m, k, flip = len(pattern), sum(pattern), 1 / (1 + odds)
@@ -68,8 +88,12 @@ def test_one_answer_spends_epsilon_and_a_record_of_k_spends_k_epsilon(pattern, o
     assert given["all answers of the worker who gave most"] == pytest.approx(k * math.log(odds))
     # Negative controls.
     assert worst_ratio(pattern, [1 / (2 + odds)] * m, 1) > odds
-    assert worst_ratio(pattern, [(flip + Fraction(1, 2)) / 2] * m, 1) < odds  # flips too often: wasted
-    assert worst_ratio(pattern, [Fraction(0), *[flip] * (m - 1)], 1) == math.inf  # the first one is not flipped
+    assert (
+        worst_ratio(pattern, [(flip + Fraction(1, 2)) / 2] * m, 1) < odds
+    )  # flips too often: wasted
+    assert (
+        worst_ratio(pattern, [Fraction(0), *[flip] * (m - 1)], 1) == math.inf
+    )  # the first one is not flipped
 
 
 def law_of(outcomes, found, law):
@@ -93,9 +117,13 @@ def test_the_sampler_has_the_law_of_the_record_whatever_the_answers():
         assert counts[-1] == 0 and counts_agree(counts[:-1], probabilities[:-1], f"record {record}")
         if record[2]:
             control = record_law(record, [flip, flip, 0.9 * flip])
-            assert not counts_agree(counts[:-1], list(control.values()), "control: last flip 10 % too rare")
+            assert not counts_agree(
+                counts[:-1], list(control.values()), "control: last flip 10 % too rare"
+            )
             inverted = record_law(record, [flip, flip, 1 - flip])
-            assert not counts_agree(counts[:-1], [inverted[out] for out in law], "control: kept and flipped exchanged")
+            assert not counts_agree(
+                counts[:-1], [inverted[out] for out in law], "control: kept and flipped exchanged"
+            )
 
 
 def test_flips_are_independent_over_workers():
@@ -104,7 +132,11 @@ def test_flips_are_independent_over_workers():
     law = record_law((1,) * 4, [1 / (1 + math.exp(0.5))] * 4)
     counts, probabilities = law_of(list(law), found, law.values())
     assert counts_agree(counts[:-1], probabilities[:-1], "two workers, two tasks")
-    control = RandomizedResponse(n=1, m=2, epsilon=0.5).release(Answers(data.answers[:, :1]), rng(1)).answers
+    control = (
+        RandomizedResponse(n=1, m=2, epsilon=0.5)
+        .release(Answers(data.answers[:, :1]), rng(1))
+        .answers
+    )
     counts, _ = law_of(list(law), np.repeat(control, 2, axis=1).reshape(REPS, 4), law.values())
     assert not counts_agree(counts[:-1], probabilities[:-1], "control: workers share their flips")
 
@@ -115,7 +147,11 @@ def test_no_privacy_is_the_answers_as_they_are():
     assert isinstance(release, ReleasedAnswers) and Answers.plain_release is ReleasedAnswers
     assert release.answers is data.answers and release.start is data.start and release.flip == 0
     private = RandomizedResponse(n=3, m=4, epsilon=50).release(data, rng(3))
-    assert private.start is data.start and (private.answers == data.answers).all() and private.flip < 1e-21
+    assert (
+        private.start is data.start
+        and (private.answers == data.answers).all()
+        and private.flip < 1e-21
+    )
 
 
 @pytest.mark.parametrize("epsilon", [0, -1, math.inf, math.nan])

@@ -13,8 +13,20 @@ REPS = 60_000
 
 def test_answers_have_their_law():
     """One worker, two tasks of labels 1; a worker who guesses does so in both."""
-    model = build(MisspecifiedCrowd, dict(n=1, m=2, ability_low=0.9, ability_high=0.9, label_prior=1.0, answered=0.8,
-                                          at_random=0.4, ability_loss=0.25, left_out=0.5))
+    model = build(
+        MisspecifiedCrowd,
+        dict(
+            n=1,
+            m=2,
+            ability_low=0.9,
+            ability_high=0.9,
+            label_prior=1.0,
+            answered=0.8,
+            at_random=0.4,
+            ability_loss=0.25,
+            left_out=0.5,
+        ),
+    )
     rng = np.random.default_rng(1)
     truth = model.truth(rng, REPS, None)
     assert set(np.unique(truth.abilities.round(12))) == {0.5, 0.8}

@@ -28,20 +28,33 @@ UNWEIGHTED, WEIGHTED = first_label_wrong(), first_label_wrong_weighted()
 def simulated(reps, epsilon=None, estimator=MajorityVote, model=TiltedCrowd, seed=1, **values):
     """Truth, release and estimate of a block, as a study makes them."""
     values = dict(m=1) | values | (dict(epsilon=epsilon) if epsilon else {})
-    crowd, (truth_rng, data_rng, noise_rng) = build(model, values), np.random.default_rng(seed).spawn(3)
+    crowd, (truth_rng, data_rng, noise_rng) = (
+        build(model, values),
+        np.random.default_rng(seed).spawn(3),
+    )
     truth = crowd.truth(truth_rng, reps, truth_rng)
     data = crowd.simulate(truth, data_rng)
-    release = (build(RandomizedResponse, values).release(data, noise_rng) if epsilon else data.release_plainly())
+    release = (
+        build(RandomizedResponse, values).release(data, noise_rng)
+        if epsilon
+        else data.release_plainly()
+    )
     return truth, release, build(estimator, values).fit(release, noise_rng)
 
 
-@pytest.mark.parametrize("values", [
-    dict(n=101, epsilon=1.5, ability_low=0.9, ability_high=0.9, reps=6_000),        # 2·10⁻⁸
-    dict(n=100, epsilon=2.0, ability_low=0.9, ability_high=0.9, reps=6_000),        # 10⁻¹¹, with ties
-    dict(n=31, ability_law="ends", ability_low=0.7, ability_high=0.8, reps=6_000),  # without privacy
-    dict(n=60, epsilon=1.5, ability_low=0.9, ability_high=0.9, tilt=0.6, reps=6_000),
-    dict(n=100, epsilon=2.0, ability_low=0.9, ability_high=0.9, answered=0.7, reps=6_000),
-], ids=str)
+@pytest.mark.parametrize(
+    "values",
+    [
+        dict(n=101, epsilon=1.5, ability_low=0.9, ability_high=0.9, reps=6_000),  # 2·10⁻⁸
+        dict(n=100, epsilon=2.0, ability_low=0.9, ability_high=0.9, reps=6_000),  # 10⁻¹¹, with ties
+        dict(
+            n=31, ability_law="ends", ability_low=0.7, ability_high=0.8, reps=6_000
+        ),  # without privacy
+        dict(n=60, epsilon=1.5, ability_low=0.9, ability_high=0.9, tilt=0.6, reps=6_000),
+        dict(n=100, epsilon=2.0, ability_low=0.9, ability_high=0.9, answered=0.7, reps=6_000),
+    ],
+    ids=str,
+)
 def test_tilted_votes_have_the_exact_error(values):
     """Errors from 10⁻⁵ to 10⁻¹¹ are those of the Poisson–binomial law; without weights they are far from it."""
     truth, release, estimate = simulated(**values)
@@ -50,8 +63,10 @@ def test_tilted_votes_have_the_exact_error(values):
     kinds, position = np.unique(np.sort(right, axis=1), axis=0, return_inverse=True)
     exact = vote_error(kinds, values.get("answered", 1.0))[position.ravel()]
     found = WEIGHTED(truth, release, estimate)
-    relative = found.std(ddof=1) / found.mean() / len(found)**0.5
-    print(f"exact {exact.mean():.3g}, relative error {relative:.3f}, largest weight {found.max():.3g}")
+    relative = found.std(ddof=1) / found.mean() / len(found) ** 0.5
+    print(
+        f"exact {exact.mean():.3g}, relative error {relative:.3f}, largest weight {found.max():.3g}"
+    )
     assert mean_agrees(found - exact, 0, "weighted errors less exact ones")
     assert relative < 0.1 and found.max() <= 1
     assert not mean_agrees(UNWEIGHTED(truth, release, estimate) - exact, 0, "control: no weights")
@@ -59,7 +74,12 @@ def test_tilted_votes_have_the_exact_error(values):
 
 def test_weights_by_enumeration():
     """Σ over all releases of their law under the tilt, times weight, is their true law; for both labels, with gaps."""
-    abilities, proposal, flip, answered = np.array([0.9, 0.6, 0.3]), np.array([0.5, 0.55, 0.1]), 0.2, 0.8
+    abilities, proposal, flip, answered = (
+        np.array([0.9, 0.6, 0.3]),
+        np.array([0.5, 0.55, 0.1]),
+        0.2,
+        0.8,
+    )
     for label in (0, 1):
         total = 0.0
         for answers in itertools.product((-1, 0, 1), repeat=3):
@@ -69,8 +89,10 @@ def test_weights_by_enumeration():
             def law(able, answers=answers, label=label):
                 right = flip + (1 - 2 * flip) * able
                 sign = 2 * label - 1
-                return math.prod({sign: answered * p, -sign: answered * (1 - p), 0: 1 - answered}[x]
-                                 for p, x in zip(right, answers, strict=True))
+                return math.prod(
+                    {sign: answered * p, -sign: answered * (1 - p), 0: 1 - answered}[x]
+                    for p, x in zip(right, answers, strict=True)
+                )
 
             weight = math.exp(log_weights(truth, release)[0])
             assert law(proposal) * weight == pytest.approx(law(abilities), rel=1e-12)
@@ -85,11 +107,16 @@ def test_no_tilt_is_the_plain_model():
     truth = tilted.truth(rngs[0], 50, rngs[1])
     assert np.allclose(truth.proposal, truth.abilities, rtol=0, atol=1e-12)
     same = CrowdTruth(truth.abilities, truth.labels)
-    answers = [one.simulate(truth, np.random.default_rng(3)) for one, truth in ((plain, same), (tilted, truth))]
+    answers = [
+        one.simulate(truth, np.random.default_rng(3))
+        for one, truth in ((plain, same), (tilted, truth))
+    ]
     assert isinstance(answers[0], Answers) and (answers[0].answers == answers[1].answers).all()
     estimate = MajorityVote(n=7, m=3).fit(answers[1].release_plainly(), rngs[2])
     release = answers[1].release_plainly()
-    assert np.allclose(WEIGHTED(truth, release, estimate), UNWEIGHTED(truth, release, estimate), atol=1e-9)
+    assert np.allclose(
+        WEIGHTED(truth, release, estimate), UNWEIGHTED(truth, release, estimate), atol=1e-9
+    )
     assert (WEIGHTED(same, release, estimate) == UNWEIGHTED(same, release, estimate)).all()
 
 
@@ -101,10 +128,14 @@ def test_dawid_and_skene_against_plain_replications():
         found = simulated(3_000, tilt_by=by, seed=6, **values)
         weighted = WEIGHTED(*found)
         apart = weighted.mean() - plain.mean()
-        error = math.hypot(weighted.std() / len(weighted)**0.5, plain.std() / len(plain)**0.5)
-        print(f"{by}: plain {plain.mean():.3g}, tilted {weighted.mean():.3g}, z={apart / error:.2f}, bound 4.9, "
-              "alpha=1e-6")
-        assert abs(apart) < 4.9 * error and abs(UNWEIGHTED(*found).mean() - plain.mean()) > 50 * error
+        error = math.hypot(weighted.std() / len(weighted) ** 0.5, plain.std() / len(plain) ** 0.5)
+        print(
+            f"{by}: plain {plain.mean():.3g}, tilted {weighted.mean():.3g}, z={apart / error:.2f}, bound 4.9, "
+            "alpha=1e-6"
+        )
+        assert (
+            abs(apart) < 4.9 * error and abs(UNWEIGHTED(*found).mean() - plain.mean()) > 50 * error
+        )
         assert weighted.var() < plain.var() / 5
 
 
@@ -119,7 +150,9 @@ def test_abilities_that_cannot_be_tilted_stay():
     perfect = build(TiltedCrowd, dict(n=3, m=1))
     assert (perfect.tilted(np.array([[1.0, 0.0, 0.7]]))[:, :2] == [[1, 0]]).all()
     for by in ("vote", "odds"):
-        tilted = build(TiltedCrowd, dict(n=3, m=1, epsilon=1.0, tilt_by=by)).tilted(np.array([[1.0, 0.7, 0.5]]))
+        tilted = build(TiltedCrowd, dict(n=3, m=1, epsilon=1.0, tilt_by=by)).tilted(
+            np.array([[1.0, 0.7, 0.5]])
+        )
         assert (tilted > 0).all() and (tilted < 1).all()  # the mechanism flips
 
 

@@ -1,5 +1,4 @@
-"""Simulated controls of claims on crowds: each wrong world is seen by its claims, and some by those that once were not.
-"""
+"""Simulated controls of claims on crowds: each wrong world is seen by its claims, and some by those that once were not."""
 
 import os
 from collections.abc import Callable
@@ -21,13 +20,26 @@ LABELS = dict(grid=dict(n=[200, 400], wanted_wisdom=[2, 4, 6, 8, 10, 12]), repli
 FEW = dict(replications=300, block=300)
 LARGE = dict(replications=20, block=2)  # for up to 20,000,000 answers a replication
 SIZES = {  # what a world needs beyond the quick size, or less than that
-    "wang.theorem_1": FEW, "wang.equation_22": FEW,
-    "wang.theorem_2.sharp": LABELS, "wang.labels.weak": dict(grid=dict(n=[200], wanted_wisdom=[1, 2, 4])),
-    "wang.theorem_2.bound": LARGE, "wang.theorem_2.starts": LARGE, "wang.theorem_3.conditions": LARGE,
-    "wang.theorem_3.projected": LARGE}
+    "wang.theorem_1": FEW,
+    "wang.equation_22": FEW,
+    "wang.theorem_2.sharp": LABELS,
+    "wang.labels.weak": dict(grid=dict(n=[200], wanted_wisdom=[1, 2, 4])),
+    "wang.theorem_2.bound": LARGE,
+    "wang.theorem_2.starts": LARGE,
+    "wang.theorem_3.conditions": LARGE,
+    "wang.theorem_3.projected": LARGE,
+}
 # Seconds each: SIMULATIONS=full includes them.
-SLOW = {"wang.theorem_2.sharp", "wang.theorem_2.bound", "wang.theorem_2.starts", "wang.theorem_3.projected",
-        "wang.theorem_3.bound", "wang.rare", "wang.rare.vote", "wang.start.spectral"}
+SLOW = {
+    "wang.theorem_2.sharp",
+    "wang.theorem_2.bound",
+    "wang.theorem_2.starts",
+    "wang.theorem_3.projected",
+    "wang.theorem_3.bound",
+    "wang.rare",
+    "wang.rare.vote",
+    "wang.start.spectral",
+}
 
 
 def judged(name, control=None, **changes):
@@ -50,8 +62,12 @@ def test_a_claim_rejects_its_wrong_world(name):
 def test_the_small_grid_tells_votes_from_their_control():
     """Labels that are never wrong, in a hundred replications, would not be told from the bound."""
     claim = BY_ID["wang.theorem_4.vote"]
-    results = pl.simulate("wang/experts", size="quick", seed=11, grid=dict(
-        expert_exponent=[0.45], n=[25, 50, 100], epsilon=[1.75, 4]))
+    results = pl.simulate(
+        "wang/experts",
+        size="quick",
+        seed=11,
+        grid=dict(expert_exponent=[0.45], n=[25, 50, 100], epsilon=[1.75, 4]),
+    )
     judgement = judge(claim, results)
     print(judgement.check.text, judgement.control.text, sep="\n")
     assert judgement.verdict == SUPPORTED and judgement.sound
@@ -64,7 +80,9 @@ def test_a_claim_on_rte_rejects_its_wrong_world(path, truth):
     assert judged("wang.real.rte", **{"data.path": path, "data.truth": truth}) == CONTRADICTED
 
 
-@pytest.mark.parametrize("path, truth", [real("crowd/bluebird_label.csv", "crowd/bluebird_truth.csv")])
+@pytest.mark.parametrize(
+    "path, truth", [real("crowd/bluebird_label.csv", "crowd/bluebird_truth.csv")]
+)
 @pytest.mark.parametrize("name", ["wang.real.bluebird", "wang.real.close"])
 def test_claims_on_bluebird_reject_their_wrong_worlds(name, path, truth):
     assert judged(name, **{"data.path": path, "data.truth": truth}) == CONTRADICTED
@@ -74,7 +92,9 @@ def test_claims_on_bluebird_reject_their_wrong_worlds(name, path, truth):
 class Unequal(Wrapper):
     """A mechanism that flips some answers more often than others, and all of them as often as it says on average."""
 
-    rates: Callable[[np.ndarray], np.ndarray]  # answers (reps, n, m) -> weights of mean 1 that broadcast to them
+    rates: Callable[
+        [np.ndarray], np.ndarray
+    ]  # answers (reps, n, m) -> weights of mean 1 that broadcast to them
 
     def release(self, data, rng):
         said = self.declared.release(data, rng)
@@ -88,18 +108,30 @@ def more_ones(answers):
 
 def more_of_the_able(answers):
     """Those who agree with most others are flipped more, if they do not all agree."""
-    with_others = (answers * np.sign(answers.sum(axis=1, keepdims=True))).mean(axis=2, keepdims=True)
+    with_others = (answers * np.sign(answers.sum(axis=1, keepdims=True))).mean(
+        axis=2, keepdims=True
+    )
     return 1 + 0.5 * (with_others - with_others.mean(axis=1, keepdims=True))
 
 
 def unequal(rates):
-    return SimulatedControl(rates.__name__, replaced_part("mechanism", lambda part: Unequal(part, rates)))
+    return SimulatedControl(
+        rates.__name__, replaced_part("mechanism", lambda part: Unequal(part, rates))
+    )
 
 
-@pytest.mark.parametrize("name, control", [
-    ("wang.theorem_1", controls.UNFLIPPED), ("wang.theorem_1", controls.COINS), ("wang.theorem_1", unequal(more_ones)),
-    ("wang.equation_22", controls.UNFLIPPED), ("wang.equation_22", unequal(more_of_the_able)),
-    ("wang.limits.wisdom", controls.UNFLIPPED)], ids=lambda one: getattr(one, "description", one))
+@pytest.mark.parametrize(
+    "name, control",
+    [
+        ("wang.theorem_1", controls.UNFLIPPED),
+        ("wang.theorem_1", controls.COINS),
+        ("wang.theorem_1", unequal(more_ones)),
+        ("wang.equation_22", controls.UNFLIPPED),
+        ("wang.equation_22", unequal(more_of_the_able)),
+        ("wang.limits.wisdom", controls.UNFLIPPED),
+    ],
+    ids=lambda one: getattr(one, "description", one),
+)
 def test_mechanisms_that_do_not_do_what_they_say_are_seen(name, control):
     """Nothing is flipped, or everything, or more of the answers that say 1, or of workers who are often right."""
     assert judged(name, control) == CONTRADICTED
@@ -107,4 +139,6 @@ def test_mechanisms_that_do_not_do_what_they_say_are_seen(name, control):
 
 def test_every_world_is_the_control_of_a_claim():
     worlds = {name for name, one in vars(controls).items() if isinstance(one, SimulatedControl)}
-    assert worlds == {name for name in worlds for claim in CLAIMS if claim.simulated is getattr(controls, name)}
+    assert worlds == {
+        name for name in worlds for claim in CLAIMS if claim.simulated is getattr(controls, name)
+    }

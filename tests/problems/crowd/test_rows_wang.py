@@ -16,15 +16,21 @@ def w1():
     assert math.comb(100, 50) / 2**101 == pytest.approx(0.0398, abs=5e-5)
     s = np.arange(101)
     normal = stats.norm.cdf((s - 50) / 5)
-    distance = max(np.abs(stats.binom.cdf(s, 100, 0.5) - normal).max(),
-                   np.abs(stats.binom.cdf(s - 1, 100, 0.5) - normal).max())
+    distance = max(
+        np.abs(stats.binom.cdf(s, 100, 0.5) - normal).max(),
+        np.abs(stats.binom.cdf(s - 1, 100, 0.5) - normal).max(),
+    )
     assert distance == pytest.approx(0.0398, abs=5e-5)
-    assert 1 / (16 * math.sqrt(100)) == 0.00625 and 0.4748 * (1 / 8) / (0.5**3 * 10) == pytest.approx(0.0475, abs=5e-5)
+    assert 1 / (16 * math.sqrt(100)) == 0.00625 and 0.4748 * (1 / 8) / (
+        0.5**3 * 10
+    ) == pytest.approx(0.0475, abs=5e-5)
     return "0.0398", "0.00625", "0.0475", "0.4748", "100"
 
 
 def w2():
-    assert bounds.label_error_bound(50, 0.0) == 2 == 2 * math.exp(0) and 2 * math.log(4) == pytest.approx(2.8, abs=0.03)
+    assert bounds.label_error_bound(50, 0.0) == 2 == 2 * math.exp(0) and 2 * math.log(
+        4
+    ) == pytest.approx(2.8, abs=0.03)
     return "2exp(0)", "2.8"
 
 
@@ -43,15 +49,34 @@ def w3():
     allowed = np.linspace(low, high, 20_001)
     assert bounds.theorem_2_proved(workers, m, 1.0, allowed, 0.0).any()
     assert not bounds.theorem_2_proved(workers - 1, m, 1.0, allowed, 0.0).any()
-    assert 8 * math.log(8) == pytest.approx(16.6, abs=0.05) and math.ceil((8 * math.log(8)) ** 2 * log_m) == 3824
+    assert (
+        8 * math.log(8) == pytest.approx(16.6, abs=0.05)
+        and math.ceil((8 * math.log(8)) ** 2 * log_m) == 3824
+    )
     n, m, projection, v = 25, 800_000, 0.1175, 0.75**2
     assert v == pytest.approx(0.56, abs=0.005)
     first = 4 * n / projection * math.sqrt(math.log(m) / m)
     second = 4 * math.log(1 / projection) * math.sqrt(n * math.log(m))
     assert (first, second, n * v / 2) == pytest.approx((3.5, 158, 7.0), rel=0.01)
     for n, m in ((100, 10**6), (10**4, 10**9), (10**6, 10**6)):  # v̂ = log m/n and the largest λ, ⅛
-        assert 4 * math.log(8) * math.sqrt(n * math.log(m)) >= 16.6 * math.log(m) / 2 and math.log(m) <= n
-    return "6,742", "3,824", "16.6 times", "3.5", "158", "7.0", "0.1175", "0.56", "10⁶", "800,000", "n = 25", "v̂ = 1"
+        assert (
+            4 * math.log(8) * math.sqrt(n * math.log(m)) >= 16.6 * math.log(m) / 2
+            and math.log(m) <= n
+        )
+    return (
+        "6,742",
+        "3,824",
+        "16.6 times",
+        "3.5",
+        "158",
+        "7.0",
+        "0.1175",
+        "0.56",
+        "10⁶",
+        "800,000",
+        "n = 25",
+        "v̂ = 1",
+    )
 
 
 def w4():
@@ -60,13 +85,18 @@ def w4():
     least = 8 * math.log(8)
     assert least == pytest.approx(16.6, abs=0.05)
     assert least * math.sqrt(math.log(n) / n) == pytest.approx(0.0618, abs=5e-5)
-    worst = [math.ceil(n**0.4999) / n / (8 * math.log(8) * math.sqrt(math.log(n) / n)) for n in (10, 10**4, 10**8)]
+    worst = [
+        math.ceil(n**0.4999) / n / (8 * math.log(8) * math.sqrt(math.log(n) / n))
+        for n in (10, 10**4, 10**8)
+    ]
     assert max(worst) < 0.1  # at m = n, the fewest tasks that are allowed
     return "0.0009", "0.0618", "0.49", "10⁶", "16.6"
 
 
 def w5():
-    assert 1 / (math.exp(math.log(7)) + 1) == pytest.approx(1 / 8) and math.log(7) == pytest.approx(1.946, abs=5e-4)
+    assert 1 / (math.exp(math.log(7)) + 1) == pytest.approx(1 / 8) and math.log(7) == pytest.approx(
+        1.946, abs=5e-4
+    )
     t, bound = math.tanh(2), 6 * math.sqrt(math.log(800_000) / (800_000 * 16))
     assert bounds.ability_error_bound(800_000, 4.0) == pytest.approx(bound)
     lost = (0.5 + t * (0.942 - 0.5) - (1 - 0.1175)) / t
@@ -86,7 +116,9 @@ def w6():
 
 
 def w7():
-    assert optimize.brentq(lambda e: e / math.tanh(e / 2) - 3, 1, 5) == pytest.approx(2.575, abs=1e-3)
+    assert optimize.brentq(lambda e: e / math.tanh(e / 2) - 3, 1, 5) == pytest.approx(
+        2.575, abs=1e-3
+    )
     assert bounds.ability_error_sharper(1000, 2.57) < bounds.ability_error_bound(1000, 2.57)
     assert bounds.ability_error_sharper(1000, 2.58) > bounds.ability_error_bound(1000, 2.58)
     return ("2.57",)
@@ -94,6 +126,7 @@ def w7():
 
 def w8():
     """By the proof's inequality; and by the exact error of the vote, which is above the bound there."""
+
     def first(epsilon, simple):
         """The least n from which on the inequality holds."""
         holds = [bounds.theorem_4_proved(n, 0.45, epsilon, simple) for n in range(3000)]
@@ -102,7 +135,9 @@ def w8():
     assert (first(1.75, True), first(1.0, True), first(1.75, False)) == (160, 824, 1254)
     assert not any(bounds.theorem_4_proved(10**k, 0.45, 1.0) for k in range(1, 10))
     for n, epsilon in ((160, 1.75), (824, 1.0)):
-        assert vote_errors.expert_vote_error(n, 0.45, epsilon) > bounds.expert_error_bound(n, 0.45, epsilon)
+        assert vote_errors.expert_vote_error(n, 0.45, epsilon) > bounds.expert_error_bound(
+            n, 0.45, epsilon
+        )
     v = optimize.brentq(lambda v: (2 * v - 1) ** 2 / 2 + math.log(v), 0.6, 0.99)
     assert math.log(v / (1 - v)) == pytest.approx(1.50, abs=5e-3)
     return "160", "824", "1,254", "1.50", "0.45", "1.75", "ε = 1"
@@ -120,6 +155,7 @@ def w10():
 
     So it does of the bound, but for its logarithm; a rate of 1/(mε²) would make it a sixteenth.
     """
+
     def error(m, epsilon):  # of a worker with p* = ¾
         t, right = math.tanh(epsilon / 2), np.arange(m + 1)
         chance = 0.5 + t / 4
@@ -128,7 +164,9 @@ def w10():
     assert error(16_000, 0.4) / error(1000, 0.4) == pytest.approx(1 / 4, rel=0.01)
     assert error(16_000, 0.4) / error(16_000, 0.1) == pytest.approx(1 / 4, rel=0.02)
     for m, epsilon in ((16_000, 0.1), (1000, 0.4)):
-        assert bounds.ability_error_bound(m, epsilon) == pytest.approx(6 * math.sqrt(math.log(m) / (m * epsilon**2)))
+        assert bounds.ability_error_bound(m, epsilon) == pytest.approx(
+            6 * math.sqrt(math.log(m) / (m * epsilon**2))
+        )
     return "its root", "`wang.theorem_3.tasks`", "`wang.theorem_3.budget`"
 
 
@@ -136,8 +174,12 @@ def w11():
     """Even n: a tie is wrong for one label and right for the other."""
     spammers = stats.binom(94, 0.5)
     error = (spammers.cdf(43) + spammers.cdf(44)) / 2  # experts right: wrong below 44, a tie at 44
-    assert error == pytest.approx(0.269, abs=5e-4) and spammers.sf(43) == pytest.approx(0.765, abs=5e-4)
-    assert error == pytest.approx(vote_errors.expert_vote_error(100, math.log(6) / math.log(100), 50.0))
+    assert error == pytest.approx(0.269, abs=5e-4) and spammers.sf(43) == pytest.approx(
+        0.765, abs=5e-4
+    )
+    assert error == pytest.approx(
+        vote_errors.expert_vote_error(100, math.log(6) / math.log(100), 50.0)
+    )
     return "0.269", "0.765", "100", "k = 6"
 
 

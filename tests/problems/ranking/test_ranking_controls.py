@@ -26,10 +26,16 @@ from tests.helpers.checks import mean_agrees
 def outcomes(theta, groups):
     """Every release of three items, (wins of each group and pair, probability); groups: (users, ε)."""
     chances = [expit(theta[i] - theta[j]) for i, j in ((0, 1), (0, 2), (1, 2))]
-    laws = [stats.binom.pmf(np.arange(n + 1), n, (flip := expit(-e)) + (1 - 2 * flip) * p) for n, e in groups
-            for p in chances]
+    laws = [
+        stats.binom.pmf(np.arange(n + 1), n, (flip := expit(-e)) + (1 - 2 * flip) * p)
+        for n, e in groups
+        for p in chances
+    ]
     for wins in itertools.product(*(range(len(law)) for law in laws)):
-        yield np.reshape(wins, (len(groups), 3)), math.prod(law[w] for law, w in zip(laws, wins, strict=True))
+        yield (
+            np.reshape(wins, (len(groups), 3)),
+            math.prod(law[w] for law, w in zip(laws, wins, strict=True)),
+        )
 
 
 @pytest.mark.parametrize("groups, ridge", [([(4, 1.0)], 0.3), ([(2, 0.7), (1, 2.0)], 0.05)])
@@ -46,7 +52,9 @@ def test_moments_of_the_first_order_error_by_enumeration(groups, ridge):
     found = squared_error(np.tile(theta, (len(values), 1)), np.array(values), epsilon, users, ridge)
     expected = chances @ found.value
     assert found.mean[0] == pytest.approx(expected, rel=1e-10)
-    assert found.mean[0] == pytest.approx(float(sandwich_risk(theta[None], epsilon, users, ridge)[0]), rel=1e-10)
+    assert found.mean[0] == pytest.approx(
+        float(sandwich_risk(theta[None], epsilon, users, ridge)[0]), rel=1e-10
+    )
     assert found.variance[0] == pytest.approx(chances @ (found.value - expected) ** 2, rel=1e-10)
 
 
@@ -56,12 +64,16 @@ def test_the_first_order_error_is_the_estimator_s_where_errors_are_small():
     data = BTL(m=4, L=10**8).simulate(controls.Preferences(theta), np.random.default_rng(1))
     release = model.release(data, np.random.default_rng(2))
     estimate = Debiased(m=4, lambda_scale=1e5).fit(release, np.random.default_rng(3))
-    first = squared_error(theta, release.debiased_mean(), release.epsilon, release.users, estimate.ridge)
+    first = squared_error(
+        theta, release.debiased_mean(), release.epsilon, release.users, estimate.ridge
+    )
     assert first.value[0] == pytest.approx(np.square(estimate.theta - theta).mean(), rel=0.01)
 
 
-@pytest.mark.parametrize("theta, users, epsilon", [
-    ([0.4, -0.1, -0.3], 5, 1.0), ([0.0, 0.0, 0.0], 4, 2.0), ([2.0, 0.5, -2.5], 6, 4.0)])
+@pytest.mark.parametrize(
+    "theta, users, epsilon",
+    [([0.4, -0.1, -0.3], 5, 1.0), ([0.0, 0.0, 0.0], 4, 2.0), ([2.0, 0.5, -2.5], 6, 4.0)],
+)
 def test_orders_of_scores_by_enumeration(theta, users, epsilon):
     exact = np.zeros((3, 3))
     for ((a, b, c),), probability in outcomes(theta, [(users, epsilon)]):
@@ -76,11 +88,19 @@ def test_orders_of_scores_of_many_items():
     found = wrong_order(theta, 1.0, 400)
     assert np.allclose(found + found.T, 1, rtol=0, atol=1e-11)
     two = wrong_order(np.array([0.5, 0.0]), 1.0, 401)
-    assert two[0, 1] == pytest.approx(stats.binom.cdf(200, 401, 0.5 + math.tanh(0.5) * (expit(0.5) - 0.5)), rel=1e-10)
+    assert two[0, 1] == pytest.approx(
+        stats.binom.cdf(200, 401, 0.5 + math.tanh(0.5) * (expit(0.5) - 0.5)), rel=1e-10
+    )
 
 
-ALL = ("noise_control", "noise_control_squared", "spread_control", "spread_control_fourth", "kendall_control",
-       "top_k_control")
+ALL = (
+    "noise_control",
+    "noise_control_squared",
+    "spread_control",
+    "spread_control_fourth",
+    "kendall_control",
+    "top_k_control",
+)
 
 
 def simulated(metrics, mechanism=RandomizedResponse, reps=4000, **values):
@@ -98,11 +118,16 @@ def test_means_of_controls_are_what_they_say():
     for theta, known in (("redrawn", ALL[:4]), ("spaced", (*ALL[:2], *ALL[4:]))):
         for name, values in simulated(known, theta=theta).items():
             assert mean_agrees(values, 0, f"{name}, θ {theta}")
-            assert not mean_agrees(values + 0.15 * values.std(), 0, "control: a tenth of a deviation off")
+            assert not mean_agrees(
+                values + 0.15 * values.std(), 0, "control: a tenth of a deviation off"
+            )
     mixed = simulated(ALL, profile="0.5:1,0.5:2")
     assert all(mean_agrees(mixed[name], 0, name) for name in ALL[:4])
     assert all(np.isnan(mixed[name]).all() for name in ALL[4:])  # several budgets, and θ* anew
-    assert all(np.isnan(values).all() for values in simulated((*ALL[:2], *ALL[4:]), Laplace, theta="spaced").values())
+    assert all(
+        np.isnan(values).all()
+        for values in simulated((*ALL[:2], *ALL[4:]), Laplace, theta="spaced").values()
+    )
     assert (simulated(ALL[2:4], theta="fixed")["spread_control"] == 0).all()
     with pytest.raises(InvalidInput, match="model=btl only"):
         controls.SpreadControl(m=5, model="recorded")
@@ -110,12 +135,23 @@ def test_means_of_controls_are_what_they_say():
 
 def test_controls_take_most_of_the_variance():
     """ℓ₂ errors ten times and more, Kendall distances wholly; the report's means are these."""
-    for name, metric, used in (("xu/scenario_1", "error_l2", ALL[:4]), ("xu/scenario_3", "kendall", ALL[4:5])):
-        grid = {"L": [200], "m": [10]} | ({"epsilon": [2]} if name.endswith("1") else {"spacing": [0.1]})
-        found = pl.summarise(pl.simulate(name, grid=grid, metrics=[metric, *used], replications=1000, block=1000))
-        plain, with_controls = (float(found[f"{metric}{end}_mcse"].squeeze()) for end in ("", "_controlled"))
+    for name, metric, used in (
+        ("xu/scenario_1", "error_l2", ALL[:4]),
+        ("xu/scenario_3", "kendall", ALL[4:5]),
+    ):
+        grid = {"L": [200], "m": [10]} | (
+            {"epsilon": [2]} if name.endswith("1") else {"spacing": [0.1]}
+        )
+        found = pl.summarise(
+            pl.simulate(name, grid=grid, metrics=[metric, *used], replications=1000, block=1000)
+        )
+        plain, with_controls = (
+            float(found[f"{metric}{end}_mcse"].squeeze()) for end in ("", "_controlled")
+        )
         apart = float((found[metric] - found[f"{metric}_controlled"]).squeeze())
-        print(f"{metric}: {plain:.3g} to {with_controls:.3g}, means {apart / plain:.2f} standard errors apart")
+        print(
+            f"{metric}: {plain:.3g} to {with_controls:.3g}, means {apart / plain:.2f} standard errors apart"
+        )
         assert with_controls < plain / math.sqrt(10) and abs(apart) < 4.9 * plain
 
 

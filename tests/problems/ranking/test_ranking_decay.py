@@ -21,7 +21,9 @@ BY_NAME = {claim.id: claim for claim in CLAIMS}
 def with_errors(metric, level):
     """Ideal results in which the errors of a metric, in [0, 1], depend on the signal as told: signal -> factor."""
     results = ideal("xu/recovery", 0)
-    noise = xr.DataArray(np.random.default_rng(0).uniform(0.1, 0.9, results.sizes["replication"]), dims="replication")
+    noise = xr.DataArray(
+        np.random.default_rng(0).uniform(0.1, 0.9, results.sizes["replication"]), dims="replication"
+    )
     like = results[metric]
     errors = (noise * level(results["signal"])).broadcast_like(like).transpose(*like.dims)
     return results.assign({metric: errors})
@@ -55,11 +57,17 @@ def test_the_error_of_the_ratio_of_two_falls():
         first, second = -np.diff(logarithms) / np.diff(signal)
         return first, second, second / first
 
-    for logarithms in (np.array([-1.0, -2.0, -3.5]), np.array([-1.0, -2.0, -1.9]), np.array([-1.0, -2.0, -2.0])):
+    for logarithms in (
+        np.array([-1.0, -2.0, -3.5]),
+        np.array([-1.0, -2.0, -1.9]),
+        np.array([-1.0, -2.0, -2.0]),
+    ):
         first, second, expected = ratio(logarithms)
         step = 1e-6
-        slopes = [(ratio(logarithms + step * unit)[2] - ratio(logarithms - step * unit)[2]) / (2 * step)
-                  for unit in np.eye(3)]
+        slopes = [
+            (ratio(logarithms + step * unit)[2] - ratio(logarithms - step * unit)[2]) / (2 * step)
+            for unit in np.eye(3)
+        ]
         found = _ratio_of_falls(first, second, signal, errors, 0.99)
         assert found.value == expected and found.low < found.high
         assert found.standard_error == pytest.approx(np.linalg.norm(errors * slopes), rel=1e-6)

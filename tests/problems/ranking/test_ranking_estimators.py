@@ -25,7 +25,9 @@ def rng(seed):
 
 def release(L, epsilon, profile="1:1", reps=400, seed=1, theta=THETA):
     probability = win_probability(theta)
-    data = Comparisons(np.broadcast_to(probability, (reps, probability.size)), L, theta.size, rng(seed))
+    data = Comparisons(
+        np.broadcast_to(probability, (reps, probability.size)), L, theta.size, rng(seed)
+    )
     mechanism = RandomizedResponse(m=3, L=L, epsilon=epsilon, profile=profile, draw="marginal")
     return mechanism.release(data, rng(seed + 1))
 
@@ -38,10 +40,17 @@ def errors(estimator, L, epsilon, **more):
 
 @pytest.mark.parametrize("epsilon, profile", [(1.0, "1:1"), (0.5, "0.5:1,0.5:4")])
 def test_debiased_is_consistent_and_the_plug_in_is_not(epsilon, profile):
-    few, many = ([errors(kind(m=5), L, epsilon, profile=profile, reps=20_000).mean() for kind in (Debiased, PlugIn)]
-                 for L in (4_000, 4_000_000))
+    few, many = (
+        [
+            errors(kind(m=5), L, epsilon, profile=profile, reps=20_000).mean()
+            for kind in (Debiased, PlugIn)
+        ]
+        for L in (4_000, 4_000_000)
+    )
     print(f"debiased {few[0]:.3g} -> {many[0]:.3g}, plug-in {few[1]:.3g} -> {many[1]:.3g}")
-    assert many[0] == pytest.approx(few[0] / np.sqrt(1000), rel=0.02)  # the rate 1/√L; means to 0.3 %
+    assert many[0] == pytest.approx(
+        few[0] / np.sqrt(1000), rel=0.02
+    )  # the rate 1/√L; means to 0.3 %
     assert many[1] > 0.9 * few[1] > 0.2  # a bias that no number of users removes
 
 
@@ -67,7 +76,9 @@ def test_debiased_has_the_predicted_risk_and_a_wrong_twin_has_not():
 
 
 @pytest.mark.parametrize("scale", [0.0, 0.5, 1.0, 3.0])
-@pytest.mark.parametrize("epsilon, users", [([0.7], [5]), ([0.5, 2.0], [3, 7]), ([np.inf], [9]), ([1e-3], [9])])
+@pytest.mark.parametrize(
+    "epsilon, users", [([0.7], [5]), ([0.5, 2.0], [3, 7]), ([np.inf], [9]), ([1e-3], [9])]
+)
 def test_the_ridge_is_c_G_over_L(scale, epsilon, users):
     users, epsilon = np.array(users), np.array(epsilon)
     found = FlippedWins(np.zeros((1, len(users), 1)), users, epsilon, 2)
@@ -86,7 +97,9 @@ def test_personalised_users_are_weighted_by_their_amplification():
     for rep in range(3):
         for pair in range(10):
             groups = zip(gain, released.wins[rep, :, pair], strict=True)
-            answers = [g * (bit - 0.5) + 0.5 for g, won in groups for bit in [1] * won + [0] * (3 - won)]
+            answers = [
+                g * (bit - 0.5) + 0.5 for g, won in groups for bit in [1] * won + [0] * (3 - won)
+            ]
             assert Debiased(m=5).mean(released)[rep, pair] == pytest.approx(np.mean(answers))
     assert ridge_of(1.0, released) * 6 == pytest.approx(np.mean(np.repeat(gain, 3) ** 2))
 
@@ -122,7 +135,9 @@ def test_the_order_of_items_does_not_matter():
     i, j = np.triu_indices(5, 1)
     square[:, i, j] = data.wins[:, 0]
     square[:, j, i] = 30 - data.wins[:, 0]
-    moved = FlippedWins(square[:, order][:, :, order][:, i, j][:, None], data.users, data.epsilon, 5)
+    moved = FlippedWins(
+        square[:, order][:, :, order][:, i, j][:, None], data.users, data.epsilon, 5
+    )
     first, second = (Debiased(m=5).fit(d, rng(0)).theta for d in (data, moved))
     assert second == pytest.approx(first[:, order], abs=1e-7)
 

@@ -21,7 +21,9 @@ def peer(wins, compared, m, ridge):
         pull = compared / (1 + np.exp(-(theta[i] - theta[j]))) - wins
         return np.bincount(i, pull, m) - np.bincount(j, pull, m) + 2 * ridge * theta
 
-    return minimize(objective, np.zeros(m), jac=gradient, method="BFGS", options={"gtol": 1e-9, "maxiter": 5000}).x
+    return minimize(
+        objective, np.zeros(m), jac=gradient, method="BFGS", options={"gtol": 1e-9, "maxiter": 5000}
+    ).x
 
 
 @settings(max_examples=40)

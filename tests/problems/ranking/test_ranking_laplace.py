@@ -16,7 +16,11 @@ from tests.helpers.checks import counts_agree
 
 REPS, ALPHA = 60_000, 1e-6
 PROBABILITY = np.array([0.1, 0.5, 0.8])  # of three pairs
-TAILS = {1: [1], 2: [2, 1], 3: [8, 5, 1]}  # P(|sum of n| > x) = e^-x · polynomial, coefficients over the first
+TAILS = {
+    1: [1],
+    2: [2, 1],
+    3: [8, 5, 1],
+}  # P(|sum of n| > x) = e^-x · polynomial, coefficients over the first
 
 
 def noise_cdf(x, n):
@@ -42,23 +46,35 @@ def noise_of(mechanism, reps=REPS):
     """(reps, groups, pairs): what is added to the wins."""
     data = Comparisons(np.broadcast_to(PROBABILITY, (reps, 3)), mechanism.L, 3, rng(1))
     release = mechanism.release(data, rng(2))
-    return release.wins - data.split(mechanism.users, rng(2))  # the same split as the mechanism's, drawn first
+    return release.wins - data.split(
+        mechanism.users, rng(2)
+    )  # the same split as the mechanism's, drawn first
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_the_closed_form_is_the_law_of_a_sum(n):
     """Against the inverse of the characteristic function (1 + t²)⁻ⁿ."""
     for x in (0.0, 0.3, 1.0, 4.0):
-        density, _ = integrate.quad(lambda t, x=x: np.cos(t * x) / (1 + t * t) ** n / np.pi, 0, 2000, limit=5000)
+        density, _ = integrate.quad(
+            lambda t, x=x: np.cos(t * x) / (1 + t * t) ** n / np.pi, 0, 2000, limit=5000
+        )
         step = 1e-4
-        assert (noise_cdf(x + step, n) - noise_cdf(x - step, n)) / (2 * step) == pytest.approx(density, abs=2e-4)
+        assert (noise_cdf(x + step, n) - noise_cdf(x - step, n)) / (2 * step) == pytest.approx(
+            density, abs=2e-4
+        )
     assert noise_cdf([-50, 0, 50], n) == pytest.approx([0, 0.5, 1])
 
 
-@pytest.mark.parametrize("L, epsilon, profile, sizes", [
-    (1, 0.7, "1:1", [1]), (2, 1e-8, "1:1", [2]), (3, 5.0, "1:1", [3]), (3, 0.4, "0.34:1,0.66:4", [1, 2]),
-    (5, 1.0, "0.4:0.5,0.6:2", [2, 3]),
-])
+@pytest.mark.parametrize(
+    "L, epsilon, profile, sizes",
+    [
+        (1, 0.7, "1:1", [1]),
+        (2, 1e-8, "1:1", [2]),
+        (3, 5.0, "1:1", [3]),
+        (3, 0.4, "0.34:1,0.66:4", [1, 2]),
+        (5, 1.0, "0.4:0.5,0.6:2", [2, 3]),
+    ],
+)
 def test_law_of_the_noise_in_every_coordinate(L, epsilon, profile, sizes):
     mechanism = Laplace(m=3, L=L, epsilon=epsilon, profile=profile)
     noise = noise_of(mechanism)
@@ -70,7 +86,9 @@ def test_law_of_the_noise_in_every_coordinate(L, epsilon, profile, sizes):
             assert not follows(noise[:, g, pair], n, 0.9 * scale, "control: scale 0.9/ε")
             assert not follows(noise[:, g, pair], n, 2 * scale, "control: scale 2/ε")
             if n > 1:
-                assert not follows(noise[:, g, pair], n - 1, scale, "control: noise of one user forgotten")
+                assert not follows(
+                    noise[:, g, pair], n - 1, scale, "control: noise of one user forgotten"
+                )
 
 
 def test_a_last_pair_without_noise_is_found():
@@ -92,11 +110,18 @@ def test_noise_is_independent_across_pairs_and_groups():
     noise = noise_of(Laplace(m=3, L=2, epsilon=0.5, profile="0.5:1,0.5:2"), 200_000)
     quarter = np.floor(4 * noise_cdf(noise * np.array([[0.5], [1.0]]), 1)).astype(int)
     uniform = np.full(64, 1 / 64)
-    for name, entries in (("pairs", [(0, 0), (0, 1), (0, 2)]), ("groups", [(0, 0), (1, 0), (1, 2)])):
+    for name, entries in (
+        ("pairs", [(0, 0), (0, 1), (0, 2)]),
+        ("groups", [(0, 0), (1, 0), (1, 2)]),
+    ):
         columns = [quarter[:, g, pair] for g, pair in entries]
-        assert counts_agree(np.bincount(np.array([16, 4, 1]) @ columns, minlength=64), uniform, name)
+        assert counts_agree(
+            np.bincount(np.array([16, 4, 1]) @ columns, minlength=64), uniform, name
+        )
         columns[2] = columns[1]
-        assert not counts_agree(np.bincount(np.array([16, 4, 1]) @ columns, minlength=64), uniform, "one noise twice")
+        assert not counts_agree(
+            np.bincount(np.array([16, 4, 1]) @ columns, minlength=64), uniform, "one noise twice"
+        )
 
 
 def log_density(released, answers, scale):
@@ -108,21 +133,29 @@ def log_density(released, answers, scale):
 def test_privacy_as_a_density_ratio(epsilon):
     """Largest log ratio on a grid that holds its extremes: ε for one answer replaced, 3ε for all three."""
     mechanism = Laplace(m=3, L=1, epsilon=epsilon)
-    grid = np.stack(np.meshgrid(*[np.linspace(-2, 3, 21)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
+    grid = np.stack(np.meshgrid(*[np.linspace(-2, 3, 21)] * 3, indexing="ij"), axis=-1).reshape(
+        -1, 3
+    )
     answers = np.array(np.meshgrid(*[[0, 1]] * 3)).reshape(3, -1).T
 
     def worst(scale, changed):
         """Over all releases and all inputs that differ in that many answers."""
         return max(
             np.abs(log_density(grid, x, scale) - log_density(grid, y, scale)).max()
-            for x in answers for y in answers if (x != y).sum() == changed
+            for x in answers
+            for y in answers
+            if (x != y).sum() == changed
         )
 
     spent = mechanism.spent()
     assert worst(1 / epsilon, 1) == pytest.approx(epsilon, rel=1e-6) == spent["one comparison"]
     assert worst(1 / epsilon, 3) == pytest.approx(spent["all comparisons of a user"], rel=1e-6)
-    assert spent["all comparisons of a user"] == pytest.approx(epsilon_user(epsilon, 3)) == 3 * epsilon
-    assert worst(0.9 / epsilon, 1) > epsilon * 1.1 and worst(2 / epsilon, 1) < epsilon * 0.51  # too little, wasted
+    assert (
+        spent["all comparisons of a user"] == pytest.approx(epsilon_user(epsilon, 3)) == 3 * epsilon
+    )
+    assert (
+        worst(0.9 / epsilon, 1) > epsilon * 1.1 and worst(2 / epsilon, 1) < epsilon * 0.51
+    )  # too little, wasted
 
 
 class Some(Comparisons):
@@ -158,4 +191,7 @@ def test_statement_of_privacy():
     assert "comparison" in Laplace.unit and "ε-LDP" in Laplace.budget
     assert Laplace.accepts is Comparisons and Laplace.releases is LaplaceWins
     mixed = Laplace(m=4, L=10, epsilon=0.5, profile="0.5:1,0.5:4").spent()
-    assert mixed == {"one comparison": 2.0, "all comparisons of a user": 12.0}  # of the worst protected user
+    assert mixed == {
+        "one comparison": 2.0,
+        "all comparisons of a user": 12.0,
+    }  # of the worst protected user

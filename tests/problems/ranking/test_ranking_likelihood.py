@@ -45,7 +45,10 @@ def test_two_items_without_ridge_are_the_debiased_estimate():
 @pytest.mark.parametrize("scale", [0.2, 1.0])
 def test_without_privacy_it_is_eq_3_times_L(rate, scale):
     _, data = released(1, 20, 6, 40, np.inf, rate=rate)
-    first, second = fit(Likelihood(m=6, lambda_scale=scale), data), fit(Debiased(m=6, lambda_scale=scale), data)
+    first, second = (
+        fit(Likelihood(m=6, lambda_scale=scale), data),
+        fit(Debiased(m=6, lambda_scale=scale), data),
+    )
     assert first.theta == pytest.approx(second.theta, abs=1e-6)
     assert first.ridge == pytest.approx(second.ridge) and first.ridge == pytest.approx(scale / 40)
 
@@ -76,7 +79,10 @@ def test_the_minimum_is_that_of_brute_force(epsilon, m, rate):
     for rep in range(4):
         starts = [found.theta[rep], np.zeros(m), *rng.normal(0, 2, (3, m))]
         with np.errstate(invalid="ignore"):  # its line search meets log 0
-            tries = [minimize(penalised, s, (data, rep, 1.0), "BFGS", options=dict(gtol=1e-6)) for s in starts]
+            tries = [
+                minimize(penalised, s, (data, rep, 1.0), "BFGS", options=dict(gtol=1e-6))
+                for s in starts
+            ]
         best = min(tries, key=lambda x: x.fun)
         assert penalised(found.theta[rep], data, rep, 1.0) <= best.fun + 1e-6
         assert found.theta[rep] == pytest.approx(best.x, abs=1e-3)
@@ -91,7 +97,10 @@ def test_slope_and_curvature_are_derivatives(epsilon):
     groups = len(epsilon)
     for gap in (*rng.normal(0, 3, 4), -25.0, 30.0, 0.0):
         made = rng.integers(1, 20, (1, groups, 1)).astype(float)
-        loss, at = FlippedLoss(rng.binomial(made.astype(int), 0.6), made, np.array(epsilon)), np.array([gap])
+        loss, at = (
+            FlippedLoss(rng.binomial(made.astype(int), 0.6), made, np.array(epsilon)),
+            np.array([gap]),
+        )
         value, slope, curvature = (lambda d, f=loss, k=k: f(d[None])[k].ravel() for k in range(3))
         assert check_grad(lambda d, f=value: f(d)[0], slope, at) < 1e-5
         assert check_grad(lambda d, f=slope: f(d)[0], curvature, at) < 1e-5
@@ -109,7 +118,9 @@ def test_probabilities_near_0_and_1_keep_their_digits():
         assert won.slope[0, 0] == pytest.approx(-np.exp(gap) / p, rel=1e-9)
 
 
-@pytest.mark.parametrize("epsilon", [[0.01], [0.2], [1.0], [8.0], [np.inf], [0.05, 2.0], [0.5, 20.0]])
+@pytest.mark.parametrize(
+    "epsilon", [[0.01], [0.2], [1.0], [8.0], [np.inf], [0.05, 2.0], [0.5, 20.0]]
+)
 @pytest.mark.parametrize("scale", [1.0, 1e-3])
 def test_it_converges_everywhere(epsilon, scale):
     for m, reps in ((2, 40), (5, 40), (40, 3)):
@@ -118,7 +129,11 @@ def test_it_converges_everywhere(epsilon, scale):
                 size = [users] if len(epsilon) == 1 else [users // 2, users // 2]
                 _, data = released(7, reps, m, size, epsilon, rate=rate, spread=2)
                 found = fit(Likelihood(m=m, lambda_scale=scale), data)
-                assert (found.converged == data.linked).all() and np.isfinite(found.theta).all(), (m, users, rate)
+                assert (found.converged == data.linked).all() and np.isfinite(found.theta).all(), (
+                    m,
+                    users,
+                    rate,
+                )
 
 
 def test_a_maximum_is_left_behind():
@@ -134,7 +149,9 @@ def test_a_maximum_is_left_behind():
             return Local(np.cos(gap).sum(axis=1) - gap.shape[1], -np.sin(gap), -np.cos(gap))
 
     found = minimise_pairs(Waves(), np.zeros((3, 2)), 1e-6)
-    assert found.converged.all() and np.cos(np.diff(found.theta)) == pytest.approx(np.full((3, 1), -1))
+    assert found.converged.all() and np.cos(np.diff(found.theta)) == pytest.approx(
+        np.full((3, 1), -1)
+    )
 
 
 def test_the_risk_is_the_cramer_rao_bound_and_below_the_debiased_estimator():
@@ -152,22 +169,37 @@ def test_the_risk_is_the_cramer_rao_bound_and_below_the_debiased_estimator():
 
     best, weighted = squared(Likelihood, data), squared(Weighted, data)
     sandwich = float(risks(theta, epsilon, users, weights=np.tanh(epsilon / 2) ** 2)[0, 0])
-    assert mean_agrees(best, bound, "squared error") and mean_agrees(weighted, sandwich, "squared error, weighted")
-    print(f"likelihood/weighted {best.mean() / weighted.mean():.3g}, predicted {bound / sandwich:.3g}")
+    assert mean_agrees(best, bound, "squared error") and mean_agrees(
+        weighted, sandwich, "squared error, weighted"
+    )
+    print(
+        f"likelihood/weighted {best.mean() / weighted.mean():.3g}, predicted {bound / sandwich:.3g}"
+    )
     assert not mean_agrees(weighted - best, 0, "gain") and best.mean() < 0.97 * weighted.mean()
     mistaken = FlippedWins(data.wins, users, epsilon * 1.2, 5)
-    assert not mean_agrees(squared(Likelihood, mistaken), bound, "squared error, taking ε for 1.2 ε")
+    assert not mean_agrees(
+        squared(Likelihood, mistaken), bound, "squared error, taking ε for 1.2 ε"
+    )
 
 
 @settings(max_examples=25, deadline=None, derandomize=True)
-@given(st.integers(0, 2**32 - 1), st.integers(2, 6), st.sampled_from([0.1, 1.0, 30.0]), st.sampled_from([None, 0.3]))
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(2, 6),
+    st.sampled_from([0.1, 1.0, 30.0]),
+    st.sampled_from([None, 0.3]),
+)
 def test_laws(seed, m, epsilon, rate):
     _, data = released(seed, 4, m, [8, 30], [epsilon, 1.0], rate=rate)
     estimator, order = Likelihood(m=m), np.random.default_rng(seed).permutation(m)
     found = fit(estimator, data)
     assert found.converged.all() and np.abs(found.theta.sum(axis=1)).max() < 1e-8
-    assert fit(estimator, take(data, slice(2, 3))).theta == pytest.approx(found.theta[2:3], rel=1e-8, abs=1e-8)
-    assert fit(estimator, take(data, slice(None), order)).theta == pytest.approx(found.theta[:, order], abs=1e-6)
+    assert fit(estimator, take(data, slice(2, 3))).theta == pytest.approx(
+        found.theta[2:3], rel=1e-8, abs=1e-8
+    )
+    assert fit(estimator, take(data, slice(None), order)).theta == pytest.approx(
+        found.theta[:, order], abs=1e-6
+    )
 
 
 def test_hopeless_budgets_end_in_a_status():

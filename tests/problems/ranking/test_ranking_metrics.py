@@ -84,13 +84,17 @@ def test_two_groups_of_truths(m):
 def test_constants_of_a_release():
     epsilon = float(np.log(3))  # a = 2, t = ½, G = 4
     given = chain(RandomizedResponse(m=5, L=40, epsilon=epsilon), reps=3)
-    assert information()(*given).tolist() == pytest.approx([10] * 3) and mean_gain()(*given) == pytest.approx([4] * 3)
+    assert information()(*given).tolist() == pytest.approx([10] * 3) and mean_gain()(
+        *given
+    ) == pytest.approx([4] * 3)
     given = chain(RandomizedResponse(m=5, L=40, epsilon=epsilon, profile=MIXED), reps=3)
     t = np.tanh(np.repeat([epsilon, 4 * epsilon], 20) / 2)
     assert information()(*given) == pytest.approx([(t**2).sum()] * 3)
     assert mean_gain()(*given) == pytest.approx([(1 / t**2).mean()] * 3)
     assert mean_gain()(*given)[0] == pytest.approx(derivations.mean_gain(epsilon, MIXED, 40))
-    assert information()(*given)[0] == pytest.approx(40 * derivations.information_share(epsilon, MIXED, 40))
+    assert information()(*given)[0] == pytest.approx(
+        40 * derivations.information_share(epsilon, MIXED, 40)
+    )
     given = chain(Laplace(m=5, L=40, epsilon=epsilon), reps=3)  # variance ¼ + 2/ε² in units of ¼
     assert mean_gain()(*given) == pytest.approx([1 + 8 / epsilon**2] * 3)
     assert information()(*given) == pytest.approx([40 / (1 + 8 / epsilon**2)] * 3)
@@ -101,13 +105,19 @@ def test_leans_and_the_error_of_comparisons_by_hand():
     """Four users with a = 2 and six with a = 1; items 0 and 1 are equal, item 2 is better: σ is ½, ¼, ¼."""
     gap = float(np.log(3))
     truth = Preferences(np.array([[0.0, 0.0, gap]]))
-    wins = np.array([[[3, 1, 2], [2, 1, 3]]])  # z̄ = ½ + [2(1, −1, 0) + (−1, −2, 0)]/10, and raw ½ + (0, −3, 0)/10
+    wins = np.array(
+        [[[3, 1, 2], [2, 1, 3]]]
+    )  # z̄ = ½ + [2(1, −1, 0) + (−1, −2, 0)]/10, and raw ½ + (0, −3, 0)/10
     release = FlippedWins(wins, np.array([4, 6]), np.array([gap, np.inf]), 3)
     assert lean_true()(truth, release, None) == pytest.approx(0.5 / 3)
     assert lean_true_squared()(truth, release, None) == pytest.approx(2 / 16 / 3)
-    assert lean_released()(truth, release, None) == pytest.approx(0.3 / 3)  # equal items have no better one
+    assert lean_released()(truth, release, None) == pytest.approx(
+        0.3 / 3
+    )  # equal items have no better one
     assert lean_debiased()(truth, release, None) == pytest.approx(0.4 / 3)
-    assert error_debiased_squared()(truth, release, None) == pytest.approx(10 * (0.1**2 + 0.15**2 + 0.25**2) / 3)
+    assert error_debiased_squared()(truth, release, None) == pytest.approx(
+        10 * (0.1**2 + 0.15**2 + 0.25**2) / 3
+    )
 
 
 def test_lemmas_1_and_2_hold_of_simulated_releases():
@@ -115,11 +125,17 @@ def test_lemmas_1_and_2_hold_of_simulated_releases():
     given = chain(RandomizedResponse(m=5, L=40, epsilon=0.5, profile=MIXED))
     t = np.tanh(np.array([0.25, 1.0]))
     lean = np.abs(expit(np.subtract.outer(THETA, THETA)[np.triu_indices(5, 1)]) - 0.5)
-    assert mean_agrees(lean_released()(*given), t.mean() * lean.mean(), "lean of released comparisons")
+    assert mean_agrees(
+        lean_released()(*given), t.mean() * lean.mean(), "lean of released comparisons"
+    )
     assert mean_agrees(lean_debiased()(*given), lean.mean(), "lean of debiased comparisons")
     variance = (1 / t**2).mean() / 4 - (lean**2).mean()
-    assert mean_agrees(error_debiased_squared()(*given), variance, "variance of one debiased comparison")
-    assert not mean_agrees(error_debiased_squared()(*given), (1 / t).mean() ** 2 / 4, "control: square of the mean a")
+    assert mean_agrees(
+        error_debiased_squared()(*given), variance, "variance of one debiased comparison"
+    )
+    assert not mean_agrees(
+        error_debiased_squared()(*given), (1 / t).mean() ** 2 / 4, "control: square of the mean a"
+    )
 
 
 # Example 1.
@@ -140,7 +156,10 @@ def test_released_wins_by_rank():
 def test_released_wins_by_rank_against_loops(m, seed):
     theta = rng(seed).normal(size=(2, m))
     wins = rng(seed + 1).integers(0, 11, (2, 1, m * (m - 1) // 2)).astype(float)
-    release, first, second = FlippedWins(wins, np.array([10]), np.array([1.0]), m), *np.triu_indices(m, 1)
+    release, first, second = (
+        FlippedWins(wins, np.array([10]), np.array([1.0]), m),
+        *np.triu_indices(m, 1),
+    )
     for metric, apart in ((lean_next(), 1), (lean_two_apart(), 2)):
         found = metric(Preferences(theta), release, None)
         for r in range(2):
@@ -154,7 +173,9 @@ def test_released_wins_by_rank_against_loops(m, seed):
 def test_example_1_is_no_btl_model():
     """Flipped with probability ⅓, items log 2 apart win 5/9 and 3/5: odds 5/4 and 3/2, not 5/4 squared."""
     gap = float(np.log(2))
-    given = chain(RandomizedResponse(m=3, L=100, epsilon=gap, draw="marginal"), gap * np.array([1, 0, -1]))
+    given = chain(
+        RandomizedResponse(m=3, L=100, epsilon=gap, draw="marginal"), gap * np.array([1, 0, -1])
+    )
     near, far = lean_next()(*given), lean_two_apart()(*given)
     assert mean_agrees(near, 5 / 9, "next item") and mean_agrees(far, 3 / 5, "two apart")
     assert not mean_agrees(far, 25 / 41, "odds (5/4)²")
@@ -165,7 +186,10 @@ def test_excess_risk_is_that_of_the_estimate():
     given = chain(RandomizedResponse(m=5, L=10**6, epsilon=2.0, draw="marginal"), reps=50)
     truth, _, fit = given
     found = excess_risk()(*given)
-    assert found == pytest.approx(btl_ranking.excess_risk(fit.theta, truth.theta)) and (found > 0).all()
+    assert (
+        found == pytest.approx(btl_ranking.excess_risk(fit.theta, truth.theta))
+        and (found > 0).all()
+    )
     # Near θ*: half the error's square in the curvature, over m².
     first, second = np.triu_indices(5, 1)
     p = expit(truth.theta[:, first] - truth.theta[:, second])
@@ -175,10 +199,15 @@ def test_excess_risk_is_that_of_the_estimate():
     assert np.isnan(excess_risk()(truth, None, broken)).all()
 
 
-@pytest.mark.parametrize("mechanism, control", [
-    (RandomizedResponse(m=5, L=20_000, epsilon=0.5), None), (Laplace(m=5, L=20_000, epsilon=0.5), "ε itself"),
-    (Laplace(m=5, L=20_000, epsilon=1.0, profile=MIXED), "ε itself"), (NoPrivacy(), None),
-])
+@pytest.mark.parametrize(
+    "mechanism, control",
+    [
+        (RandomizedResponse(m=5, L=20_000, epsilon=0.5), None),
+        (Laplace(m=5, L=20_000, epsilon=0.5), "ε itself"),
+        (Laplace(m=5, L=20_000, epsilon=1.0, profile=MIXED), "ε itself"),
+        (NoPrivacy(), None),
+    ],
+)
 def test_the_sandwich_predicts_the_error_of_every_release(mechanism, control):
     given = chain(mechanism)
     truth, release, fit = given
@@ -190,16 +219,22 @@ def test_the_sandwich_predicts_the_error_of_every_release(mechanism, control):
         assert not mean_agrees(squared_error(truth, fit), as_is[0], f"control: {control}")
 
 
-@pytest.mark.parametrize("mechanism, control", [
-    (RandomizedResponse(m=5, L=400, epsilon=0.5), 0.6), (Laplace(m=5, L=400, epsilon=0.5), 0.5),
-    (RandomizedResponse(m=5, L=100, epsilon=0.5, profile=MIXED), 0.6),
-])
+@pytest.mark.parametrize(
+    "mechanism, control",
+    [
+        (RandomizedResponse(m=5, L=400, epsilon=0.5), 0.6),
+        (Laplace(m=5, L=400, epsilon=0.5), 0.5),
+        (RandomizedResponse(m=5, L=100, epsilon=0.5, profile=MIXED), 0.6),
+    ],
+)
 def test_the_kendall_distance_is_predicted(mechanism, control):
     given = chain(mechanism, reps=8000)
     _, release, _ = given
     predicted = kendall_predicted()(*given)
     assert mean_agrees(kendall()(*given), predicted[0], "Kendall distance")
-    other = btl_ranking.kendall_prediction(THETA[None], control * release.epsilon / release.epsilon[0], release.users)
+    other = btl_ranking.kendall_prediction(
+        THETA[None], control * release.epsilon / release.epsilon[0], release.users
+    )
     assert not mean_agrees(kendall()(*given), other[0], f"control: ε = {control} as if flipped")
 
 
@@ -212,8 +247,12 @@ def test_weights_of_the_estimator_enter_its_yardsticks():
         (kendall_predicted(), btl_ranking.kendall_prediction, ()),
     ):
         plain, found = (metric(truth, release, x) for x in (fit, weighted))
-        assert found == pytest.approx(reference(truth.theta, release.epsilon, release.users, *ridge, weights))
-        assert plain == pytest.approx(reference(truth.theta, release.epsilon, release.users, *ridge))
+        assert found == pytest.approx(
+            reference(truth.theta, release.epsilon, release.users, *ridge, weights)
+        )
+        assert plain == pytest.approx(
+            reference(truth.theta, release.epsilon, release.users, *ridge)
+        )
         assert (found < plain).all()
 
 
@@ -226,11 +265,18 @@ def test_estimators_on_one_release_share_their_yardsticks(monkeypatch):
     calls = []
     for name in ("sandwich_risk", "cramer_rao_risk"):
         function = getattr(btl_risk, name)
-        monkeypatch.setattr(btl_risk, name, lambda *asked, f=function, n=name: calls.append(n) or f(*asked))
+        monkeypatch.setattr(
+            btl_risk, name, lambda *asked, f=function, n=name: calls.append(n) or f(*asked)
+        )
     for metric, anew in ((sandwich_risk(), 4), (cramer_rao_risk(), 3)):
         calls.clear()
-        asked = [(truth, release, fit), (truth, release, replace(fit, theta=-fit.theta)), (truth, release, stronger),
-                 (other, release, stronger), (other, again, stronger)]
+        asked = [
+            (truth, release, fit),
+            (truth, release, replace(fit, theta=-fit.theta)),
+            (truth, release, stronger),
+            (other, release, stronger),
+            (other, again, stronger),
+        ]
         values = [metric(*parts) for parts in asked]
         assert len(calls) == anew
         for parts, value in zip(asked[::-1], values[::-1], strict=True):
@@ -245,16 +291,27 @@ def test_yardsticks_speak_only_where_their_formulas_hold():
         assert np.isfinite(metric(truth, release, fit)).all()
         assert np.isnan(metric(truth, some, fit)).all() and metric(truth, some, fit).shape == (3,)
     noisy = LaplaceWins(release.wins, release.users, release.epsilon, 5)
-    assert np.isnan(cramer_rao_risk()(truth, noisy, fit)).all() and np.isnan(minimax_bound()(truth, noisy, fit)).all()
+    assert (
+        np.isnan(cramer_rao_risk()(truth, noisy, fit)).all()
+        and np.isnan(minimax_bound()(truth, noisy, fit)).all()
+    )
     assert np.isfinite(sandwich_risk()(truth, noisy, fit)).all()
 
 
 # Rankings are those of the scores.
 @settings(deadline=None, max_examples=40)
-@given(st.integers(2, 8), st.integers(1, 300), st.floats(0.05, 6), st.floats(0.01, 10), st.integers(0, 10**6))
+@given(
+    st.integers(2, 8),
+    st.integers(1, 300),
+    st.floats(0.05, 6),
+    st.floats(0.01, 10),
+    st.integers(0, 10**6),
+)
 def test_with_one_budget_debiasing_and_the_ridge_change_no_ranking(m, L, epsilon, scale, seed):
     theta = rng(seed).uniform(-1, 1, m)
-    truth, release, fit = chain(RandomizedResponse(m=m, L=L, epsilon=epsilon), theta, 20, seed, Debiased(m, scale))
+    truth, release, fit = chain(
+        RandomizedResponse(m=m, L=L, epsilon=epsilon), theta, 20, seed, Debiased(m, scale)
+    )
     square = np.zeros((20, m, m))
     first, second = np.triu_indices(m, 1)
     square[:, first, second] = release.wins[:, 0]
@@ -269,6 +326,9 @@ def test_with_one_budget_debiasing_and_the_ridge_change_no_ranking(m, L, epsilon
 def test_with_two_budgets_debiasing_changes_the_ranking():
     given = chain(RandomizedResponse(m=5, L=60, epsilon=0.5, profile=MIXED))
     truth, release, fit = given
-    debiased, plug_in = kendall()(*given), kendall()(truth, release, PlugIn(5, 1e-3).fit(release, rng(0)))
+    debiased, plug_in = (
+        kendall()(*given),
+        kendall()(truth, release, PlugIn(5, 1e-3).fit(release, rng(0))),
+    )
     print(f"Kendall {debiased.mean():.4f} debiased, {plug_in.mean():.4f} plug-in")
     assert (debiased != plug_in).mean() > 0.5

@@ -27,11 +27,15 @@ def test_truth_is_centred_uniform():
     theta = model.truth(rng(1), n, rng(2)).theta
     assert theta.shape == (n, 5) and np.abs(theta.sum(axis=1)).max() < 1e-12
     assert np.ptp(theta, axis=1).max() <= 4
-    for i, j in itertools.combinations(range(5), 2):  # a difference of two uniforms is triangular on (−4, 4)
+    for i, j in itertools.combinations(
+        range(5), 2
+    ):  # a difference of two uniforms is triangular on (−4, 4)
         edges = np.linspace(-4, 4, 17)
         counts = np.histogram(theta[:, i] - theta[:, j], edges)[0]
         assert counts_agree(counts, np.diff(stats.triang.cdf(edges, 0.5, -4, 8)), f"θ{i} − θ{j}")
-        assert not counts_agree(counts, np.diff(stats.triang.cdf(edges, 0.5, -4.1, 8.2)), "spread 2.05")
+        assert not counts_agree(
+            counts, np.diff(stats.triang.cdf(edges, 0.5, -4.1, 8.2)), "spread 2.05"
+        )
 
 
 def test_fixed_truth_comes_from_the_population_alone():
@@ -101,8 +105,12 @@ def test_split_into_groups_is_exact_in_law(sizes):
     assert parts.shape == (REPS, len(sizes), 3) and (parts.sum(axis=1) == data.wins).all()
     assert (parts >= 0).all() and (parts <= np.array(sizes)[:, None]).all()
     for pair in range(3):
-        assert groups_agree(parts[:, :, pair], sizes, users_by_enumeration(probability[pair], sizes),
-                            f"{sizes} pair {pair}")
+        assert groups_agree(
+            parts[:, :, pair],
+            sizes,
+            users_by_enumeration(probability[pair], sizes),
+            f"{sizes} pair {pair}",
+        )
         # The control splits without regard to the total: binomial shares of the wins, cut at the group's size.
         share = rng(5).binomial(data.wins[:, pair], sizes[0] / sum(sizes))
         control = parts[:, :, pair].copy()
@@ -123,13 +131,17 @@ def test_split_loses_no_win(sizes, seed):
 def test_the_most_users_can_be_split():
     most = build(BTL, {"m": 2, "L": 10**9 - 1})
     data = most.simulate(Preferences(np.array([[20.0, -20.0], [0.0, 0.0]])), rng(1))
-    assert (data.split(np.array([400_000_000, most.L - 400_000_000]), rng(2)).sum(axis=1) == data.wins).all()
+    assert (
+        data.split(np.array([400_000_000, most.L - 400_000_000]), rng(2)).sum(axis=1) == data.wins
+    ).all()
     with pytest.raises(InvalidInput, match="users"):
         build(BTL, {"m": 2, "L": 10**9})
 
 
 def test_means_of_a_release_by_hand():
-    release = FlippedWins(np.array([[[3], [1]]]), np.array([4, 2]), np.array([np.log(3), np.inf]), 2)
+    release = FlippedWins(
+        np.array([[[3], [1]]]), np.array([4, 2]), np.array([np.log(3), np.inf]), 2
+    )
     assert release.raw_mean() == pytest.approx(4 / 6)
     # a(log 3) = (3 + 1)/(3 − 1) = 2: ½ + (2 · (3 − 2) + 1 · (1 − 1))/6
     assert release.debiased_mean() == pytest.approx(0.5 + 2 / 6)

@@ -30,9 +30,14 @@ def gradient(theta, s, ridge):
 
 def dense_newton(s, ridge):
     """One fit by dense solves, with the objective itself as the safeguard."""
+
     def objective(theta):
         excess = s - (s.size - 1) / 2
-        return np.logaddexp(0, theta[:, None] - theta).sum() / 2 - excess @ theta + ridge * theta @ theta
+        return (
+            np.logaddexp(0, theta[:, None] - theta).sum() / 2
+            - excess @ theta
+            + ridge * theta @ theta
+        )
 
     theta = np.zeros_like(s)
     for _ in range(500):
@@ -69,7 +74,9 @@ def test_two_items_are_a_scalar_root():
         # θ = (d, −d): σ(2d) − z + 2λd = 0
         root = brentq(lambda d, z=z: expit(2 * d) - z + 0.02 * d, -1e4, 1e4, xtol=1e-12)
         assert theta == pytest.approx([root, -root], abs=1e-6)
-    assert minimise(scores(np.array([[0.8]]), 2), 0).theta[0, 0] == pytest.approx(np.log(4) / 2, abs=1e-7)
+    assert minimise(scores(np.array([[0.8]]), 2), 0).theta[0, 0] == pytest.approx(
+        np.log(4) / 2, abs=1e-7
+    )
 
 
 @pytest.mark.parametrize("m, reps", [(2, 5), (3, 20), (10, 50), (40, 10), (500, 1)])
@@ -100,6 +107,7 @@ def test_agrees_with_scipy_on_the_objective_of_equation_3(epsilon):
     mean, ridge = released(5, 3, m, epsilon=epsilon)
     first, second = np.triu_indices(m, 1)
     for z in mean:
+
         def value(theta, z=z):
             d = theta[first] - theta[second]
             return (-z * d - log_expit(-d)).sum() + ridge * theta @ theta
@@ -114,8 +122,14 @@ def test_agrees_with_scipy_on_the_objective_of_equation_3(epsilon):
             return np.diag(w.sum(1) + 2 * ridge) - w
 
         found = minimise(scores(z[None], m), ridge).theta[0]
-        exact = minimize(value, np.zeros(m), jac=slope, hess=curvature, method="trust-exact",
-                         options=dict(gtol=1e-9))
+        exact = minimize(
+            value,
+            np.zeros(m),
+            jac=slope,
+            hess=curvature,
+            method="trust-exact",
+            options=dict(gtol=1e-9),
+        )
         bfgs = minimize(value, np.zeros(m), jac=slope, method="BFGS", options=dict(gtol=1e-7))
         assert found == pytest.approx(exact.x, abs=1e-6)
         assert found == pytest.approx(bfgs.x, abs=1e-5)
@@ -123,13 +137,17 @@ def test_agrees_with_scipy_on_the_objective_of_equation_3(epsilon):
 
 
 def test_a_replication_solved_early_survives_slower_company():
-    mean, ridge = released(5, 500, 5, users=50, epsilon=0.05)  # some steps are exact after one CG step
+    mean, ridge = released(
+        5, 500, 5, users=50, epsilon=0.05
+    )  # some steps are exact after one CG step
     s = scores(mean, 5)
     for factor in (1e-3, 1e-5, 1e-8):
         found = minimise(s, factor * ridge)
         assert found.converged.all()
         for row, theta in list(zip(s, found.theta, strict=True))[::25]:
-            assert minimise(row[None], factor * ridge).theta[0] == pytest.approx(theta, rel=1e-9, abs=1e-6)
+            assert minimise(row[None], factor * ridge).theta[0] == pytest.approx(
+                theta, rel=1e-9, abs=1e-6
+            )
 
 
 @pytest.mark.parametrize("factor", [1.0, 1e-3, 1e-6, 1e-12])
@@ -202,7 +220,11 @@ def test_huge_scores_and_tiny_budgets_end_in_a_status():
 def test_iteration_limit_and_empty_batches():
     mean, ridge = released(7, 5, 10)
     short = minimise(scores(mean, 10), ridge, iterations=2)
-    assert not short.converged.any() and np.isfinite(short.theta).all() and (short.iterations == 2).all()
+    assert (
+        not short.converged.any()
+        and np.isfinite(short.theta).all()
+        and (short.iterations == 2).all()
+    )
     assert (short.gradient_norm > 1e-8).all()
     assert minimise(np.empty((0, 5)), 1.0).theta.shape == (0, 5)
     assert minimise(np.zeros((2, 1)), 1.0).converged.all()
@@ -212,10 +234,14 @@ def test_slices_do_not_change_results():
     mean, ridge = released(8, 60, 12, users=100, epsilon=0.2)
     s, ridges = scores(mean, 12), np.geomspace(1e-8, 1, 60) * ridge
     whole = minimise(s, ridges)
-    sliced = np.concatenate([minimise(s[i : i + 7], ridges[i : i + 7]).theta for i in range(0, 60, 7)])
+    sliced = np.concatenate(
+        [minimise(s[i : i + 7], ridges[i : i + 7]).theta for i in range(0, 60, 7)]
+    )
     alone = np.concatenate([minimise(s[i : i + 1], ridges[i]).theta for i in range(60)])
     assert np.array_equal(sliced, whole.theta) and np.array_equal(alone, whole.theta)
-    assert 0 < (np.ptp(whole.theta, axis=1) > 600).sum() < 60  # some, whose e^θ has no square, beside others
+    assert (
+        0 < (np.ptp(whole.theta, axis=1) > 600).sum() < 60
+    )  # some, whose e^θ has no square, beside others
 
 
 @pytest.mark.parametrize("m", [2, 3, 10, 33, MANY])
@@ -236,7 +262,12 @@ def problems(draw):
     m = draw(st.integers(2, 9))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     spread = draw(st.sampled_from([0.1, 0.5, 4.5]))
-    return rng.uniform(0.5 - spread, 0.5 + spread, (3, m * (m - 1) // 2)), m, draw(st.floats(1e-2, 10)), rng
+    return (
+        rng.uniform(0.5 - spread, 0.5 + spread, (3, m * (m - 1) // 2)),
+        m,
+        draw(st.floats(1e-2, 10)),
+        rng,
+    )
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)

@@ -59,7 +59,9 @@ def test_excess_risk_against_loops(m, seed, log_error):
                 total += eq_4(gap, (estimate[r, i] - theta[r, i]) - (estimate[r, j] - theta[r, j]))
         assert found[r] == pytest.approx(total / m**2, rel=1e-10, abs=1e-300)
     assert (found >= 0).all() and (btl_ranking.excess_risk(theta, theta) == 0).all()
-    shifted = btl_ranking.excess_risk(estimate + 1, theta)  # whose roots change by rounding, of numbers below 100
+    shifted = btl_ranking.excess_risk(
+        estimate + 1, theta
+    )  # whose roots change by rounding, of numbers below 100
     assert np.sqrt(shifted) == pytest.approx(np.sqrt(found), rel=1e-9, abs=1e-14)
 
 
@@ -68,19 +70,35 @@ def test_excess_risk_of_every_replication_by_itself():
     theta = thetas(9, 12, 1)
     estimate = theta + np.random.default_rng(2).normal(0, 0.02, theta.shape)
     whole = btl_ranking.excess_risk(estimate, theta)
-    assert all(btl_ranking.excess_risk(estimate[k : k + 1], theta[k : k + 1])[0] == whole[k] for k in range(9))
+    assert all(
+        btl_ranking.excess_risk(estimate[k : k + 1], theta[k : k + 1])[0] == whole[k]
+        for k in range(9)
+    )
 
 
-@pytest.mark.parametrize("spread, error", [
-    (1, 1e-9), (1, 1e-3), (1, 0.02), (1, 0.04), (1, 1), (30, 1), (1, 40), (300, 40), (300, 150),
-])
+@pytest.mark.parametrize(
+    "spread, error",
+    [
+        (1, 1e-9),
+        (1, 1e-3),
+        (1, 0.02),
+        (1, 0.04),
+        (1, 1),
+        (30, 1),
+        (1, 40),
+        (300, 40),
+        (300, 150),
+    ],
+)
 def test_excess_risk_is_the_sum_of_divergences(spread, error):
     """Whatever the size of its errors."""
     theta = thetas(11, 14, 1, spread)
     estimate = theta + np.random.default_rng(2).normal(0, error, theta.shape)
     first, second = np.triu_indices(14, 1)
     off = estimate - theta
-    expected = btl_ranking.bernoulli_divergence(theta[:, first] - theta[:, second], off[:, first] - off[:, second])
+    expected = btl_ranking.bernoulli_divergence(
+        theta[:, first] - theta[:, second], off[:, first] - off[:, second]
+    )
     found = btl_ranking.excess_risk(estimate, theta)
     apart = np.abs(found * 14**2 / expected.sum(axis=1) - 1).max()
     print(f"n={found.size} values, largest relative difference {apart:.1e}, bound 1e-12")
@@ -96,16 +114,24 @@ def test_excess_risk_is_the_population_objective():
         gap = x[:, first] - x[:, second]
         return (np.logaddexp(0, gap) - btl.win_probability(theta) * gap).sum(axis=1) / 400
 
-    assert btl_ranking.excess_risk(estimate, theta) == pytest.approx(objective(estimate) - objective(theta))
+    assert btl_ranking.excess_risk(estimate, theta) == pytest.approx(
+        objective(estimate) - objective(theta)
+    )
     p, q = btl.win_probability(theta), btl.win_probability(estimate)
     divergence = stats.entropy([p, 1 - p], [q, 1 - q], axis=0).sum(axis=1) / 400
     assert btl_ranking.excess_risk(estimate, theta) == pytest.approx(divergence)
 
 
-@pytest.mark.parametrize("epsilon, users, weights", [
-    (1.0, 30, None), (0.3, 200, None), (np.inf, 20, None),
-    (np.array([0.5, 2.0]), np.array([40, 20]), None), (np.array([0.5, 2.0]), np.array([40, 20]), np.array([0.1, 1.0])),
-])
+@pytest.mark.parametrize(
+    "epsilon, users, weights",
+    [
+        (1.0, 30, None),
+        (0.3, 200, None),
+        (np.inf, 20, None),
+        (np.array([0.5, 2.0]), np.array([40, 20]), None),
+        (np.array([0.5, 2.0]), np.array([40, 20]), np.array([0.1, 1.0])),
+    ],
+)
 def test_kendall_prediction_against_simulated_scores(epsilon, users, weights):
     m, reps, theta = 6, 40_000, thetas(1, 6, 3, spread=0.5)[0]
     first, second = np.triu_indices(m, 1)
@@ -125,20 +151,28 @@ def test_kendall_prediction_against_simulated_scores(epsilon, users, weights):
 
     predicted = btl_ranking.kendall_prediction(theta[None], epsilon, users, weights)[0]
     assert mean_agrees(distances(np.sqrt(spread)), predicted, "Kendall distance of Gaussian scores")
-    assert not mean_agrees(distances(1.05 * np.sqrt(spread)), predicted, "control: noise 5 % too large")
+    assert not mean_agrees(
+        distances(1.05 * np.sqrt(spread)), predicted, "control: noise 5 % too large"
+    )
 
 
 def test_kendall_prediction_at_its_ends():
     theta = thetas(5, 8, 4)
     assert btl_ranking.kendall_prediction(np.zeros((2, 5)), 1.0, 50) == pytest.approx(0.5)
     assert btl_ranking.kendall_prediction(theta, 1e-8, 50) == pytest.approx(0.5, abs=1e-6)
-    assert (btl_ranking.kendall_prediction(theta * 50, 1.0, 10**6) < 0.01).all()  # gaps of up to 200 logits
+    assert (
+        btl_ranking.kendall_prediction(theta * 50, 1.0, 10**6) < 0.01
+    ).all()  # gaps of up to 200 logits
     falling = [btl_ranking.kendall_prediction(theta, 1.0, n) for n in (10, 100, 1000)]
     assert (np.diff(falling, axis=0) < 0).all()
     many = np.concatenate([theta] * 400)  # several slices
-    assert btl_ranking.kendall_prediction(many, 1.0, 10) == pytest.approx(np.tile(falling[0], 400), rel=1e-12)
+    assert btl_ranking.kendall_prediction(many, 1.0, 10) == pytest.approx(
+        np.tile(falling[0], 400), rel=1e-12
+    )
     order = [3, 1, 0, 2, 7, 6, 5, 4]
-    assert btl_ranking.kendall_prediction(theta[:, order], 1.0, 10) == pytest.approx(falling[0], rel=1e-12)
+    assert btl_ranking.kendall_prediction(theta[:, order], 1.0, 10) == pytest.approx(
+        falling[0], rel=1e-12
+    )
 
 
 def test_signals_by_hand():
@@ -162,7 +196,9 @@ def test_users_bring_the_signal(signal, m, spacing, epsilon):
     users = derivations.users_from_signal(signal, m, spacing, epsilon)
     assert type(users) is int and users >= 1
     one = derivations.signal(epsilon, m, 1, spacing)
-    assert users == 1 or derivations.signal(epsilon, m, users, spacing) == pytest.approx(signal, abs=0.5001 * one)
+    assert users == 1 or derivations.signal(epsilon, m, users, spacing) == pytest.approx(
+        signal, abs=0.5001 * one
+    )
     size = derivations.size(epsilon, m, 10**6)
     assert derivations.users_from_size(size, m, epsilon) == 10**6
 
@@ -170,11 +206,21 @@ def test_users_bring_the_signal(signal, m, spacing, epsilon):
 @pytest.mark.parametrize("m, L, epsilon", [(2, 10**4, 1.0), (20, 10**6, 0.3)])
 def test_gaps_bring_the_signal(m, L, epsilon):
     spacing = derivations.spacing_from_signal(8.0, m, L, epsilon)
-    assert m * L * (spacing * np.tanh(epsilon / 2)) ** 2 == pytest.approx(8) == derivations.signal(
-        epsilon, m, L, spacing)
+    assert (
+        m * L * (spacing * np.tanh(epsilon / 2)) ** 2
+        == pytest.approx(8)
+        == derivations.signal(epsilon, m, L, spacing)
+    )
 
 
-COORDINATES = ["signal", "signal_over_log", "size", "mean_gain", "information_share", "epsilon_user"]
+COORDINATES = [
+    "signal",
+    "signal_over_log",
+    "size",
+    "mean_gain",
+    "information_share",
+    "epsilon_user",
+]
 
 
 @pytest.mark.parametrize("name", COORDINATES)
@@ -184,6 +230,13 @@ def test_coordinates_say_what_they_are(name):
 
 
 def test_inputs_that_only_a_derivation_knows_have_a_meaning():
-    for name, known in (("users_from_signal", "signal"), ("users_from_size", "size"), ("matched_budget", "matched"),
-                        ("matched_budget", "common_epsilon")):
-        assert arguments(lookup("ranking", "derivation", name))[known].metadata["meaning"] != "input of a derivation"
+    for name, known in (
+        ("users_from_signal", "signal"),
+        ("users_from_size", "size"),
+        ("matched_budget", "matched"),
+        ("matched_budget", "common_epsilon"),
+    ):
+        assert (
+            arguments(lookup("ranking", "derivation", name))[known].metadata["meaning"]
+            != "input of a derivation"
+        )

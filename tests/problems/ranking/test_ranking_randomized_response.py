@@ -47,10 +47,16 @@ def law_holds(wins, law, what):
 
 
 @pytest.mark.parametrize("draw", ["conditional", "marginal"])
-@pytest.mark.parametrize("L, epsilon, profile", [
-    (3, 0.7, "1:1"), (3, 1e-8, "1:1"), (4, 1.0, "0.5:1,0.5:4"), (4, 0.3, "0.25:0.5,0.75:2"),
-    (5, 0.5, "0.2:1,0.4:2,0.4:6"),
-])
+@pytest.mark.parametrize(
+    "L, epsilon, profile",
+    [
+        (3, 0.7, "1:1"),
+        (3, 1e-8, "1:1"),
+        (4, 1.0, "0.5:1,0.5:4"),
+        (4, 0.3, "0.25:0.5,0.75:2"),
+        (5, 0.5, "0.2:1,0.4:2,0.4:6"),
+    ],
+)
 def test_law_of_every_released_count(draw, L, epsilon, profile):
     mechanism = RandomizedResponse(m=3, L=L, epsilon=epsilon, profile=profile, draw=draw)
     _, release = released(mechanism)
@@ -81,7 +87,9 @@ def test_a_last_pair_without_noise_is_found(draw):
         _, release = released(kind(m=3, L=3, epsilon=1.0, draw=draw))
         laws = [law_by_enumeration(probability, [3], flips) for probability in PROBABILITY]
         assert fine == law_holds(release.wins[:, :, 2], laws[2], f"{kind.__name__}, last pair")
-        assert all(law_holds(release.wins[:, :, k], laws[k], f"{kind.__name__}, pair {k}") for k in (0, 1))
+        assert all(
+            law_holds(release.wins[:, :, k], laws[k], f"{kind.__name__}, pair {k}") for k in (0, 1)
+        )
 
 
 def test_the_release_given_the_data():
@@ -92,17 +100,24 @@ def test_the_release_given_the_data():
         found = np.bincount(release.wins[data.wins[:, pair] == raw, 0, pair], minlength=L + 1)
         answers, one_group = [1] * raw + [0] * (L - raw), np.zeros(L, int)
         flip = flip_probability([epsilon])
-        assert counts_agree(found, answers_law(answers, one_group, flip, [L]), f"pair {pair} given {raw}")
+        assert counts_agree(
+            found, answers_law(answers, one_group, flip, [L]), f"pair {pair} given {raw}"
+        )
         if found.sum() > 10_000:
             control = answers_law(answers, one_group, flip * 0.9, [L])
             assert not counts_agree(found, control, "flips 10 % too rare")
 
 
 def test_released_pairs_are_flipped_independently():
-    data = Comparisons(np.ones((REPS, 3)), 1, 3, rng(1))  # raw: all ones, so that the release shows the flips
+    data = Comparisons(
+        np.ones((REPS, 3)), 1, 3, rng(1)
+    )  # raw: all ones, so that the release shows the flips
     release = RandomizedResponse(m=3, L=1, epsilon=1.0).release(data, rng(2))
     flip = 1 / (1 + math.e)
-    law = [math.prod(1 - flip if b else flip for b in bits) for bits in itertools.product((0, 1), repeat=3)]
+    law = [
+        math.prod(1 - flip if b else flip for b in bits)
+        for bits in itertools.product((0, 1), repeat=3)
+    ]
     cells = release.wins[:, 0] @ [4, 2, 1]
     assert counts_agree(np.bincount(cells, minlength=8), law, "three flips at once")
     one_flip_for_all = np.zeros(8)
@@ -117,7 +132,9 @@ def test_privacy_of_one_comparison(epsilon):
     yes, no = (released_probability(answer, epsilon) for answer in (1.0, 0.0))
     ratios = [a / b for a, b in ((yes, no), (1 - no, 1 - yes)) if b > 0]
     ratios += [1 / r for r in ratios]
-    assert max(ratios) <= math.exp(epsilon) * (1 + 1e-12) or epsilon > 20  # 1 − yes loses digits there
+    assert (
+        max(ratios) <= math.exp(epsilon) * (1 + 1e-12) or epsilon > 20
+    )  # 1 − yes loses digits there
     assert math.log(yes / no) == pytest.approx(epsilon, rel=1e-7, abs=1e-12)
     assert flip_probability(epsilon) == pytest.approx(1 / (1 + math.exp(epsilon)), rel=1e-14)
     control = (1 - 0.9 * flip_probability(epsilon)) / (0.9 * flip_probability(epsilon))
@@ -135,11 +152,15 @@ def test_privacy_of_all_that_is_released(profile):
         worst = 0.0
         for data in itertools.product((0, 1), repeat=4):
             neighbour = [1 - a if k == user else a for k, a in enumerate(data)]
-            laws = [answers_law(answers, group, flips, mechanism.users) for answers in (data, neighbour)]
+            laws = [
+                answers_law(answers, group, flips, mechanism.users) for answers in (data, neighbour)
+            ]
             assert (laws[0] > 0).all() and (laws[1] > 0).all()
             worst = max(worst, np.abs(np.log(laws[0] / laws[1])).max())
         assert worst <= budget + 1e-12
-        if mechanism.users[group[user]] == 1:  # alone in his group: nothing hides him, the budget is used up
+        if (
+            mechanism.users[group[user]] == 1
+        ):  # alone in his group: nothing hides him, the budget is used up
             assert worst == pytest.approx(budget, abs=1e-12)
 
 
@@ -158,7 +179,9 @@ def answers_law(answers, group, flips, sizes):
 
 def test_a_huge_budget_releases_the_data():
     for profile in ("1:1", "0.5:1,0.5:4"):
-        data, release = released(RandomizedResponse(m=3, L=6, epsilon=1e4, profile=profile), reps=50)
+        data, release = released(
+            RandomizedResponse(m=3, L=6, epsilon=1e4, profile=profile), reps=50
+        )
         assert (release.wins.sum(axis=1) == data.wins).all()
     plain = NoPrivacy().release(data, rng(0))
     assert (plain.wins[:, 0] == data.wins).all()
@@ -176,6 +199,7 @@ def test_a_vanishing_budget_releases_coin_flips():
 @given(st.integers(0, 2**32))
 def test_mechanisms_share_the_raw_wins(seed):
     """The same data address, whichever mechanism looks first: paired comparisons need it."""
+
     def data():
         return Comparisons(np.broadcast_to(PROBABILITY, (5, 3)), 8, 3, rng(seed))
 
@@ -187,10 +211,14 @@ def test_mechanisms_share_the_raw_wins(seed):
 
 
 def test_extreme_data_and_budgets_are_released():
-    for epsilon, draw in itertools.product((1e-320, 1e-8, 700.0, 1e300), ("conditional", "marginal")):
+    for epsilon, draw in itertools.product(
+        (1e-320, 1e-8, 700.0, 1e300), ("conditional", "marginal")
+    ):
         mechanism = RandomizedResponse(m=3, L=5, epsilon=epsilon, draw=draw)
         for probability in (0.0, 1.0, 1 - 2**-53, 5e-324):
-            release = mechanism.release(Comparisons(np.full((20, 1), probability), 5, 2, rng(1)), rng(2))
+            release = mechanism.release(
+                Comparisons(np.full((20, 1), probability), 5, 2, rng(1)), rng(2)
+            )
             assert ((release.wins >= 0) & (release.wins <= 5)).all()
             if epsilon >= 700:
                 assert (release.wins == 5 * round(probability)).all()
@@ -214,16 +242,24 @@ def test_sizes_add_up_by_largest_remainder(weights, L):
     assert mechanism.budgets == pytest.approx([0.5 * (k + 1) for k in range(len(weights))])
 
 
-@pytest.mark.parametrize("L, profile, users", [
-    (10, "0.5:1,0.5:4", [5, 5]), (3, "0.5:1,0.5:4", [2, 1]), (100, "0.333:1,0.667:2", [33, 67]),
-    (10, "0.1:1,0.2:2,0.7:3", [1, 2, 7]), (999_999_999, "0.999999999:1", [999_999_999]),
-    (999_999_999, "0.3333333333:1,0.3333333333:2,0.3333333333:3", [333_333_333] * 3),
-])
+@pytest.mark.parametrize(
+    "L, profile, users",
+    [
+        (10, "0.5:1,0.5:4", [5, 5]),
+        (3, "0.5:1,0.5:4", [2, 1]),
+        (100, "0.333:1,0.667:2", [33, 67]),
+        (10, "0.1:1,0.2:2,0.7:3", [1, 2, 7]),
+        (999_999_999, "0.999999999:1", [999_999_999]),
+        (999_999_999, "0.3333333333:1,0.3333333333:2,0.3333333333:3", [333_333_333] * 3),
+    ],
+)
 def test_sizes_by_hand(L, profile, users):
     assert RandomizedResponse(m=3, L=L, epsilon=1.0, profile=profile).users.tolist() == users
 
 
-@pytest.mark.parametrize("profile", ["", "1", "0.5:1", "0.6:1,0.5:1", "1:0", "-1:1,2:1", "nan:1", "1:inf"])
+@pytest.mark.parametrize(
+    "profile", ["", "1", "0.5:1", "0.6:1,0.5:1", "1:0", "-1:1,2:1", "nan:1", "1:inf"]
+)
 def test_bad_profiles_are_refused(profile):
     with pytest.raises(InvalidInput, match="profile="):
         RandomizedResponse(m=3, L=10, epsilon=1.0, profile=profile)

@@ -50,15 +50,21 @@ def test_the_budget_is_kept_and_used_up(m, odds, multiples):
     epsilon, pairs = math.log(odds), m * (m - 1) // 2
     profile = ",".join(f"{1 / len(multiples)}:{k}" for k in multiples)
     mechanism = RandomizedResponse(m=m, L=2, epsilon=epsilon, profile=profile)
-    for k, budget in zip(multiples, mechanism.budgets, strict=True):  # whoever else releases is independent of him
+    for k, budget in zip(
+        multiples, mechanism.budgets, strict=True
+    ):  # whoever else releases is independent of him
         flip = 1 / (1 + odds**k)
         assert flip_probability(budget) == pytest.approx(float(flip), rel=1e-12)
         assert worst_ratio([flip] * pairs, 1) == odds**k
         assert worst_ratio([flip] * pairs, pairs) == odds ** (k * pairs)
         # Negative controls.
         assert worst_ratio([1 / (2 + odds**k)] * pairs, 1) > odds**k
-        assert worst_ratio([(flip + Fraction(1, 2)) / 2] * pairs, 1) < odds**k  # flips too often: wasted
-        assert worst_ratio([flip] * (pairs - 1) + [Fraction(0)], 1) == math.inf  # the last one is not flipped
+        assert (
+            worst_ratio([(flip + Fraction(1, 2)) / 2] * pairs, 1) < odds**k
+        )  # flips too often: wasted
+        assert (
+            worst_ratio([flip] * (pairs - 1) + [Fraction(0)], 1) == math.inf
+        )  # the last one is not flipped
     spent, k = mechanism.spent(), max(multiples)
     assert spent["one comparison"] == pytest.approx(math.log(odds**k))
     assert spent["all comparisons of a user"] == pytest.approx(math.log(odds ** (k * pairs)))
@@ -69,10 +75,14 @@ def test_the_sampler_has_the_law_of_the_vector_whatever_the_answers(draw):
     """One user, three comparisons: all eight inputs, all eight outcomes."""
     mechanism, flip = RandomizedResponse(m=3, L=1, epsilon=1.2, draw=draw), 1 / (1 + math.exp(1.2))
     for seed, answers in enumerate(bits(3)):
-        data = Comparisons(np.broadcast_to(np.array(answers, float), (REPS, 3)), 1, 3, np.random.default_rng(seed))
+        data = Comparisons(
+            np.broadcast_to(np.array(answers, float), (REPS, 3)), 1, 3, np.random.default_rng(seed)
+        )
         cells = mechanism.release(data, np.random.default_rng(seed + 50)).wins[:, 0] @ [4, 2, 1]
         found = np.bincount(cells, minlength=8)
-        assert counts_agree(found, list(vector_law(answers, [flip] * 3).values()), f"answers {answers}")
+        assert counts_agree(
+            found, list(vector_law(answers, [flip] * 3).values()), f"answers {answers}"
+        )
         careless = vector_law(answers, [flip, flip, 0.9 * flip])
         assert not counts_agree(found, list(careless.values()), "control: last flip 10 % too rare")
         other = vector_law([1 - answers[0], *answers[1:]], [flip] * 3)
@@ -90,7 +100,9 @@ def test_counts_have_the_law_of_summed_bits(sizes):
             law[tuple(np.bincount(groups, out, len(sizes)).astype(int))] += p
         drawn, raw = np.ones(1), np.bincount(groups, answers, len(sizes)).astype(int)
         for n, won, flip in zip(sizes, raw, flips, strict=False):
-            kept, turned = (stats.binom.pmf(range(k + 1), k, p) for k, p in ((won, 1 - flip), (n - won, flip)))
+            kept, turned = (
+                stats.binom.pmf(range(k + 1), k, p) for k, p in ((won, 1 - flip), (n - won, flip))
+            )
             drawn = np.multiply.outer(drawn, np.convolve(kept, turned))
         assert drawn[0] == pytest.approx(law, abs=1e-15)
         if len(sizes) == 2 and len(set(answers)) == 2:
@@ -123,11 +135,15 @@ def test_privacy_of_the_released_counts_of_all_users(m, sizes):
             near[0, user] ^= 1
             far[:, user] ^= 1
             worst = max(worst, np.abs(np.log(one / laws[tuple(near.ravel().tolist())])).max())
-            all_worst = max(all_worst, np.abs(np.log(one / laws[tuple(far.ravel().tolist())])).max())
+            all_worst = max(
+                all_worst, np.abs(np.log(one / laws[tuple(far.ravel().tolist())])).max()
+            )
         budget = budgets[groups[user]]
         assert worst <= budget + 1e-12 and all_worst <= pairs * budget + 1e-12
         if sizes[groups[user]] == 1:  # nobody hides him
-            assert worst == pytest.approx(budget, abs=1e-12) and all_worst == pytest.approx(pairs * budget, abs=1e-12)
+            assert worst == pytest.approx(budget, abs=1e-12) and all_worst == pytest.approx(
+                pairs * budget, abs=1e-12
+            )
 
 
 class Some(Comparisons):
@@ -140,17 +156,25 @@ class Some(Comparisons):
         return rng.binomial(self.compared(sizes), 0.8)
 
 
-@pytest.mark.parametrize("draw, known", [("conditional", True), ("marginal", True), ("marginal", False)])
+@pytest.mark.parametrize(
+    "draw, known", [("conditional", True), ("marginal", True), ("marginal", False)]
+)
 def test_what_nobody_compared_is_not_released(draw, known):
     mechanism = RandomizedResponse(m=3, L=8, epsilon=0.5, profile="0.5:1,0.5:4", draw=draw)
     data = Some(np.full((REPS, 3), 0.8) if known else None, 8, 3, np.random.default_rng(1))
-    release, made = mechanism.release(data, np.random.default_rng(2)), data.compared(mechanism.users)
+    release, made = (
+        mechanism.release(data, np.random.default_rng(2)),
+        data.compared(mechanism.users),
+    )
     assert (release.compared == made).all() and (release.wins[made == 0] == 0).all()
     assert (release.wins >= 0).all() and (release.wins <= made).all()
     flips = flip_probability(mechanism.budgets)
     for g, pair, n in itertools.product((0, 1), range(3), (1, 2, 3)):
         found = np.bincount(release.wins[made[:, g, pair] == n, g, pair], minlength=n + 1)
-        laws = [stats.binom.pmf(range(n + 1), n, 0.8 * (1 - f) + 0.2 * f) for f in (flips[g], 0.9 * flips[g], 0)]
+        laws = [
+            stats.binom.pmf(range(n + 1), n, 0.8 * (1 - f) + 0.2 * f)
+            for f in (flips[g], 0.9 * flips[g], 0)
+        ]
         assert counts_agree(found, laws[0], f"group {g}, pair {pair}, {n} made")
         assert not counts_agree(found, laws[2], "control: raw")
         if g == 0 and n == 3:  # the noisiest group and the most comparisons
@@ -165,7 +189,9 @@ def test_a_budget_is_positive_and_finite(epsilon):
 
 def test_budgets_in_range_are_taken_as_they_are():
     for epsilon in (5e-324, 1e-8, 800.0, 1.7e308):
-        assert build(RandomizedResponse, {"m": 3, "L": 5, "epsilon": epsilon}).budgets.tolist() == [epsilon]
+        assert build(RandomizedResponse, {"m": 3, "L": 5, "epsilon": epsilon}).budgets.tolist() == [
+            epsilon
+        ]
     data = Comparisons(np.broadcast_to([0.1, 0.5, 0.8], (1000, 3)), 5, 3, np.random.default_rng(1))
     loud = RandomizedResponse(m=3, L=5, epsilon=800.0).release(data, np.random.default_rng(2))
     assert (loud.wins[:, 0] == data.wins).all()  # nothing is flipped

@@ -42,12 +42,15 @@ def exact(epsilon, form):
 
 
 @pytest.mark.parametrize("epsilon", BUDGETS[:-1])
-@pytest.mark.parametrize("function, form", [
-    (flips.flip_probability, lambda e: 1 / (1 + e)),
-    (flips.amplification, lambda e: (e + 1) / (e - 1)),
-    (flips.attenuation, lambda e: (e - 1) / (e + 1)),
-    (lambda epsilon: btl_risk.debiased_variance(1.0, epsilon), lambda e: e / (e - 1) ** 2),
-])
+@pytest.mark.parametrize(
+    "function, form",
+    [
+        (flips.flip_probability, lambda e: 1 / (1 + e)),
+        (flips.amplification, lambda e: (e + 1) / (e - 1)),
+        (flips.attenuation, lambda e: (e - 1) / (e + 1)),
+        (lambda epsilon: btl_risk.debiased_variance(1.0, epsilon), lambda e: e / (e - 1) ** 2),
+    ],
+)
 def test_closed_forms(epsilon, function, form):
     assert function(epsilon) == pytest.approx(float(exact(epsilon, form)), rel=1e-12, abs=0)
 
@@ -61,11 +64,17 @@ def test_laplace_equivalent_adds_the_variance_of_laplace_noise(epsilon):
     found = flips.laplace_equivalent(epsilon)
     assert found == pytest.approx(expected, rel=1e-12)
     assert btl_risk.debiased_variance(1.0, found) == pytest.approx(2 / epsilon**2, rel=1e-9)
-    assert btl_risk.debiased_variance(1.0, epsilon) != pytest.approx(2 / epsilon**2, rel=0.1)  # ε itself is not it
+    assert btl_risk.debiased_variance(1.0, epsilon) != pytest.approx(
+        2 / epsilon**2, rel=0.1
+    )  # ε itself is not it
 
 
 def test_no_privacy_is_the_limit():
-    assert (flips.flip_probability(np.inf), flips.amplification(np.inf), flips.attenuation(np.inf)) == (0, 1, 1)
+    assert (
+        flips.flip_probability(np.inf),
+        flips.amplification(np.inf),
+        flips.attenuation(np.inf),
+    ) == (0, 1, 1)
     p = np.array(PROBABILITIES)
     assert np.array_equal(flips.released_probability(p, np.inf), p)
     assert np.array_equal(btl_risk.debiased_variance(p, np.inf), p * (1 - p))
@@ -83,7 +92,9 @@ def test_lemmas_1_and_2_by_enumeration(p, epsilon):
         flip, p_exact = 1 / (1 + e), Decimal(p)
         law = {0: Decimal(0), 1: Decimal(0)}
         for raw, flipped in itertools.product((0, 1), repeat=2):
-            law[raw ^ flipped] += (p_exact if raw else 1 - p_exact) * (flip if flipped else 1 - flip)
+            law[raw ^ flipped] += (p_exact if raw else 1 - p_exact) * (
+                flip if flipped else 1 - flip
+            )
         z = {y: ((e + 1) * y - 1) / (e - 1) for y in law}
         mean = sum(law[y] * z[y] for y in law)
         variance = sum(law[y] * (z[y] - mean) ** 2 for y in law)
@@ -93,7 +104,9 @@ def test_lemmas_1_and_2_by_enumeration(p, epsilon):
         assert abs(mean - p_exact) < Decimal("1e-600")
         assert abs(variance - printed) <= abs(variance) * Decimal("1e-300") + Decimal("1e-600")
     assert flips.released_probability(p, epsilon) == pytest.approx(float(law[1]), rel=1e-12, abs=0)
-    assert btl_risk.debiased_variance(p, epsilon) == pytest.approx(float(variance), rel=1e-12, abs=0)
+    assert btl_risk.debiased_variance(p, epsilon) == pytest.approx(
+        float(variance), rel=1e-12, abs=0
+    )
 
 
 def test_released_probability_is_a_probability():
@@ -117,7 +130,9 @@ def test_group_summaries():
     for function in (flips.mean_squared_amplification, flips.information):
         assert function(epsilon, 4) == pytest.approx(function(epsilon, np.array([4, 4, 4])))
     theta = thetas(2, 4, 2)
-    assert btl_risk.risks(theta, epsilon, 4) == pytest.approx(btl_risk.risks(theta, epsilon, [4, 4, 4]))
+    assert btl_risk.risks(theta, epsilon, 4) == pytest.approx(
+        btl_risk.risks(theta, epsilon, [4, 4, 4])
+    )
 
 
 def test_win_probability_and_condition_number():
@@ -125,11 +140,15 @@ def test_win_probability_and_condition_number():
     assert btl.win_probability(theta) == pytest.approx(np.array([[2 / 3, 4 / 5, 2 / 3], [0.5] * 3]))
     assert btl.condition_number(theta) == pytest.approx(np.array([4, 1]))
     for m in (1, 2, 3, 5, 9, 40):  # near and far, of any number of items
-        theta = np.random.default_rng(m).standard_normal((2, 7, m)) * 10.0 ** np.arange(-4, 3)[:, None]
+        theta = (
+            np.random.default_rng(m).standard_normal((2, 7, m)) * 10.0 ** np.arange(-4, 3)[:, None]
+        )
         first, second = np.triu_indices(m, 1)
         gap = theta[..., first] - theta[..., second]
         np.testing.assert_allclose(btl.win_probability(theta), special.expit(gap), rtol=4e-15)
-    np.testing.assert_allclose(btl.win_probability(np.array([[0.0, 800.0, -800.0]])), [[0, 1, 1]], atol=1e-307)
+    np.testing.assert_allclose(
+        btl.win_probability(np.array([[0.0, 800.0, -800.0]])), [[0, 1, 1]], atol=1e-307
+    )
 
 
 def test_example_1_has_its_probabilities_swapped():
@@ -149,7 +168,9 @@ def test_rates():
     users = np.array([100, 200, 400])
     for rate in (btl.excess_risk_rate, btl.l2_rate, btl.linf_rate):
         assert (np.diff(rate(kappa, G, m, users)) < 0).all()
-        assert (np.diff(rate(kappa, flips.amplification(np.array([0.1, 1, 5])) ** 2, m, L)) < 0).all()
+        assert (
+            np.diff(rate(kappa, flips.amplification(np.array([0.1, 1, 5])) ** 2, m, L)) < 0
+        ).all()
 
 
 def test_theorem_1_conditions():
@@ -198,7 +219,11 @@ def test_two_items(epsilon):
 @pytest.mark.parametrize("ridge", [0.0, 0.3])
 def test_yardsticks_from_their_definitions(m, ridge):
     theta = thetas(60 if m < 20 else 150, m, 3)  # several slices at m = 23
-    epsilon, users, weights = np.array([0.5, 2.0, np.inf]), np.array([10, 30, 5]), np.array([0.2, 0.6, 1.0])
+    epsilon, users, weights = (
+        np.array([0.5, 2.0, np.inf]),
+        np.array([10, 30, 5]),
+        np.array([0.2, 0.6, 1.0]),
+    )
     sandwich, bound = btl_risk.risks(theta, epsilon, users, ridge, weights)
     covariance = btl_risk.sandwich_covariance(theta, epsilon, users, ridge, weights)
     projector = np.eye(m) - 1 / m
@@ -222,9 +247,13 @@ def test_yardsticks_from_their_definitions(m, ridge):
 def test_one_theta_for_all_replications_is_computed_once(monkeypatch):
     theta, sizes = thetas(1, 7, 5), []
     function = btl_risk._compiled
-    monkeypatch.setattr(btl_risk, "_compiled", lambda m, reps, *rest: sizes.append(reps) or function(m, reps, *rest))
+    monkeypatch.setattr(
+        btl_risk, "_compiled", lambda m, reps, *rest: sizes.append(reps) or function(m, reps, *rest)
+    )
     whole = btl_risk.risks(np.repeat(theta, 30, axis=0), 0.5, 20, 0.1)
-    assert np.array_equal(btl_risk.risks(np.broadcast_to(theta, (30, 7)), 0.5, 20, 0.1), whole) and sizes == [30, 1]
+    assert np.array_equal(
+        btl_risk.risks(np.broadcast_to(theta, (30, 7)), 0.5, 20, 0.1), whole
+    ) and sizes == [30, 1]
     ridges = np.linspace(0.1, 0.2, 30)
     assert np.ptp(btl_risk.risks(np.broadcast_to(theta, (30, 7)), 0.5, 20, ridges)[0]) > 0
 
@@ -241,7 +270,11 @@ def test_compiled_risks_are_those_of_numpy(m, monkeypatch):
     expected = np.array([btl_risk.risks(theta, *groups, ridge) for ridge in (0.0, ridges)])
     apart = np.abs(found / expected - 1).max()
     print(f"m={m}: {expected.size} values, largest relative difference {apart:.1e}, bound 1e-12")
-    assert apart <= 1e-12 < np.abs(btl_risk.risks(theta, *groups, ridges * (1 + 1e-9)) / expected[1] - 1).max()
+    assert (
+        apart
+        <= 1e-12
+        < np.abs(btl_risk.risks(theta, *groups, ridges * (1 + 1e-9)) / expected[1] - 1).max()
+    )
 
 
 def test_curvature_is_the_derivative_of_the_score():
@@ -250,7 +283,9 @@ def test_curvature_is_the_derivative_of_the_score():
     def score(x):
         return special.expit(x[:, None] - x[None, :]).sum(axis=1)
 
-    numeric = np.stack([(score(theta + step * e) - score(theta - step * e)) / (2 * step) for e in np.eye(5)])
+    numeric = np.stack(
+        [(score(theta + step * e) - score(theta - step * e)) / (2 * step) for e in np.eye(5)]
+    )
     weights = btl_risk.curvature(theta)
     hessian = np.diag(weights.sum(axis=1)) - weights
     assert hessian == pytest.approx(numeric, abs=1e-9)
@@ -280,9 +315,13 @@ def test_information_by_enumeration_of_releases():
 
 @settings(max_examples=150, deadline=None)
 @given(
-    st.integers(2, 14), st.integers(0, 10**6), st.floats(0, 4),
+    st.integers(2, 14),
+    st.integers(0, 10**6),
+    st.floats(0, 4),
     st.lists(
-        st.tuples(st.floats(1e-3, 20), st.integers(1, 1000), st.floats(0.01, 1)), min_size=1, max_size=4
+        st.tuples(st.floats(1e-3, 20), st.integers(1, 1000), st.floats(0.01, 1)),
+        min_size=1,
+        max_size=4,
     ),
 )
 def test_no_weighting_beats_the_cramer_rao_bound(m, seed, spread, groups):
@@ -359,9 +398,15 @@ def test_estimator_has_the_sandwich_covariance(weighted):
     squared = np.einsum("ri,ij,rj->r", error, np.linalg.pinv(covariance), error)
     assert mean_agrees(squared, m - 1, "Mahalanobis distance² of the M-estimator")
     risk = (error**2).sum(axis=1) / m
-    assert mean_agrees(risk, btl_risk.sandwich_risk(theta, epsilon, users, ridge, inside)[0], "squared error")
+    assert mean_agrees(
+        risk, btl_risk.sandwich_risk(theta, epsilon, users, ridge, inside)[0], "squared error"
+    )
     # Negative controls: a for a² (the same as a larger budget), and the other weighting.
     gentler = 2 * np.arctanh(flips.attenuation(epsilon) ** 0.5)
-    assert not mean_agrees(risk, btl_risk.sandwich_risk(theta, gentler, users, ridge, inside)[0], "control: a for a²")
+    assert not mean_agrees(
+        risk, btl_risk.sandwich_risk(theta, gentler, users, ridge, inside)[0], "control: a for a²"
+    )
     other = None if weighted else flips.attenuation(epsilon) ** 2
-    assert not mean_agrees(risk, btl_risk.sandwich_risk(theta, epsilon, users, ridge, other)[0], "control: weights")
+    assert not mean_agrees(
+        risk, btl_risk.sandwich_risk(theta, epsilon, users, ridge, other)[0], "control: weights"
+    )

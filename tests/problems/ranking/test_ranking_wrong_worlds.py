@@ -16,9 +16,21 @@ from tests.helpers.checks import mean_agrees
 BY_NAME = {claim.id: claim for claim in CLAIMS}
 SMALL = dict(size="quick", replications=200, block=200, seed=11)
 ONE_EACH = [  # of every world, but for films
-    "xu.lemma_1", "xu.lemma_2.variance", "xu.lemma_3", "xu.table_1.log.l2", "xu.table_1.critical.l2",
-    "xu.table_1.inverse_log.l2", "xu.theorem_3.rate", "xu.theorem_4", "xu.same_ranking", "xu.figure_6.laplace.l2",
-    "xu.personal.gap", "xu.personal.theorem_6", "xu.personal.tails.ranking", "xu.personal.lemma_s6"]
+    "xu.lemma_1",
+    "xu.lemma_2.variance",
+    "xu.lemma_3",
+    "xu.table_1.log.l2",
+    "xu.table_1.critical.l2",
+    "xu.table_1.inverse_log.l2",
+    "xu.theorem_3.rate",
+    "xu.theorem_4",
+    "xu.same_ranking",
+    "xu.figure_6.laplace.l2",
+    "xu.personal.gap",
+    "xu.personal.theorem_6",
+    "xu.personal.tails.ranking",
+    "xu.personal.lemma_s6",
+]
 
 
 @pytest.mark.parametrize("name", ONE_EACH)
@@ -45,8 +57,12 @@ def test_debiasing_helps_rankings_where_few_pairs_are_compared():
 
 
 def test_worlds_are_shared():
-    simulated = {claim.simulated for claim in CLAIMS if isinstance(claim.simulated, SimulatedControl)}
-    reasons = [claim.simulated.reason for claim in CLAIMS if isinstance(claim.simulated, NotSimulated)]
+    simulated = {
+        claim.simulated for claim in CLAIMS if isinstance(claim.simulated, SimulatedControl)
+    }
+    reasons = [
+        claim.simulated.reason for claim in CLAIMS if isinstance(claim.simulated, NotSimulated)
+    ]
     assert all(claim.simulated for claim in CLAIMS)
     assert len(simulated) <= 22 and len(reasons) <= 8 and all(reasons)
 
@@ -77,9 +93,11 @@ def test_sizes_of_crowds_have_the_tail_that_is_said(monkeypatch):
     controls._crowds(release, np.random.default_rng(5))
     size = 1 / shares[0]
     n, k = len(size), int((size >= 10).sum())
-    expected = 10 ** -controls.TAIL
+    expected = 10**-controls.TAIL
     bounds = stats.binom.ppf([5e-7, 1 - 5e-7], n, expected)
-    print(f"crowds of 10 or more: n={n} statistic={k} bounds={bounds} alpha=1e-06; control: the cube's {n * 1e-3:g}")
+    print(
+        f"crowds of 10 or more: n={n} statistic={k} bounds={bounds} alpha=1e-06; control: the cube's {n * 1e-3:g}"
+    )
     assert bounds[0] <= k <= bounds[1] and n * 1e-3 < bounds[0]
 
 
@@ -87,7 +105,9 @@ def test_a_release_that_is_shrunk_has_no_noise():
     release, _ = wins()
     shrunk = controls._shrunk(release, np.random.default_rng(0))
     lean = release.wins - release.users[:, None] / 2
-    assert np.allclose(shrunk.wins - release.users[:, None] / 2, lean * np.tanh(release.epsilon / 2)[:, None])
+    assert np.allclose(
+        shrunk.wins - release.users[:, None] / 2, lean * np.tanh(release.epsilon / 2)[:, None]
+    )
 
 
 def test_no_vector_exceeds_the_first_term_of_lemma_s8():

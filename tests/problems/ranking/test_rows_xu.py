@@ -29,40 +29,71 @@ def x1():
     """z̄ > 1 from 15 of 20 ones on; then the excess risk has no bound as λ → 0. And the exact C, twice."""
     least = next(w for w in range(21) if 0.5 + (w / 20 - 0.5) / T > 1)
     assert stats.binom.sf(least - 1, 20, 0.5) == pytest.approx(0.0207, abs=5e-5)
-    risks = [excess_risk(fit(0.5 + (least / 20 - 0.5) / T, ridge), np.zeros((1, 2)))[0] for ridge in (1e-2, 1e-3, 1e-4)]
-    assert risks[1] > 5 * risks[0] and risks[2] > 5 * risks[1] > 5  # as 1/λ: C m²Lδ/ρ is passed, the chance stays
+    risks = [
+        excess_risk(fit(0.5 + (least / 20 - 0.5) / T, ridge), np.zeros((1, 2)))[0]
+        for ridge in (1e-2, 1e-3, 1e-4)
+    ]
+    assert (
+        risks[1] > 5 * risks[0] and risks[2] > 5 * risks[1] > 5
+    )  # as 1/λ: C m²Lδ/ρ is passed, the chance stays
     constants = []
     for users in (10_000, 20_000):
         gap, ridge, delta = math.sqrt(8 * G / (2 * users)), G / users, users / G / 64
         rho = (1 + math.exp(gap)) * G
         exact = tails.excess_surprisal(delta, gap, ridge, np.array([1.0]), np.array([users]))
-        ends = [optimize.brentq(lambda x, side=side, gap=gap, delta=delta: float(
-            bernoulli_divergence(gap, side * x)) / 4 - delta, 0, 1e6) for side in (1, -1)]
-        high, low = (expit(gap + s * x) + ridge * (gap + s * x) for s, x in zip((1, -1), ends, strict=True))
+        ends = [
+            optimize.brentq(
+                lambda x, side=side, gap=gap, delta=delta: (
+                    float(bernoulli_divergence(gap, side * x)) / 4 - delta
+                ),
+                0,
+                1e6,
+            )
+            for side in (1, -1)
+        ]
+        high, low = (
+            expit(gap + s * x) + ridge * (gap + s * x) for s, x in zip((1, -1), ends, strict=True)
+        )
         p = 0.5 + (expit(gap) - 0.5) * T
         wins = [users * (0.5 + (z - 0.5) * T) for z in (high, low)]
-        by_hand = -np.logaddexp(stats.binom.logsf(math.ceil(wins[0]) - 1, users, p), stats.binom.logcdf(
-            math.floor(wins[1]), users, p))
+        by_hand = -np.logaddexp(
+            stats.binom.logsf(math.ceil(wins[0]) - 1, users, p),
+            stats.binom.logcdf(math.floor(wins[1]), users, p),
+        )
         if math.isfinite(by_hand):
             assert exact == pytest.approx(by_hand, rel=1e-6)
         # and by Chernoff's bound in closed form, which is the exponent
-        divergence = users * sum(a * math.log(a / b) for a, b in ((wins[0] / users, p), (1 - wins[0] / users, 1 - p)))
+        divergence = users * sum(
+            a * math.log(a / b) for a, b in ((wins[0] / users, p), (1 - wins[0] / users, 1 - p))
+        )
         assert exact == pytest.approx(divergence, rel=0.01)
         constants.append(exact * rho / (4 * users * delta))
     assert constants == [pytest.approx(0.0125, abs=5e-5), pytest.approx(0.0062, abs=5e-5)]
     largest = []
     for m in (10, 100):  # s_1 > m − 1, exactly; then only λ holds θ̂_1
         answers, mean = 20 * (m - 1), (m - 1) / 2
-        ones = next(w for w in range(answers // 2, answers) if mean + (w / answers - 0.5) * (m - 1) / T > m - 1)
+        ones = next(
+            w
+            for w in range(answers // 2, answers)
+            if mean + (w / answers - 0.5) * (m - 1) / T > m - 1
+        )
         surprisal = -stats.binom.logsf(ones - 1, answers, 0.5)
         score = mean + (ones / answers - 0.5) * (m - 1) / T
         scores = np.r_[score, np.full(m - 1, (m * (m - 1) / 2 - score) / (m - 1))][None]
-        risks = [excess_risk(minimise(scores, ridge).theta, np.zeros((1, m)))[0] for ridge in (1e-3, 1e-4)]
+        risks = [
+            excess_risk(minimise(scores, ridge).theta, np.zeros((1, m)))[0]
+            for ridge in (1e-3, 1e-4)
+        ]
         assert risks[1] > 5 * risks[0] > 0.1
         largest.append(surprisal * 2 * G / (m**2 * 20))
     assert largest == [pytest.approx(0.106, abs=5e-4), pytest.approx(0.0105, abs=5e-5)]
     shrinking = []
-    for m in (60, 10**2, 10**4, 10**6):  # δ = m^(−½): item 1's score alone, by concavity, makes such a risk
+    for m in (
+        60,
+        10**2,
+        10**4,
+        10**6,
+    ):  # δ = m^(−½): item 1's score alone, by concavity, makes such a risk
         answers, ridge = 100 * (m - 1), G * math.log(100 * m) / 100
         half = math.sqrt(m) * m / (m - 1)  # m⁻²(m − 1) log cosh(lead/2) = δ
         lead = 2 * (half + math.log1p(math.sqrt(-math.expm1(-2 * half))))
@@ -70,7 +101,9 @@ def x1():
         ones = math.ceil(answers * (0.5 + (score / (m - 1) - 0.5) * T))
         least = stats.binom.logpmf(np.arange(ones, ones + 20_000), answers, 0.5)
         share = ones / answers
-        exponent = answers * (math.log(2) + special.xlogy(share, share) + special.xlogy(1 - share, 1 - share))
+        exponent = answers * (
+            math.log(2) + special.xlogy(share, share) + special.xlogy(1 - share, 1 - share)
+        )
         assert -special.logsumexp(least) == pytest.approx(exponent, rel=0.03)  # Chernoff's
         shrinking.append(-special.logsumexp(least) * 2 * G / (m**2 * 100 * m**-0.5))
         if m == 60:  # whole data sets in which item 1 has that score
@@ -80,12 +113,34 @@ def x1():
             z = np.zeros((5, m, m))
             z[:, i, j] = 0.5 + (won / 100 - 0.5) / T
             z[:, j, i] = 1 - z[:, i, j]
-            assert (excess_risk(minimise(z.sum(axis=2), ridge).theta, np.zeros((5, m))) >= m**-0.5).all()
-    assert shrinking[1:] == [pytest.approx(0.202, abs=5e-4), pytest.approx(0.0116, abs=5e-5),
-                             pytest.approx(0.00105, abs=5e-6)]
-    return ("0.0207", "0.0125", "0.0062", "0.106", "0.0105", "10,000", "100", "20,000", "L = 20", "m = 10", "m = 2",
-            "0.202, 0.0116 and 0.00105 at m = 10², 10⁴ and 10⁶", "L = 100", "δ = 1", "ε = 1", "θ* = 0",
-            "Theorem 2, eq. (6)", "at most where L ≳ G log(mL): see X5")
+            assert (
+                excess_risk(minimise(z.sum(axis=2), ridge).theta, np.zeros((5, m))) >= m**-0.5
+            ).all()
+    assert shrinking[1:] == [
+        pytest.approx(0.202, abs=5e-4),
+        pytest.approx(0.0116, abs=5e-5),
+        pytest.approx(0.00105, abs=5e-6),
+    ]
+    return (
+        "0.0207",
+        "0.0125",
+        "0.0062",
+        "0.106",
+        "0.0105",
+        "10,000",
+        "100",
+        "20,000",
+        "L = 20",
+        "m = 10",
+        "m = 2",
+        "0.202, 0.0116 and 0.00105 at m = 10², 10⁴ and 10⁶",
+        "L = 100",
+        "δ = 1",
+        "ε = 1",
+        "θ* = 0",
+        "Theorem 2, eq. (6)",
+        "at most where L ≳ G log(mL): see X5",
+    )
 
 
 def x2():
@@ -95,9 +150,12 @@ def x2():
     # κ = e: a pair of equal items, 2√(m/2) apart in θ = (√(m/2), −√(m/2), 0, …), whose norm is √m log κ
     m = 2000
     gap = 2 * math.sqrt(m / 2)
-    assert gap == pytest.approx(63.2, abs=0.05) and gap**2 / 2 == pytest.approx(m * math.log(math.e) ** 2)
-    assert gap**2 / 4 == pytest.approx(1000) and 8 * (1 + math.e) * float(bernoulli_divergence(0.0, gap)) == (
-        pytest.approx(920, abs=0.5))
+    assert gap == pytest.approx(63.2, abs=0.05) and gap**2 / 2 == pytest.approx(
+        m * math.log(math.e) ** 2
+    )
+    assert gap**2 / 4 == pytest.approx(1000) and 8 * (1 + math.e) * float(
+        bernoulli_divergence(0.0, gap)
+    ) == (pytest.approx(920, abs=0.5))
     return "400 > 309", "gap 40", "m = 2,000, gap 63.2", "1,000 > 920", "θ* = 0", "κ = 1"
 
 
@@ -136,7 +194,10 @@ def x4():
     assert error(10**7, 50)[0] > error(4000, 50)[0]  # no matter of size
     assert error(10**7, 10**4)[0] == pytest.approx(0.105, abs=5e-4)
     assert math.e**2 * math.sqrt(G * math.log(1e11) / 1e11) == pytest.approx(0.00025, abs=5e-6)
-    bias = [error(10**7, users)[0] / (G * math.log(1e7 * users) / users) for users in (10**4, 10**6, 10**8)]
+    bias = [
+        error(10**7, users)[0] / (G * math.log(1e7 * users) / users)
+        for users in (10**4, 10**6, 10**8)
+    ]
     assert 4 < bias[0] < bias[1] < bias[2] < 12  # 2/σ′(1) = 10.2 in the limit
     return "0.91", "0.125", "4,000", "L = 50", "ε = 1", "0.105", "0.00025", "m = 10⁷", "10,000"
 
@@ -147,17 +208,28 @@ def missed_by_lead(c, m):
     At mLΔ² = cG log m and small Δ that is its lead; the covariance of scores, −Var z̄, orders them as independent ones.
     """
     z = np.linspace(-12, 12, 48_001)
-    first = stats.norm.pdf(z) * np.exp((m - 1) * stats.norm.logcdf(z + math.sqrt(c * math.log(m)) / 2))
+    first = stats.norm.pdf(z) * np.exp(
+        (m - 1) * stats.norm.logcdf(z + math.sqrt(c * math.log(m)) / 2)
+    )
     return 1 - first.sum() * (z[1] - z[0])
 
 
 def x17():
     """By an integral, and by simulated scores; from c = 8 on the chance falls, below it rises to 1."""
-    for c, m, missed in ((1, 10**3, 0.9663), (1, 10**6, 0.9983), (4, 10**3, 0.718), (4, 10**6, 0.867)):
-        assert missed_by_lead(c, m) == pytest.approx(missed, abs=5e-5 if c == 1 else 5e-4) and missed > m ** (-1 / 16)
+    for c, m, missed in (
+        (1, 10**3, 0.9663),
+        (1, 10**6, 0.9983),
+        (4, 10**3, 0.718),
+        (4, 10**6, 0.867),
+    ):
+        assert missed_by_lead(c, m) == pytest.approx(
+            missed, abs=5e-5 if c == 1 else 5e-4
+        ) and missed > m ** (-1 / 16)
     for c, rises in ((1, True), (4, True), (7, True), (12, False), (16, False)):
         assert (missed_by_lead(c, 1e24) > missed_by_lead(c, 1e3)) == rises
-    assert missed_by_lead(1, 10**3) <= (10**3 - 1) * math.exp(-math.log(10**3) / 16)  # with the factor
+    assert missed_by_lead(1, 10**3) <= (10**3 - 1) * math.exp(
+        -math.log(10**3) / 16
+    )  # with the factor
     rng, n, users = np.random.default_rng(2), 2000, 10**6
     gap = math.sqrt(G * math.log(100) / (100 * users))  # m = 100, c = 1
     wins = rng.binomial(users, 0.5, (n, 99 * 98 // 2))
@@ -171,7 +243,16 @@ def x17():
     bound = stats.norm.isf(5e-7) * math.sqrt(expected * (1 - expected) / n)
     print(f"n={n} statistic={missed - expected:.4f} bound={bound:.4f} alpha=1e-06")
     assert abs(missed - expected) < bound < abs(missed_by_lead(2, 100) - expected)
-    return "0.9663 at m = 10³", "0.9983 at 10⁶", "c = 1", "0.718", "0.867", "c = 4", "c < 8", "K = 1"
+    return (
+        "0.9663 at m = 10³",
+        "0.9983 at 10⁶",
+        "c = 1",
+        "0.718",
+        "0.867",
+        "c = 4",
+        "c < 8",
+        "K = 1",
+    )
 
 
 def x5():
@@ -181,16 +262,27 @@ def x5():
         """s_1 − (m − 1), the least that is above 0, and −log P of it or more; θ* = 0."""
         t, answers = math.tanh(epsilon / 2), users * (m - 1)
         ones = math.floor(answers * (1 + t) / 2) + 1
-        return (ones / answers - (1 + t) / 2) * (m - 1) / t, -stats.binom.logsf(ones - 1, answers, 0.5)
+        return (ones / answers - (1 + t) / 2) * (m - 1) / t, -stats.binom.logsf(
+            ones - 1, answers, 0.5
+        )
 
     m, gain = 10**6, 1 / math.tanh(0.025) ** 2
     above, surprisal = alone(m, 1, 0.05)
     for ridge in (1e-6, 1e-9):  # the error passes any multiple of the rate
         assert above / (2 * ridge) / math.sqrt(m) > 1e-6 / ridge * math.sqrt(gain * math.log(m) / m)
-    assert surprisal == pytest.approx(316.5, abs=0.05) and m * math.log(m) == pytest.approx(1.38e7, rel=2e-3)
-    assert surprisal == pytest.approx((m - 1) * 2 * (math.tanh(0.025) / 2) ** 2, rel=0.02)  # Chernoff's exponent
+    assert surprisal == pytest.approx(316.5, abs=0.05) and m * math.log(m) == pytest.approx(
+        1.38e7, rel=2e-3
+    )
+    assert surprisal == pytest.approx(
+        (m - 1) * 2 * (math.tanh(0.025) / 2) ** 2, rel=0.02
+    )  # Chernoff's exponent
     assert (surprisal + math.log(2)) / (m * math.log(m)) == pytest.approx(2.3e-5, rel=5e-3)
-    for m, users, epsilon in ((10**6, 1, 0.05), (10**5, 10, 0.05), (10**4, 100, 0.5), (10**3, 400, 1.0)):
+    for m, users, epsilon in (
+        (10**6, 1, 0.05),
+        (10**5, 10, 0.05),
+        (10**4, 100, 0.5),
+        (10**3, 400, 1.0),
+    ):
         least = tails.surprisal_below(-1e-12, 0.0, np.array([epsilon]), np.array([users * (m - 1)]))
         largest = (least + math.log(2)) / (m * math.log(m * users))  # C
         order = users * math.tanh(epsilon / 2) ** 2 / math.log(m * users)  # L/(G log(mL))
@@ -199,14 +291,28 @@ def x5():
     for ridge, expected in ((0.064, 2.6), (0.0094, 10.6), (0.001, 100.0)):
         by_root = optimize.brentq(lambda x, ridge=ridge: expit(x) + ridge * x - 1.1, 0, 1e4)
         assert by_root == pytest.approx(expected, abs=0.05) == np.ptp(fit(1.1, ridge))
-    return ("2.6, 10.6 and 100.0", "0.064, 0.0094 and 0.001", "1.1", "m = 10⁶", "0.05", "316.5", "1.38·10⁷", "2.3·10⁻⁵",
-            "L/(G log(mL))", "L = 1", "m = 2", "θ* = 0")
+    return (
+        "2.6, 10.6 and 100.0",
+        "0.064, 0.0094 and 0.001",
+        "1.1",
+        "m = 10⁶",
+        "0.05",
+        "316.5",
+        "1.38·10⁷",
+        "2.3·10⁻⁵",
+        "L/(G log(mL))",
+        "L = 1",
+        "m = 2",
+        "θ* = 0",
+    )
 
 
 def x6():
     """Twice the second moment of a hexagon of circumradius √(2/3) log 10; and of its lattice points."""
     moment = 2 * 5 * (2 / 3 * math.log(10) ** 2) / 12
-    assert moment == pytest.approx(2.95, abs=0.005) and moment / 0.05**2 == pytest.approx(1178, abs=1)
+    assert moment == pytest.approx(2.95, abs=0.005) and moment / 0.05**2 == pytest.approx(
+        1178, abs=1
+    )
     side = np.linspace(-1, 1, 401) * math.log(10)
     a, b = np.meshgrid(side, side)  # θ_1 − θ_2 and θ_2 − θ_3: an affine picture, so uniform
     inside = np.abs(a + b) <= math.log(10)
@@ -218,7 +324,9 @@ def x6():
 def x7():
     d, q = math.tanh(0.15), expit(0.3)
     released = q * math.e / (1 + math.e) + (1 - q) / (1 + math.e)
-    assert released - 0.5 == pytest.approx(0.03440, abs=5e-6) == 0.5 * T * d and d == pytest.approx(2 * (q - 0.5))
+    assert released - 0.5 == pytest.approx(0.03440, abs=5e-6) == 0.5 * T * d and d == pytest.approx(
+        2 * (q - 0.5)
+    )
     assert math.e / (1 + math.e) * d == pytest.approx(0.10884, abs=5e-6)
     return "0.03440", "0.10884", "0.3", "ε = 1", "\\|D\\| = 2\\|q − ½\\|"
 
@@ -229,8 +337,14 @@ def x8():
         rate = math.sqrt(gain * math.log(m * users) / (m * users))
         delta = 2 * kappa * gain * math.log(m * users) / (m * users)
         assert 4 * math.sqrt(kappa * delta) / rate == pytest.approx(5.66 * kappa, rel=1e-3)
-        assert 4 * math.sqrt(kappa * delta) == pytest.approx(4 * math.sqrt(2) * kappa * rate) != 4 * kappa * rate
-        theta = np.linspace(-0.5, 0.5, m) * math.log(kappa)  # shrunk to 0: stays within the range of θ*
+        assert (
+            4 * math.sqrt(kappa * delta)
+            == pytest.approx(4 * math.sqrt(2) * kappa * rate)
+            != 4 * kappa * rate
+        )
+        theta = np.linspace(-0.5, 0.5, m) * math.log(
+            kappa
+        )  # shrunk to 0: stays within the range of θ*
         assert np.square(theta).mean() <= 16 * kappa * excess_risk(0 * theta[None], theta[None])[0]
     return "5.66 κ", "δ = 2κG"
 
@@ -247,8 +361,9 @@ def x9():
             assert missing <= missing**2 <= wrong
     for kappa in (1.0, 1.5, 10.0, 1e4):
         exponent = tails.ordering_exponent(3.0, kappa)
-        assert exponent == pytest.approx(3 * kappa**2 / (1 + kappa) ** 4) and exponent >= 3 / (16 * kappa**2) * (
-            1 - 1e-12)
+        assert exponent == pytest.approx(3 * kappa**2 / (1 + kappa) ** 4) and exponent >= 3 / (
+            16 * kappa**2
+        ) * (1 - 1e-12)
     return "C₀ = 1/16", "a factor m − K"
 
 
@@ -270,20 +385,29 @@ def x11():
 
 
 def x12():
-    sizes = [scheme_budget(s, 20, 1600, 100, 1.0) * math.sqrt(20 * 1600) for s in ("log", "critical", "inverse_log")]
+    sizes = [
+        scheme_budget(s, 20, 1600, 100, 1.0) * math.sqrt(20 * 1600)
+        for s in ("log", "critical", "inverse_log")
+    ]
     assert sizes[0] > math.sqrt(2000) > sizes[2] and sizes[1] == pytest.approx(math.sqrt(2000))
     return "`xu/scenario_2`", "the other way round"
 
 
 def x13():
-    assert (math.e + 1) ** 2 / (math.e - 1) == pytest.approx(8.05, abs=0.005) and pytest.approx(4.68, abs=0.005) == G
+    assert (math.e + 1) ** 2 / (math.e - 1) == pytest.approx(8.05, abs=0.005) and pytest.approx(
+        4.68, abs=0.005
+    ) == G
     return "8.05/L", "4.68/L", "ε = 1"
 
 
 def x14():
     up, down = math.exp(0.1) + 1, math.exp(0.1) - 1
     assert up / math.sqrt(100 * down) == pytest.approx(0.649, abs=5e-4)
-    assert up / (10 * down) == pytest.approx(2.002, abs=5e-4) == 1 / math.sqrt(100 * math.tanh(0.05) ** 2)
+    assert (
+        up / (10 * down)
+        == pytest.approx(2.002, abs=5e-4)
+        == 1 / math.sqrt(100 * math.tanh(0.05) ** 2)
+    )
     return "0.649", "2.002", "0.1", "100"
 
 
@@ -292,7 +416,9 @@ def x15():
     half = T * (math.tanh(0.5) - math.tanh(0.15)) / 2
     assert p - q == pytest.approx(0.07237, abs=5e-6) == half
     assert half / 2 / (q * (1 - q)) == pytest.approx(0.14544, abs=5e-6)
-    for a, b in itertools.product(np.linspace(-3, 3, 13), repeat=2):  # the next line, from the right form
+    for a, b in itertools.product(
+        np.linspace(-3, 3, 13), repeat=2
+    ):  # the next line, from the right form
         one, other = 0.5 + (expit(a) - 0.5) * T, 0.5 + (expit(b) - 0.5) * T
         assert (one - other) ** 2 <= T**2 * (a - b) ** 2 / 16 + 1e-15
     return "0.07237", "0.14544", "0.3", "ε = 1"
@@ -321,8 +447,10 @@ def test_mean_square_and_largest_amplification_of_mixed_budgets():
 
     assert both([0.1] + [5.0] * 99) == pytest.approx((5.02, 20.0), rel=1e-3)
     assert both([0.1, 0.2]) == pytest.approx((250.7, 20.0), rel=1e-3)
-    check_text("may fail where they differ: one user at ε = 0.1 among 99 at 5 gives G = 5.02, H = 20.0",
-               "half of the users at 0.1 and half at 0.2 give 250.7 and 20.0")
+    check_text(
+        "may fail where they differ: one user at ε = 0.1 among 99 at 5 gives G = 5.02, H = 20.0",
+        "half of the users at 0.1 and half at 0.2 give 250.7 and 20.0",
+    )
     for epsilon in (0.01, 1.0, 10.0):
         square, largest = both([epsilon] * 3)
         assert square > largest

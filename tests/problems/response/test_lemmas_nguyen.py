@@ -20,7 +20,10 @@ def chains(seed, m=6, n=400, p=0.7):
     seen = data.observed[0].astype(float)
     mean = (seen * right).T @ (seen * (1 - right))
     both, d = data.pairs()[0].astype(float), 1.5 * m * n * p**2
-    gamma = min(expit(a - truth.theta[0].max()) * (1 - expit(a - truth.theta[0].min())) for a in truth.ability[0])
+    gamma = min(
+        expit(a - truth.theta[0].max()) * (1 - expit(a - truth.theta[0].min()))
+        for a in truth.ability[0]
+    )
     law = np.exp(truth.theta[0]) / np.exp(truth.theta[0]).sum()
     found = [counts * (1 - np.eye(m)) / d for counts in (data.differences()[0].astype(float), mean)]
     return *found, law, both, gamma
@@ -57,12 +60,17 @@ def test_lemma_1_3(seed):
 @pytest.mark.parametrize("items", [1, 7])
 def test_lemmas_2_4_and_2_6(gap, items):
     """Exact divergences of one response to `items` items that are `gap` apart, against e²/(2c*) δ², δ² = items·gap²."""
+
     def chance(difficulty):
         return math.exp(0.5) / (math.exp(0.5) + math.exp(difficulty))
 
     p, q = chance(0.0), chance(gap)
-    divergence = items * max(a * math.log(a / b) + (1 - a) * math.log((1 - a) / (1 - b)) for a, b in ((p, q), (q, p)))
+    divergence = items * max(
+        a * math.log(a / b) + (1 - a) * math.log((1 - a) / (1 - b)) for a, b in ((p, q), (q, p))
+    )
     least = min(q, 1 - p)  # c*: of the largest and of the smallest difficulty
     bound = math.e**2 / (2 * least) * items * gap**2
     assert 0 < divergence <= bound and divergence > bound / 400
-    assert (math.exp(gap) - 1) / ((math.exp(0.5) + math.exp(gap)) * (math.exp(0.5) + 1)) <= gap / (2 * math.e)
+    assert (math.exp(gap) - 1) / ((math.exp(0.5) + math.exp(gap)) * (math.exp(0.5) + 1)) <= gap / (
+        2 * math.e
+    )

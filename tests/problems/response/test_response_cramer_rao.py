@@ -25,9 +25,13 @@ def test_against_the_joint_information(n, m):
     rng = np.random.default_rng(n)
     theta, ability = rng.normal(size=(4, m)), rng.normal(size=(4, n))
     found = cramer_rao_risk(theta, ability)
-    assert found == pytest.approx([by_inversion(*row) for row in zip(theta, ability, strict=True)], rel=1e-9)
-    known = [((m - 1) / m**2 / (expit(a[:, None] - t) * expit(t - a[:, None])).sum(axis=0)).sum()
-             for t, a in zip(theta, ability, strict=True)]
+    assert found == pytest.approx(
+        [by_inversion(*row) for row in zip(theta, ability, strict=True)], rel=1e-9
+    )
+    known = [
+        ((m - 1) / m**2 / (expit(a[:, None] - t) * expit(t - a[:, None])).sum(axis=0)).sum()
+        for t, a in zip(theta, ability, strict=True)
+    ]
     if n > 1:  # the control: abilities known, which matters but for one person
         assert (found > 1.0001 * np.array(known)).all()
 
@@ -47,14 +51,20 @@ def test_invariants(m, n, seed):
     theta, ability = rng.normal(size=(2, m)), rng.normal(size=(2, n))
     information, risk = item_information(theta, ability), cramer_rao_risk(theta, ability)
     assert np.abs(information.sum(axis=2)).max() < 1e-12 * n
-    assert cramer_rao_risk(theta[:, ::-1] + 3, ability[:, ::-1] + 3) == pytest.approx(risk)  # names and origin
+    assert cramer_rao_risk(theta[:, ::-1] + 3, ability[:, ::-1] + 3) == pytest.approx(
+        risk
+    )  # names and origin
     assert cramer_rao_risk(theta, np.repeat(ability, 4, axis=1)) == pytest.approx(risk / 4)
 
 
 @pytest.mark.parametrize("n, r", [(1, 2), (3, 5), (4, 8), (50, 31)])
 def test_sums_over_persons_are_those_of_numpy(n, r):
     rng = np.random.default_rng(n)
-    points, basis, ability = rng.normal(size=(2, r)), rng.normal(size=(2, r + 3, r)) ** 2, rng.normal(size=(2, n))
+    points, basis, ability = (
+        rng.normal(size=(2, r)),
+        rng.normal(size=(2, r + 3, r)) ** 2,
+        rng.normal(size=(2, n)),
+    )
     odds = np.exp(points)
     own, core = information_sums(odds, odds * basis.sum(axis=1), ability)
     found = cramer_rao._sums(points, basis, ability)
@@ -74,7 +84,9 @@ def test_many_items_are_interpolated(spread, shift, monkeypatch):
     """From fewer points than items the same as from all; with too few, or items too far apart for it, another."""
     rng = np.random.default_rng(3)
     theta, ability = rng.uniform(-spread, spread, (3, 60)), rng.normal(shift, 1, (3, 40))
-    assert all((part.basis.shape[2] < 60) == (spread < 4) for part in cramer_rao._parts(theta, ability))
+    assert all(
+        (part.basis.shape[2] < 60) == (spread < 4) for part in cramer_rao._parts(theta, ability)
+    )
     expected = information_by_definition(theta, ability)
     found = item_information(theta, ability)
     assert np.abs(found - expected).max() < 1e-13 * expected.max()
@@ -88,10 +100,17 @@ def test_many_items_are_interpolated(spread, shift, monkeypatch):
 def test_every_replication_by_itself():
     """The same bytes, however wide the difficulties of others are."""
     rng = np.random.default_rng(4)
-    theta, ability = rng.uniform(-1, 1, (5, 50)) * np.array([[0.1], [1], [2], [5], [0]]), rng.normal(size=(5, 30))
+    theta, ability = (
+        rng.uniform(-1, 1, (5, 50)) * np.array([[0.1], [1], [2], [5], [0]]),
+        rng.normal(size=(5, 30)),
+    )
     whole = cramer_rao_risk(theta, ability)
-    assert all(cramer_rao_risk(theta[k : k + 1], ability[k : k + 1])[0] == whole[k] for k in range(5))
-    assert whole == pytest.approx([by_inversion(*row) for row in zip(theta, ability, strict=True)], rel=1e-9)
+    assert all(
+        cramer_rao_risk(theta[k : k + 1], ability[k : k + 1])[0] == whole[k] for k in range(5)
+    )
+    assert whole == pytest.approx(
+        [by_inversion(*row) for row in zip(theta, ability, strict=True)], rel=1e-9
+    )
 
 
 def test_logits_without_bounds():

@@ -34,7 +34,9 @@ def simulated(seed, n=60, m=5, reps=4, p=1.0, **more):
 
 def joint_kind(release):
     answers = release.answers
-    return JointLikelihood(m=answers.shape[2], n=answers.shape[1], p=1.0 if release.observed is None else 0.5)
+    return JointLikelihood(
+        m=answers.shape[2], n=answers.shape[1], p=1.0 if release.observed is None else 0.5
+    )
 
 
 @pytest.mark.parametrize("ridge", [0.0, 3.0])
@@ -45,6 +47,7 @@ def test_pairwise_is_the_maximum_that_scipy_finds(ridge, p):
     found = PairwiseLikelihood(m=5, pseudo_count=0.0, floor=0.0, ridge=ridge).fit(release, rng(0))
     assert found.converged.all()
     for Y, ours in zip(counts, found.theta, strict=True):
+
         def loss(beta, Y=Y):
             return (Y * np.logaddexp(0, beta[:, None] - beta)).sum() + ridge * beta @ beta
 
@@ -58,10 +61,15 @@ def test_two_items_in_closed_form():
     _, release = simulated(3, n=500, m=2)
     counts = release.differences()
     gap = np.log(counts[:, 1, 0] / counts[:, 0, 1])
-    for kind, factor in ((PairwiseLikelihood(m=2, **RAW), 1), (Spectral(m=2, pseudo_count=0.0, floor=0.0), 1),
-                         (joint_kind(release), 2)):
+    for kind, factor in (
+        (PairwiseLikelihood(m=2, **RAW), 1),
+        (Spectral(m=2, pseudo_count=0.0, floor=0.0), 1),
+        (joint_kind(release), 2),
+    ):
         found = kind.fit(release, rng(0))
-        assert found.converged.all() and found.theta[:, 0] - found.theta[:, 1] == pytest.approx(factor * gap, abs=1e-8)
+        assert found.converged.all() and found.theta[:, 0] - found.theta[:, 1] == pytest.approx(
+            factor * gap, abs=1e-8
+        )
 
 
 @pytest.mark.parametrize("p", [1.0, 0.7])
@@ -78,9 +86,13 @@ def test_joint_is_the_maximum_that_scipy_finds(p):
         def loss(x, sign=sign, seen=seen):
             gap = x[6:, None] - x[:6]
             slope = seen * sign * expit(sign * gap)
-            return (seen * np.logaddexp(0, sign * gap)).sum(), np.concatenate([-slope.sum(axis=0), slope.sum(axis=1)])
+            return (seen * np.logaddexp(0, sign * gap)).sum(), np.concatenate(
+                [-slope.sum(axis=0), slope.sum(axis=1)]
+            )
 
-        theirs = minimize(loss, np.zeros(6 + kept.sum()), jac=True, method="BFGS", options={"gtol": 1e-8}).x[:6]
+        theirs = minimize(
+            loss, np.zeros(6 + kept.sum()), jac=True, method="BFGS", options={"gtol": 1e-8}
+        ).x[:6]
         assert found.theta[r] == pytest.approx(theirs - theirs.mean(), abs=1e-6)
 
 
@@ -96,11 +108,18 @@ def expected_tables(beta, abilities=(-1.0, 0.5, 1.5)):
     """What `by_score` gives of infinitely many persons, by enumeration."""
     m = len(beta)
     patterns = (np.arange(2**m)[:, None] >> np.arange(m)) & 1
-    law = np.mean([np.where(patterns, expit(a - beta), expit(beta - a)).prod(axis=1) for a in abilities], axis=0)
+    law = np.mean(
+        [np.where(patterns, expit(a - beta), expit(beta - a)).prod(axis=1) for a in abilities],
+        axis=0,
+    )
     score = patterns.sum(axis=1)
     sizes = np.bincount(score, law, m + 1)[1:m]
     inner = (score > 0) & (score < m)
-    return sizes[None, :, None], (sizes * np.arange(1, m))[None], (law[inner] @ patterns[inner])[None]
+    return (
+        sizes[None, :, None],
+        (sizes * np.arange(1, m))[None],
+        (law[inner] @ patterns[inner])[None],
+    )
 
 
 @pytest.mark.parametrize("m", [2, 3, 4, 5, 8])
@@ -115,14 +134,21 @@ def test_joint_likelihood_tends_to_m_over_m_minus_one_times_the_truth(m):
 
 @pytest.mark.parametrize("m", [2, 3, 5])
 def test_pairs_are_consistent_and_joint_likelihood_is_not(m):
-    truth, release = simulated(6, n=100_000, m=m, reps=16, items="fixed", item_law="uniform", item_spread=1.0)
+    truth, release = simulated(
+        6, n=100_000, m=m, reps=16, items="fixed", item_law="uniform", item_spread=1.0
+    )
     target, hardest = truth.theta[0], truth.theta[0].argmax()
-    for name, kind, fine in (("pairwise", PairwiseLikelihood(m=m), True), ("joint", joint_kind(release), False)):
+    for name, kind, fine in (
+        ("pairwise", PairwiseLikelihood(m=m), True),
+        ("joint", joint_kind(release), False),
+    ):
         found = kind.fit(release, rng(0))
         assert found.converged.all()
         assert fine == mean_agrees(found.theta[:, hardest], target[hardest], name)
         if not fine:
-            assert found.theta[:, hardest].mean() == pytest.approx(m / (m - 1) * target[hardest], rel=0.03)
+            assert found.theta[:, hardest].mean() == pytest.approx(
+                m / (m - 1) * target[hardest], rel=0.03
+            )
 
 
 @settings(max_examples=25)
@@ -146,7 +172,9 @@ def test_a_replication_does_not_depend_on_its_batch(p, monkeypatch):
     kinds = [PairwiseLikelihood(m=6), joint_kind(release)]
     whole = [kind.fit(release, rng(0)).theta for kind in kinds]
     for rows in (slice(0, 1), slice(3, 8)):
-        part = OpenResponses(release.answers[rows], None if release.observed is None else release.observed[rows])
+        part = OpenResponses(
+            release.answers[rows], None if release.observed is None else release.observed[rows]
+        )
         for kind, theta in zip(kinds, whole, strict=True):
             assert np.array_equal(kind.fit(part, rng(0)).theta, theta[rows], equal_nan=True)
     monkeypatch.setattr(rasch_likelihood, "SLICE_CELLS", 1)
@@ -167,14 +195,20 @@ def test_poor_data_break_nothing():
         raw = PairwiseLikelihood(m=3, **RAW).fit(release, rng(0))
         assert not raw.converged.any() and np.isnan(raw.theta).all()
         regular = PairwiseLikelihood(m=3).fit(release, rng(0)).converged
-        assert regular.tolist() == [True] * 3 + [False] * (len(regular) - 3)  # a ridge replaces no pairs of items
+        assert regular.tolist() == [True] * 3 + [False] * (
+            len(regular) - 3
+        )  # a ridge replaces no pairs of items
 
 
 def test_a_person_with_equal_answers_changes_nothing():
     _, release = simulated(8, n=50, m=4)
-    more = np.concatenate([release.answers, np.zeros((4, 3, 4), bool), np.ones((4, 2, 4), bool)], axis=1)
+    more = np.concatenate(
+        [release.answers, np.zeros((4, 3, 4), bool), np.ones((4, 2, 4), bool)], axis=1
+    )
     for kind in (JointLikelihood(m=4, n=50), PairwiseLikelihood(m=4, **RAW)):
-        first, second = (kind.fit(OpenResponses(x, None), rng(0)).theta for x in (release.answers, more))
+        first, second = (
+            kind.fit(OpenResponses(x, None), rng(0)).theta for x in (release.answers, more)
+        )
         assert second == pytest.approx(first, abs=1e-8)
 
 
@@ -200,8 +234,12 @@ def test_every_estimator_says_that_a_design_identifies_nothing():
     answers, apart, bridged = halves()
     for observed, identified in ((apart, False), (bridged, True)):
         release = OpenResponses(answers & observed, observed)
-        for kind in (JointLikelihood(m=6, n=40, p=0.5), PairwiseLikelihood(m=6), Spectral(m=6),
-                     Spectral(m=6, solver="power")):
+        for kind in (
+            JointLikelihood(m=6, n=40, p=0.5),
+            PairwiseLikelihood(m=6),
+            Spectral(m=6),
+            Spectral(m=6, solver="power"),
+        ):
             found = kind.fit(release, rng(0))
             assert found.converged.tolist() == [identified] * 3, kind
             assert np.isnan(found.theta).all() == (not identified)
@@ -209,6 +247,10 @@ def test_every_estimator_says_that_a_design_identifies_nothing():
 
 def test_joint_likelihood_has_a_maximum_where_wins_lead_from_every_item_to_every_other():
     """Nobody has an item of the second half right and one of the first wrong, until somebody has."""
-    answers = np.array([[[1, 0, 0, 0], [0, 1, 0, 0], [1, 1, 0, 1], [1, 1, 1, 0], [1, 1, 1, 1]]] * 2, bool)
+    answers = np.array(
+        [[[1, 0, 0, 0], [0, 1, 0, 0], [1, 1, 0, 1], [1, 1, 1, 0], [1, 1, 1, 1]]] * 2, bool
+    )
     answers[1, 4] = [0, 1, 1, 0]
-    assert JointLikelihood(m=4, n=5).fit(OpenResponses(answers, None), rng(0)).converged.tolist() == [False, True]
+    assert JointLikelihood(m=4, n=5).fit(
+        OpenResponses(answers, None), rng(0)
+    ).converged.tolist() == [False, True]

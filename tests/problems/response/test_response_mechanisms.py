@@ -28,7 +28,9 @@ def test_no_privacy_opens_what_it_is_given():
     assert isinstance(release, OpenResponses) and Responses.plain_release is OpenResponses
     assert not hasattr(NoPrivacy, "spent")
     assert (release.answers == data.answers).all() and (release.observed == data.observed).all()
-    assert all((release.differences(debiased) == data.differences()).all() for debiased in (False, True))
+    assert all(
+        (release.differences(debiased) == data.differences()).all() for debiased in (False, True)
+    )
     model = BTL(m=4, L=7)
     wins = model.simulate(model.truth(rng(1), 3, rng(0)), rng(2))
     release = NoPrivacy().release(wins, rng(3))
@@ -38,9 +40,22 @@ def test_no_privacy_opens_what_it_is_given():
 
 def test_mechanisms_share_the_raw_responses_and_not_the_noise(monkeypatch):
     names = ["none", "discrete_gaussian", "discrete_laplace", "randomized_response"]
-    study = Study(name="test", problem="response", seed=3, replications=2, block=2, metrics=("error_l2",), parameters={
-        "model": "rasch", "estimator": "spectral", "n": 30, "m": 5, "epsilon_user": 2.0},
-        grid=Grid.of({"mechanism": names}))
+    study = Study(
+        name="test",
+        problem="response",
+        seed=3,
+        replications=2,
+        block=2,
+        metrics=("error_l2",),
+        parameters={
+            "model": "rasch",
+            "estimator": "spectral",
+            "n": 30,
+            "m": 5,
+            "epsilon_user": 2.0,
+        },
+        grid=Grid.of({"mechanism": names}),
+    )
     seen = {}
 
     def watch(kind, name):
@@ -59,7 +74,12 @@ def test_mechanisms_share_the_raw_responses_and_not_the_noise(monkeypatch):
 
 @pytest.mark.parametrize("kind", [*NOISES, RandomizedResponse])
 def test_statement_of_privacy(kind):
-    assert "person" in kind.unit and "n " in kind.neighbours and "public" in kind.neighbours and "ε" in kind.budget
+    assert (
+        "person" in kind.unit
+        and "n " in kind.neighbours
+        and "public" in kind.neighbours
+        and "ε" in kind.budget
+    )
     assert kind.accepts is Responses and "unit:" in (kind.__doc__ + kind.__mro__[1].__doc__)
     for changes in (dict(p0=0.1), dict(p0=0.1, calibration="paper"), dict(m=10), {}):
         assert build(kind, {"n": 10, "m": 30, "epsilon_user": 1.0} | changes).cost() > 0

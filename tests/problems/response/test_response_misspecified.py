@@ -51,6 +51,8 @@ def test_what_is_told_is_a_rasch_model_of_other_difficulties():
 def test_persons_are_moved_and_missing_answers_are_declared():
     model = build(MisspecifiedRasch, dict(n=3, m=2, ability_shift=-50.0))
     truth = model.truth(np.random.default_rng(1), 5, None)
-    assert (truth.ability < -40).all() and not model.simulate(truth, np.random.default_rng(2)).answers.any()
+    assert (truth.ability < -40).all() and not model.simulate(
+        truth, np.random.default_rng(2)
+    ).answers.any()
     with pytest.raises(InvalidInput, match="left_out=0.1: needs missing responses"):
         build(MisspecifiedRasch, dict(n=3, m=2, left_out=0.1))

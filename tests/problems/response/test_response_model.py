@@ -41,17 +41,24 @@ def test_laws_of_difficulties_and_abilities(law, spread):
         else:
             gap = stats.triang(0.5, -2 * wide * spread, 4 * wide * spread)
             own = stats.uniform(-wide * spread, 2 * wide * spread)
-        for values, kind in ((truth.theta[:, 0] - truth.theta[:, 2], gap), (truth.ability[:, 1], own)):
+        for values, kind in (
+            (truth.theta[:, 0] - truth.theta[:, 2], gap),
+            (truth.ability[:, 1], own),
+        ):
             counts = np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0]
             cdf = kind.cdf(edges)
             cdf[0], cdf[-1] = 0, 1
-            assert fine == counts_agree(counts, np.diff(cdf), f"{law}, as if spread {wide * spread}")
+            assert fine == counts_agree(
+                counts, np.diff(cdf), f"{law}, as if spread {wide * spread}"
+            )
 
 
 def test_spaced_items_have_equal_gaps_in_every_order():
     theta = Rasch(n=1, m=3, item_law="spaced", spacing=0.4).truth(rng(1), 6000, rng(2)).theta
     assert np.sort(theta, axis=1) == pytest.approx(np.tile([-0.4, 0, 0.4], (6000, 1)))
-    assert counts_agree(np.unique(theta.round(3), axis=0, return_counts=True)[1], np.full(6, 1 / 6), "orders")
+    assert counts_agree(
+        np.unique(theta.round(3), axis=0, return_counts=True)[1], np.full(6, 1 / 6), "orders"
+    )
 
 
 @pytest.mark.parametrize("law", ["normal", "uniform", "spaced"])
@@ -73,7 +80,9 @@ def test_responses_follow_the_model_jointly():
     patterns = np.array(list(itertools.product((0, 1), repeat=6)))
     seen = np.bincount(data.answers.reshape(REPS, 6) @ (1 << np.arange(5, -1, -1)), minlength=64)
     assert counts_agree(seen, np.where(patterns, chance, 1 - chance).prod(axis=1), "six responses")
-    assert not counts_agree(seen, np.where(patterns, 1 - chance, chance).prod(axis=1), "control: wrong is right")
+    assert not counts_agree(
+        seen, np.where(patterns, 1 - chance, chance).prod(axis=1), "control: wrong is right"
+    )
 
 
 def test_missing_responses_are_missing_at_random():
@@ -83,7 +92,10 @@ def test_missing_responses_are_missing_at_random():
     joint = np.einsum("a,b,c->abc", *law).ravel()
     seen = np.bincount(state @ [9, 3, 1], minlength=27)
     assert counts_agree(seen, joint, "three states")
-    assert not counts_agree(seen, np.roll(joint, 1), "control") and not data.answers[~data.observed].any()
+    assert (
+        not counts_agree(seen, np.roll(joint, 1), "control")
+        and not data.answers[~data.observed].any()
+    )
 
 
 @pytest.mark.parametrize("probability", [0.0, 2**-13, 0.3, 255.5 / 256, 1 - 2**-13, 1.0])
@@ -123,9 +135,18 @@ def by_hand(answers, observed):
     return counts, pairs
 
 
-@given(st.integers(1, 9), st.integers(2, 6), st.sampled_from([1.0, 0.6, 0.1]), st.integers(0, 99), st.integers(1, 40))
+@given(
+    st.integers(1, 9),
+    st.integers(2, 6),
+    st.sampled_from([1.0, 0.6, 0.1]),
+    st.integers(0, 99),
+    st.integers(1, 40),
+)
 def test_counts_are_those_of_loops(n, m, p, seed, cells):
-    before, pair_counts.SLICE_CELLS = pair_counts.SLICE_CELLS, cells  # one person at a time, up to several replications
+    before, pair_counts.SLICE_CELLS = (
+        pair_counts.SLICE_CELLS,
+        cells,
+    )  # one person at a time, up to several replications
     try:
         model = Rasch(n=n, m=m, p=p)
         data = model.simulate(model.truth(rng(seed), 3, rng(0)), rng(seed))
@@ -134,7 +155,9 @@ def test_counts_are_those_of_loops(n, m, p, seed, cells):
             counts, pairs = by_hand(data.answers[r].astype(int), seen.astype(int))
             assert (data.differences()[r] == counts).all() and (data.pairs()[r] == pairs).all()
             release = OpenResponses(data.answers, data.observed)
-            assert all((release.differences(debiased)[r] == counts).all() for debiased in (False, True))
+            assert all(
+                (release.differences(debiased)[r] == counts).all() for debiased in (False, True)
+            )
             if data.observed is not None:
                 assert (release.edges[r] == (pairs > 0)).all()
     finally:
@@ -157,14 +180,18 @@ def all_flips(answers, observed, epsilon):
     """Every release of one person's answers, and its probability."""
     flips = np.array(list(itertools.product((False, True), repeat=answers.size)))
     f = flip_probability(epsilon)
-    release = FlippedResponses((answers ^ flips)[:, None], np.broadcast_to(observed, flips.shape)[:, None], epsilon)
+    release = FlippedResponses(
+        (answers ^ flips)[:, None], np.broadcast_to(observed, flips.shape)[:, None], epsilon
+    )
     return release, np.where(flips, f, 1 - f).prod(axis=1)
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 1.0, 6.0])
 def test_debiased_counts_are_unbiased_by_enumeration(epsilon):
     """Over all flips, for every row of answers and every pattern of missing ones of four items."""
-    for answers, observed in itertools.product(itertools.product((False, True), repeat=4), repeat=2):
+    for answers, observed in itertools.product(
+        itertools.product((False, True), repeat=4), repeat=2
+    ):
         answers, observed = np.array(answers), np.array(observed)
         release, weight = all_flips(answers, observed, epsilon)
         expected = np.einsum("r,rij->ij", weight, release.differences(debiased=True))
@@ -201,18 +228,36 @@ def test_expected_differences():
     assert not mean_agrees(share, expit(theta[0] - theta[1]), "control: the easier is the harder")
 
 
-@pytest.mark.parametrize("name, value", [
-    ("n", 0), ("n", 1.5), ("m", 1), ("p", 0), ("p", 1.01), ("item_law", "cauchy"), ("item_spread", -1),
-    ("person_law", "spaced"), ("person_spread", np.inf), ("spacing", 0), ("items", "both")])
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        ("n", 0),
+        ("n", 1.5),
+        ("m", 1),
+        ("p", 0),
+        ("p", 1.01),
+        ("item_law", "cauchy"),
+        ("item_spread", -1),
+        ("person_law", "spaced"),
+        ("person_spread", np.inf),
+        ("spacing", 0),
+        ("items", "both"),
+    ],
+)
 def test_bad_parameters(name, value):
     with pytest.raises(InvalidInput, match=name):
         build(Rasch, {"n": 5, "m": 3, name: value})
 
 
-@pytest.mark.parametrize("reps, n, m", [(1, 1, 2), (3, 7, 3), (2, 50, 64), (1, 20, 65), (2, 30, 200), (1, 700, 10)])
+@pytest.mark.parametrize(
+    "reps, n, m", [(1, 1, 2), (3, 7, 3), (2, 50, 64), (1, 20, 65), (2, 30, 200), (1, 700, 10)]
+)
 def test_answers_are_those_of_bernoulli(reps, n, m):
     """The same answers from the same random numbers, also of persons and items that decide everything."""
-    skill, difficulty = np.exp(rng(n).normal(0, 3, (reps, n))), np.exp(rng(m).normal(0, 3, (reps, m)))
+    skill, difficulty = (
+        np.exp(rng(n).normal(0, 3, (reps, n))),
+        np.exp(rng(m).normal(0, 3, (reps, m))),
+    )
     difficulty[:, 0], difficulty[:, 1] = 0, np.inf
     skill[:, ::7] *= 1e-44  # beyond single precision
     difficulty[:, 2:3] *= 1e-44
@@ -232,7 +277,9 @@ def test_answers_are_those_of_bernoulli(reps, n, m):
 def test_counts_of_parts_are_those_of_all(p, kind, monkeypatch):
     """Also if responses are asked for before or after them; and the generator goes on as if nothing was drawn again."""
     kind = dict(kind)
-    model = build(problem("response").part("model", kind.pop("model")), dict(n=5000, m=31, p=p, **kind))
+    model = build(
+        problem("response").part("model", kind.pop("model")), dict(n=5000, m=31, p=p, **kind)
+    )
     truth, found = model.truth(rng(1), 2, rng(2)), []
     for kept, first in ((1 << 24, "answers"), (0, "answers"), (0, "differences"), (0, "pairs")):
         monkeypatch.setattr("pipeline.problems.response.model.KEPT", kept)
@@ -243,13 +290,26 @@ def test_counts_of_parts_are_those_of_all(p, kind, monkeypatch):
         else:
             assert getattr(data, first)().any()
         release, number = data.release_plainly(), generator.random()
-        found.append((release.differences(), release.pairs, release.edges, release.persons, release.answers,
-                      release.observed, number))
+        found.append(
+            (
+                release.differences(),
+                release.pairs,
+                release.edges,
+                release.persons,
+                release.answers,
+                release.observed,
+                number,
+            )
+        )
         assert data.complete == (p == 1) and generator.random() != number
     for other in found[1:]:
         assert all(np.array_equal(one, two) for one, two in zip(found[0], other, strict=True))
     changed = dataclasses.replace(release, answers=release.answers[:1], observed=None)
     assert (changed.differences() == OpenResponses(release.answers[:1], None).differences()).all()
-    assert changed.edges is None and (changed.pairs == changed.persons).all() and changed.persons == 5000
+    assert (
+        changed.edges is None
+        and (changed.pairs == changed.persons).all()
+        and changed.persons == 5000
+    )
     listed = OpenResponses(found[0][4], found[0][5])
     assert (listed.differences() == found[0][0]).all() and (listed.pairs == found[0][1]).all()

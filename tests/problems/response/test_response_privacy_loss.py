@@ -37,8 +37,12 @@ def test_one_count(sensitivity, epsilon):
     assert privacy_loss.gaussian_count_spent(sensitivity, epsilon) == pytest.approx(1, abs=1e-9)
     assert privacy_loss.laplace_count_spent(sensitivity, epsilon) == pytest.approx(1, abs=1e-9)
     variance = (sensitivity / epsilon) ** 2
-    closed = max(gaussian_renyi(a, sensitivity, variance) / a for a in privacy_loss.ORDERS) / (epsilon**2 / 2)
-    assert privacy_loss.gaussian_count_spent(sensitivity, epsilon) == pytest.approx(closed, abs=1e-9)
+    closed = max(gaussian_renyi(a, sensitivity, variance) / a for a in privacy_loss.ORDERS) / (
+        epsilon**2 / 2
+    )
+    assert privacy_loss.gaussian_count_spent(sensitivity, epsilon) == pytest.approx(
+        closed, abs=1e-9
+    )
 
 
 @pytest.mark.parametrize("epsilon, rho", [(1.0, 0.05), (7.5, 1.5), (0.1, 0.001)])
@@ -72,7 +76,10 @@ def brute_shuffled(epsilon, local, n):
     for others in range(n):
         rest = [1] * others + [0] * (n - 1 - others)
         for first, second in ((0, 1), (1, 0)):
-            worst = max(worst, np.maximum(law([first, *rest]) - math.exp(epsilon) * law([second, *rest]), 0).sum())
+            worst = max(
+                worst,
+                np.maximum(law([first, *rest]) - math.exp(epsilon) * law([second, *rest]), 0).sum(),
+            )
     return worst
 
 
@@ -80,7 +87,8 @@ def brute_shuffled(epsilon, local, n):
 @pytest.mark.parametrize("epsilon, local", [(0.1, 0.5), (0.5, 1.0), (1.0, 3.0)])
 def test_shuffled_binary_answers_by_enumeration(n, epsilon, local):
     assert privacy_loss.shuffled_binary_delta(epsilon, local, n) == pytest.approx(
-        brute_shuffled(epsilon, local, n), abs=1e-12)
+        brute_shuffled(epsilon, local, n), abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("n, local, epsilon", [(60, 2.0, 0.5), (333, 1.0, 0.15), (61, 2.0, 0.7)])
@@ -88,12 +96,21 @@ def test_the_worst_number_of_ones_counts(n, local, epsilon):
     """Against convolutions of binomial laws; all ones, none and half of them alone are too little."""
     flip, deltas = 1 / (1 + math.exp(local)), []
     for ones in range(n):
-        others = np.convolve(stats.binom.pmf(range(ones + 1), ones, 1 - flip),
-                             stats.binom.pmf(range(n - ones), n - 1 - ones, flip))
+        others = np.convolve(
+            stats.binom.pmf(range(ones + 1), ones, 1 - flip),
+            stats.binom.pmf(range(n - ones), n - 1 - ones, flip),
+        )
         zero, one = (np.convolve(others, [1 - p, p]) for p in (flip, 1 - flip))
-        deltas.append(max(np.maximum(a - math.exp(epsilon) * b, 0).sum() for a, b in ((zero, one), (one, zero))))
+        deltas.append(
+            max(
+                np.maximum(a - math.exp(epsilon) * b, 0).sum()
+                for a, b in ((zero, one), (one, zero))
+            )
+        )
     found = privacy_loss.shuffled_binary_delta(epsilon, local, n)
-    print(f"n={n} exact={max(deltas):.6g} found={found:.6g} ends and middle={max(deltas[0], deltas[n // 2]):.6g}")
+    print(
+        f"n={n} exact={max(deltas):.6g} found={found:.6g} ends and middle={max(deltas[0], deltas[n // 2]):.6g}"
+    )
     assert found == pytest.approx(max(deltas), rel=1e-9)
     assert max(deltas[0], deltas[(n - 1) // 2], deltas[-1]) < 0.999 * found  # the negative control
     spent = privacy_loss.shuffled_exact_epsilon(local, n, found)
@@ -105,7 +122,8 @@ def test_shuffled_answers_at_their_ends():
     assert privacy_loss.shuffled_binary_delta(0.5, 2.0, 60) == pytest.approx(0.016772, abs=5e-7)
     assert privacy_loss.shuffled_binary_delta(2.0, 2.0, 50) < 1e-12  # ε0 needs no shuffling
     assert privacy_loss.shuffled_binary_delta(0.01, 2.0, 1) == pytest.approx(
-        (math.exp(2) - math.exp(0.01)) / (1 + math.exp(2)))  # nor has one person any
+        (math.exp(2) - math.exp(0.01)) / (1 + math.exp(2))
+    )  # nor has one person any
     exact = privacy_loss.shuffled_exact_epsilon(1.0, 1000, 1e-4)
     assert privacy_loss.shuffled_binary_delta(exact, 1.0, 1000) == pytest.approx(1e-4, rel=1e-3)
     assert exact < accounting.shuffled_epsilon(1.0, 1000, 1e-4)
@@ -136,4 +154,7 @@ def test_the_published_search(n, epsilon):
             else:
                 upper = mid
     assert privacy_loss.published_local_epsilon(epsilon, n, delta) == pytest.approx(mid, rel=1e-6)
-    assert privacy_loss.published_local_epsilon(epsilon, n, delta) <= accounting.local_budget(epsilon, n, delta)[0]
+    assert (
+        privacy_loss.published_local_epsilon(epsilon, n, delta)
+        <= accounting.local_budget(epsilon, n, delta)[0]
+    )

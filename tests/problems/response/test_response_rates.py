@@ -10,10 +10,17 @@ from pipeline.study.registry import lookup
 
 
 def test_rates_and_coordinates_by_hand():
-    assert rates.linf_rate(400, np.e, 0.25) == pytest.approx(0.1) and rates.minimax_rate(400, 10, 0.25) == 0.1
-    assert rasch.observations(400, 0.25) == 100 and rasch.private_size(400, 10, 0.5, 2.0) == pytest.approx(4)
+    assert (
+        rates.linf_rate(400, np.e, 0.25) == pytest.approx(0.1)
+        and rates.minimax_rate(400, 10, 0.25) == 0.1
+    )
+    assert rasch.observations(400, 0.25) == 100 and rasch.private_size(
+        400, 10, 0.5, 2.0
+    ) == pytest.approx(4)
     assert rasch.recovery_signal(400, np.e, 0.25, 0.1) == pytest.approx(1)
-    assert rasch.edge_probability("dense", 64) == 1 and rasch.edge_probability("sparse", 64) == 6 / 64
+    assert (
+        rasch.edge_probability("dense", 64) == 1 and rasch.edge_probability("sparse", 64) == 6 / 64
+    )
     assert (rasch.conversion_of("paper"), rasch.conversion_of("tight")) == ("paper", "tight")
 
 

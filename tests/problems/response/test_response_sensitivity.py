@@ -53,7 +53,9 @@ def test_sensitivities_on_a_graph_are_exact(neighbours):
     for m, answers in [(2, (0, 1)), (4, (0, 1, MISSING)), (6, (0, 1))]:
         for graph in random_graphs(m, 12, m):
             change = changes(m, neighbours, answers, graph)
-            assert privacy.squared_sensitivity(m, neighbours, graph) == (change**2).sum(axis=1).max()
+            assert (
+                privacy.squared_sensitivity(m, neighbours, graph) == (change**2).sum(axis=1).max()
+            )
             assert privacy.l1_sensitivity(m, neighbours, graph) == np.abs(change).sum(axis=1).max()
             assert privacy.charged_sensitivity("paper", m, neighbours, graph) == graph.sum()
 
@@ -70,8 +72,12 @@ def test_calibrations():
     for m in (2, 5, 25, 100):
         half = m * m // 4
         rho = 0.5 * 0.7**2  # ½ε*² at ε* = 0.7
-        assert privacy.noise_variance(rho, "paper", m, "replace_one") == pytest.approx(m * (m - 1) / 0.49)
-        assert privacy.noise_variance(rho, "tight", m, "replace_one") == pytest.approx(2 * half / 0.49)
+        assert privacy.noise_variance(rho, "paper", m, "replace_one") == pytest.approx(
+            m * (m - 1) / 0.49
+        )
+        assert privacy.noise_variance(rho, "tight", m, "replace_one") == pytest.approx(
+            2 * half / 0.49
+        )
         assert privacy.noise_variance(rho, "tight", m, "add_remove") == pytest.approx(half / 0.49)
         assert privacy.laplace_scale(0.5, "paper", m, "add_remove") == 2 * m * (m - 1)
         assert privacy.laplace_scale(0.5, "tight", m, "replace_one") == 4 * half
@@ -88,8 +94,10 @@ def divergence(alpha, shift, variance):
     y = np.arange(-reach, reach + 1) + round(alpha * shift)
     far = np.arange(-reach, reach + 1)
     total = math.fsum(np.exp(-(far**2.0) / (2 * variance)))
-    terms = np.exp(-(alpha * (y - shift) ** 2.0 + (1 - alpha) * y**2.0) / (2 * variance)
-                   - alpha * (alpha - 1) * shift**2 / (2 * variance))  # scaled, or large α overflows
+    terms = np.exp(
+        -(alpha * (y - shift) ** 2.0 + (1 - alpha) * y**2.0) / (2 * variance)
+        - alpha * (alpha - 1) * shift**2 / (2 * variance)
+    )  # scaled, or large α overflows
     return alpha * shift**2 / (2 * variance) + math.log(math.fsum(terms) / total) / (alpha - 1)
 
 
@@ -119,7 +127,9 @@ def test_rényi_audit_of_the_release(m, answers, neighbours):
 def test_noise_for_one_relation_is_too_little_for_the_other():
     for m in range(2, 8):
         variance = privacy.noise_variance(0.02, "tight", m, "add_remove")
-        assert worst_divergence(changes(m, "replace_one"), 2.0, variance) == pytest.approx(2 * 0.02 * 2, rel=1e-6)
+        assert worst_divergence(changes(m, "replace_one"), 2.0, variance) == pytest.approx(
+            2 * 0.02 * 2, rel=1e-6
+        )
 
 
 @pytest.mark.parametrize("m", range(2, 8))
@@ -130,7 +140,9 @@ def test_the_printed_variance_of_lemma_4_1_is_not_private(m):
         variance, claimed = privacy.printed_variance(star, m), star**2 / 2
         factor = 2 * (m * m // 4) / math.sqrt(m * (m - 1))
         for alpha in (1.5, 2.0, 8.0):
-            assert worst_divergence(change, alpha, variance) == pytest.approx(factor * claimed * alpha, rel=1e-3)
+            assert worst_divergence(change, alpha, variance) == pytest.approx(
+                factor * claimed * alpha, rel=1e-3
+            )
         assert factor > 1.2
 
 
@@ -139,7 +151,9 @@ def test_rényi_audit_on_a_public_graph():
         for neighbours in privacy.ROWS:
             change = changes(6, neighbours, graph=graph)
             variance = privacy.noise_variance(0.02, "tight", 6, neighbours, graph)
-            spent = max(worst_divergence(change, alpha, variance) / (0.02 * alpha) for alpha in ALPHAS)
+            spent = max(
+                worst_divergence(change, alpha, variance) / (0.02 * alpha) for alpha in ALPHAS
+            )
             assert 0.999 < spent <= 1 + 1e-9
 
 
@@ -153,9 +167,15 @@ def test_laplace_audit():
         return sum(loss[s] * (change == s) for s in loss).sum(axis=1).max()
 
     for m, neighbours in itertools.product(range(2, 7), privacy.ROWS):
-        tight, paper = (privacy.laplace_scale(0.8, kind, m, neighbours) for kind in ("tight", "paper"))
-        assert worst(m, neighbours, tight) == pytest.approx(0.8) and worst(m, neighbours, paper) <= 0.8 * (1 + 1e-12)
-    assert worst(6, "replace_one", privacy.laplace_scale(0.8, "tight", 6, "add_remove")) > 1.5  # control
+        tight, paper = (
+            privacy.laplace_scale(0.8, kind, m, neighbours) for kind in ("tight", "paper")
+        )
+        assert worst(m, neighbours, tight) == pytest.approx(0.8) and worst(
+            m, neighbours, paper
+        ) <= 0.8 * (1 + 1e-12)
+    assert (
+        worst(6, "replace_one", privacy.laplace_scale(0.8, "tight", 6, "add_remove")) > 1.5
+    )  # control
 
 
 def test_randomized_response_audit():
@@ -189,8 +209,10 @@ def published_outputs(persons):
     """Everything that the published procedure can release of these persons, for noise in −3 … 3 and two extremes."""
     responses = np.array(persons).T
     noisy = int((responses @ (1 - responses).T).astype(bool).sum())
-    return [published(responses, iter(noise)) for noise in
-            itertools.product([*range(-3, 4), -10**6, 10**6], repeat=noisy)]
+    return [
+        published(responses, iter(noise))
+        for noise in itertools.product([*range(-3, 4), -(10**6), 10**6], repeat=noisy)
+    ]
 
 
 def test_the_published_procedure_is_not_private():
@@ -205,8 +227,13 @@ def test_the_published_procedure_is_not_private():
         assert len(zeros) == 1 and not zeros & {tuple((counts == 0).ravel()) for counts, _ in other}
         supports = [{chain.tobytes() for _, chain in released} for released in (one, other)]
         assert not supports[0] & supports[1]  # probability > 0 under one, 0 under the other
-    ranked = [{bool(chain[0, 1] > chain[1, 0]) for _, chain in released} for released in (first, second)]
-    assert ranked == [{True}, {False}]  # π_0 P_01 = π_1 P_10: the sign of β̂_0 − β̂_1, whatever the noise
+    ranked = [
+        {bool(chain[0, 1] > chain[1, 0]) for _, chain in released} for released in (first, second)
+    ]
+    assert ranked == [
+        {True},
+        {False},
+    ]  # π_0 P_01 = π_1 P_10: the sign of β̂_0 − β̂_1, whatever the noise
 
 
 def test_noise_on_every_entry_passes_where_the_published_procedure_fails():
@@ -220,23 +247,32 @@ def test_noise_on_every_entry_passes_where_the_published_procedure_fails():
 SQUARE = np.array([[0, 1], [1, 0]])
 
 
-@pytest.mark.parametrize("call, message", [
-    (lambda: privacy.squared_sensitivity(4, "replace"), "^neighbours=replace: did you mean 'replace_one'"),
-    (lambda: privacy.l1_sensitivity(4, "swap"), "^neighbours=swap"),
-    (lambda: privacy.charged_sensitivity("thight", 4, "add_remove"), "^calibration=thight: did you mean 'tight'"),
-    (lambda: privacy.charged_sensitivity("paper", 4, "both"), "^neighbours=both"),
-    (lambda: privacy.squared_sensitivity(1, "add_remove"), "^m=1"),
-    (lambda: privacy.released_entries(2.5), "^m=2.5"),
-    (lambda: cuts.largest_cut(3, SQUARE), "^graph=.*with m=3"),
-    (lambda: cuts.largest_cut(2, 2 * SQUARE), "^graph=.*0 and 1"),
-    (lambda: cuts.largest_cut(2, np.triu(SQUARE)), "^graph=.*symmetric"),
-    (lambda: cuts.largest_cut(2, np.eye(2)), "^graph=.*diagonal"),
-    (lambda: privacy.released_entries(2, np.zeros((2, 2))), "^graph=.*an edge"),
-    (lambda: privacy.noise_variance(0, "paper", 4, "add_remove"), "^rho=0"),
-    (lambda: privacy.laplace_scale(-1, "paper", 4, "add_remove"), "^epsilon=-1"),
-    (lambda: privacy.printed_variance(math.nan, 4), "^epsilon_star=nan"),
-    (lambda: privacy.response_budget(0, 4), "^epsilon=0"),
-])
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (
+            lambda: privacy.squared_sensitivity(4, "replace"),
+            "^neighbours=replace: did you mean 'replace_one'",
+        ),
+        (lambda: privacy.l1_sensitivity(4, "swap"), "^neighbours=swap"),
+        (
+            lambda: privacy.charged_sensitivity("thight", 4, "add_remove"),
+            "^calibration=thight: did you mean 'tight'",
+        ),
+        (lambda: privacy.charged_sensitivity("paper", 4, "both"), "^neighbours=both"),
+        (lambda: privacy.squared_sensitivity(1, "add_remove"), "^m=1"),
+        (lambda: privacy.released_entries(2.5), "^m=2.5"),
+        (lambda: cuts.largest_cut(3, SQUARE), "^graph=.*with m=3"),
+        (lambda: cuts.largest_cut(2, 2 * SQUARE), "^graph=.*0 and 1"),
+        (lambda: cuts.largest_cut(2, np.triu(SQUARE)), "^graph=.*symmetric"),
+        (lambda: cuts.largest_cut(2, np.eye(2)), "^graph=.*diagonal"),
+        (lambda: privacy.released_entries(2, np.zeros((2, 2))), "^graph=.*an edge"),
+        (lambda: privacy.noise_variance(0, "paper", 4, "add_remove"), "^rho=0"),
+        (lambda: privacy.laplace_scale(-1, "paper", 4, "add_remove"), "^epsilon=-1"),
+        (lambda: privacy.printed_variance(math.nan, 4), "^epsilon_star=nan"),
+        (lambda: privacy.response_budget(0, 4), "^epsilon=0"),
+    ],
+)
 def test_bad_input_is_one_line(call, message):
     with pytest.raises(InvalidInput, match=message) as raised:
         call()

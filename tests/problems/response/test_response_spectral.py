@@ -41,8 +41,13 @@ def algorithm_1(responses):
                 if i != j and x is not None and y is not None:
                     Y[i][j] += x * (1 - y)
     d = max(sum(row) for row in Y) + 1
-    M = [[Y[i][j] / d if i != j else 1 - sum(Y[i][k] / d for k in range(m) if k != i) for j in range(m)]
-         for i in range(m)]
+    M = [
+        [
+            Y[i][j] / d if i != j else 1 - sum(Y[i][k] / d for k in range(m) if k != i)
+            for j in range(m)
+        ]
+        for i in range(m)
+    ]
     pi = [1 / m] * m
     while True:
         step = [sum(pi[i] * M[i][j] for i in range(m)) for j in range(m)]
@@ -62,8 +67,10 @@ def test_it_is_algorithm_1(p, solver):
     assert found.converged.all()
     for r in range(4):
         seen = np.ones((60, 5), bool) if release.observed is None else release.observed[r]
-        responses = [[int(x) if a else None for x, a in zip(*row, strict=True)]
-                     for row in zip(release.answers[r], seen, strict=True)]
+        responses = [
+            [int(x) if a else None for x, a in zip(*row, strict=True)]
+            for row in zip(release.answers[r], seen, strict=True)
+        ]
         assert found.theta[r] == pytest.approx(algorithm_1(responses), abs=1e-10)
     control = Spectral(m=5, pseudo_count=1.0, floor=0.0).fit(release, rng(0))
     assert np.abs(control.theta - found.theta).max() > 1e-3
@@ -121,7 +128,9 @@ def test_solvers_agree(m, n):
     _, release = simulated(3, n=n, m=m, p=0.8)
     counts = release.differences() + rng(5).normal(0, 20, (4, m, m)).round()
     for given_release in (release, Differences(counts, n, 400.0)):
-        direct, power = (Spectral(m=m, solver=s).fit(given_release, rng(0)) for s in ("direct", "power"))
+        direct, power = (
+            Spectral(m=m, solver=s).fit(given_release, rng(0)) for s in ("direct", "power")
+        )
         assert direct.converged.all() and power.converged.all()
         assert direct.theta == pytest.approx(power.theta, abs=1e-10)
 
@@ -140,7 +149,9 @@ def test_what_does_not_connect_has_no_estimate(solver):
     counts[2, 0, 1:] = 0  # nobody had item 0 right where another was wrong: no way out
     counts[3, 1, 2] = np.nan
     found = Spectral(m=4, solver=solver, **RAW).fit(Differences(counts, 9, 0.0), rng(0))
-    assert found.converged.tolist() == [True, False, False, False] and np.isnan(found.theta[1:]).all()
+    assert (
+        found.converged.tolist() == [True, False, False, False] and np.isnan(found.theta[1:]).all()
+    )
     assert found.theta[0] == pytest.approx(np.zeros(4), abs=1e-12)
     assert Spectral(m=4, solver=solver).fit(Differences(counts[:3], 9, 0.0), rng(0)).converged.all()
     split = Differences(counts[:1], 9, 0.0, graph(4, [(0, 1), (2, 3)]))
@@ -151,9 +162,13 @@ def test_only_edges_of_the_public_graph_count():
     edges, counts = graph(4, [(0, 1), (1, 2), (2, 3)]), rng(1).integers(2, 40, (3, 4, 4))
     first = Spectral(m=4, **RAW).fit(Differences(counts, 50, 0.0, edges), rng(0)).theta
     for k in range(3):  # along a path the law is in closed form
-        assert first[:, k + 1] - first[:, k] == pytest.approx(np.log(counts[:, k, k + 1] / counts[:, k + 1, k]))
+        assert first[:, k + 1] - first[:, k] == pytest.approx(
+            np.log(counts[:, k, k + 1] / counts[:, k + 1, k])
+        )
     other = np.where(edges, counts, -999)
-    assert (Spectral(m=4, **RAW).fit(Differences(other, 50, 0.0, edges), rng(0)).theta == first).all()
+    assert (
+        Spectral(m=4, **RAW).fit(Differences(other, 50, 0.0, edges), rng(0)).theta == first
+    ).all()
 
 
 def test_counts_are_cut_at_the_floor_then_raised():
@@ -169,11 +184,17 @@ def test_renaming_items_renames_estimates_and_persons_do_not_matter(seed, order,
     estimator = Spectral(m=5, solver=solver)
     first = estimator.fit(release, rng(0)).theta
     order, people = list(order), rng(seed).permutation(30)
-    again = estimator.fit(OpenResponses(release.answers[:, people][:, :, order], None), rng(0)).theta
-    assert again == pytest.approx(first[:, order], abs=1e-10) and first.sum(axis=1) == pytest.approx([0, 0], abs=1e-12)
+    again = estimator.fit(
+        OpenResponses(release.answers[:, people][:, :, order], None), rng(0)
+    ).theta
+    assert again == pytest.approx(first[:, order], abs=1e-10) and first.sum(
+        axis=1
+    ) == pytest.approx([0, 0], abs=1e-12)
     mirrored = estimator.fit(OpenResponses(~release.answers, None), rng(0)).theta
     assert mirrored.shape == first.shape
-    plus, minus = (Spectral(m=5).counts(OpenResponses(x, None)) for x in (release.answers, ~release.answers))
+    plus, minus = (
+        Spectral(m=5).counts(OpenResponses(x, None)) for x in (release.answers, ~release.answers)
+    )
     assert (plus == minus.swapaxes(1, 2)).all()  # right for wrong turns the chain round
 
 
@@ -184,7 +205,9 @@ def test_a_replication_does_not_depend_on_its_batch(solver, p, monkeypatch):
     estimator = Spectral(m=6, solver=solver)
     whole = estimator.fit(release, rng(0)).theta
     for rows in (slice(0, 1), slice(3, 8)):
-        part = OpenResponses(release.answers[rows], None if release.observed is None else release.observed[rows])
+        part = OpenResponses(
+            release.answers[rows], None if release.observed is None else release.observed[rows]
+        )
         assert (estimator.fit(part, rng(0)).theta == whole[rows]).all()
     monkeypatch.setattr(rasch_spectral, "SLICE_BYTES", 1)
     assert (estimator.fit(release, rng(0)).theta == whole).all()
@@ -196,19 +219,25 @@ def flipped(release, epsilon, seed):
 
 
 def test_debiasing_is_consistent_and_its_lack_is_not():
-    truth, release = simulated(11, n=200_000, m=4, reps=12, items="fixed", item_law="uniform", item_spread=1.5)
+    truth, release = simulated(
+        11, n=200_000, m=4, reps=12, items="fixed", item_law="uniform", item_spread=1.5
+    )
     release = flipped(release, 1.0, 3)
     found = SpectralDebiased(m=4).fit(release, rng(0))
     assert found.converged.all()
     easiest = truth.theta[0].argmin()
     assert mean_agrees(found.theta[:, easiest], truth.theta[0, easiest], "debiased")
     control = Spectral(m=4).fit(release, rng(0))
-    assert not mean_agrees(control.theta[:, easiest], truth.theta[0, easiest], "control: flipped counts as they are")
+    assert not mean_agrees(
+        control.theta[:, easiest], truth.theta[0, easiest], "control: flipped counts as they are"
+    )
 
 
 def test_without_flips_debiasing_changes_nothing():
     _, release = simulated(2)
-    assert (SpectralDebiased(m=5).fit(release, rng(0)).theta == Spectral(m=5).fit(release, rng(0)).theta).all()
+    assert (
+        SpectralDebiased(m=5).fit(release, rng(0)).theta == Spectral(m=5).fit(release, rng(0)).theta
+    ).all()
 
 
 @pytest.mark.parametrize("p", [1.0, 0.5])
@@ -218,9 +247,13 @@ def test_the_error_falls_with_persons_at_fixed_m(p):
     found = Spectral(m=3).fit(release, rng(0)).theta
     for item in range(3):
         assert mean_agrees(found[:, item], truth.theta[0, item], f"β{item}")
-    forgetful = OpenResponses(release.answers & (rng(1).random(release.answers.shape) < 0.5), release.observed)
+    forgetful = OpenResponses(
+        release.answers & (rng(1).random(release.answers.shape) < 0.5), release.observed
+    )
     hardest = truth.theta[0].argmax()
-    assert not mean_agrees(Spectral(m=3).fit(forgetful, rng(0)).theta[:, hardest], truth.theta[0, hardest], "control")
+    assert not mean_agrees(
+        Spectral(m=3).fit(forgetful, rng(0)).theta[:, hardest], truth.theta[0, hardest], "control"
+    )
 
 
 @pytest.mark.parametrize("kind", [Spectral, SpectralDebiased])
@@ -237,10 +270,15 @@ def test_poor_data_break_nothing(kind):
             found = kind(m=3, **options).fit(release, rng(0))
             assert found.theta.shape == (len(release.answers), 3)
             assert (np.isnan(found.theta).all(axis=1) == ~found.converged).all()
-    assert kind(m=3).fit(OpenResponses(answers, observed), rng(0)).converged.tolist() == [True] * 3 + [False] * 2
+    assert (
+        kind(m=3).fit(OpenResponses(answers, observed), rng(0)).converged.tolist()
+        == [True] * 3 + [False] * 2
+    )
 
 
-@pytest.mark.parametrize("name, value", [("pseudo_count", -1), ("floor", -0.1), ("floor", np.inf), ("solver", "lu")])
+@pytest.mark.parametrize(
+    "name, value", [("pseudo_count", -1), ("floor", -0.1), ("floor", np.inf), ("solver", "lu")]
+)
 def test_bad_parameters(name, value):
     with pytest.raises(InvalidInput, match=name):
         build(Spectral, {"m": 3, name: value})

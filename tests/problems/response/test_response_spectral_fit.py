@@ -15,9 +15,16 @@ def solved(counts, pairs):
     found = []
     for k, one in enumerate(counts):
         m = len(one)
-        rates = [[(max(one[i][j], 1) + 1) * (i != j and (pairs is None or pairs[k][i][j] > 0)) for j in range(m)]
-                 for i in range(m)]
-        system = np.array([[rates[i][j] if i != j else -sum(rates[i]) for i in range(m)] for j in range(m)], float)
+        rates = [
+            [
+                (max(one[i][j], 1) + 1) * (i != j and (pairs is None or pairs[k][i][j] > 0))
+                for j in range(m)
+            ]
+            for i in range(m)
+        ]
+        system = np.array(
+            [[rates[i][j] if i != j else -sum(rates[i]) for i in range(m)] for j in range(m)], float
+        )
         system[0] = 1
         beta = np.log(np.linalg.solve(system, np.eye(m)[0]))
         found.append(beta - beta.mean())
@@ -34,11 +41,16 @@ def test_it_is_the_law_of_the_chain(m, absent, seed):
     pairs = 7 * (pairs | pairs.swapaxes(1, 2))
     for graph in (None, pairs):
         found = spectral_fit(counts, graph)
-        assert np.abs(found - solved(counts, graph)).max() < 1e-9 and np.abs(found.sum(axis=1)).max() < 1e-9
+        assert (
+            np.abs(found - solved(counts, graph)).max() < 1e-9
+            and np.abs(found.sum(axis=1)).max() < 1e-9
+        )
         edges = None if graph is None else graph > 0
         estimate = Spectral(m=m).fit(Differences(counts, 50, 0.0, edges), None)
         assert estimate.converged.all() and np.abs(found - estimate.theta).max() < 1e-11
-        control = Spectral(m=m, pseudo_count=1.1).fit(Differences(counts, 50, 0.0, edges), None).theta
+        control = (
+            Spectral(m=m, pseudo_count=1.1).fit(Differences(counts, 50, 0.0, edges), None).theta
+        )
         assert np.abs(found).max() < 0.1 or np.abs(found - control).max() > 1e-6
 
 
@@ -49,7 +61,10 @@ def test_two_items_by_hand():
 def test_items_far_apart_are_no_obstacle():
     counts = np.triu(np.full((200, 200), 10**6), 1)
     found = spectral_fit(counts[None])
-    assert np.abs(found - Spectral(m=200).fit(Differences(counts[None], 9, 0.0), None).theta).max() < 1e-9
+    assert (
+        np.abs(found - Spectral(m=200).fit(Differences(counts[None], 9, 0.0), None).theta).max()
+        < 1e-9
+    )
     assert np.isfinite(found).all() and (np.diff(found) > 0).all() and np.ptp(found) > 15
 
 

@@ -17,8 +17,15 @@ from pipeline.study.wrong_worlds import unchanged
 BY_NAME = {claim.id: claim for claim in CLAIMS}
 SMALL = dict(size="quick", replications=100, block=50, seed=11)
 SOME = [  # of worlds that are simulated fast
-    "nguyen.theorem_3_1.rate", "nguyen.theorem_3_1.spread", "nguyen.theorem_3_1.few", "nguyen.theorem_1_7",
-    "nguyen.joint_likelihood", "nguyen.theorem_3_2", "nguyen.lemma_4_1.corrected", "nguyen.lemma_4_1.tight"]
+    "nguyen.theorem_3_1.rate",
+    "nguyen.theorem_3_1.spread",
+    "nguyen.theorem_3_1.few",
+    "nguyen.theorem_1_7",
+    "nguyen.joint_likelihood",
+    "nguyen.theorem_3_2",
+    "nguyen.lemma_4_1.corrected",
+    "nguyen.lemma_4_1.tight",
+]
 
 
 @pytest.mark.parametrize("name", SOME)
@@ -38,18 +45,36 @@ def test_a_claim_is_not_contradicted_where_nothing_is_wrong(name):
 
 
 def test_worlds_are_shared():
-    simulated = {claim.simulated for claim in CLAIMS if isinstance(claim.simulated, SimulatedControl)}
-    reasons = {claim.simulated.reason for claim in CLAIMS if isinstance(claim.simulated, NotSimulated)}
+    simulated = {
+        claim.simulated for claim in CLAIMS if isinstance(claim.simulated, SimulatedControl)
+    }
+    reasons = {
+        claim.simulated.reason for claim in CLAIMS if isinstance(claim.simulated, NotSimulated)
+    }
     assert all(claim.simulated for claim in CLAIMS)
     assert len(simulated) <= 26 and len(reasons) <= 2 and all(reasons)
 
 
 def parts(change, **values):
     """Parts of a cell of a study in a wrong world."""
-    settings = dict(model="rasch", n=40, m=8, mechanism="discrete_gaussian", epsilon_user=5.0, estimator="spectral")
-    study = Study("worlds", "response", seed=1, replications=20, block=20, metrics=("error_l2",),
-                  grid={"m": [8]}, parameters={name: value for name, value in (settings | values).items()
-                                               if name != "m"})
+    settings = dict(
+        model="rasch",
+        n=40,
+        m=8,
+        mechanism="discrete_gaussian",
+        epsilon_user=5.0,
+        estimator="spectral",
+    )
+    study = Study(
+        "worlds",
+        "response",
+        seed=1,
+        replications=20,
+        block=20,
+        metrics=("error_l2",),
+        grid={"m": [8]},
+        parameters={name: value for name, value in (settings | values).items() if name != "m"},
+    )
     return change(study.components({"m": 8}))
 
 
@@ -75,14 +100,22 @@ def test_twins_give_the_same_answers():
 
 def test_neighbours_in_a_ring():
     near = controls.neighbours(9)
-    assert (near == near.T).all() and (near.sum(axis=0) == 2 * controls.NEAR).all() and not near.diagonal().any()
+    assert (
+        (near == near.T).all()
+        and (near.sum(axis=0) == 2 * controls.NEAR).all()
+        and not near.diagonal().any()
+    )
     _, release = data_and_release(controls.RING.change)
-    assert (release.edges == controls.neighbours(8)).all() and not release.counts[:, ~release.edges[0]].any()
+    assert (release.edges == controls.neighbours(8)).all() and not release.counts[
+        :, ~release.edges[0]
+    ].any()
 
 
 def test_noise_of_other_variances_is_not_told():
-    loud, quiet, right = (data_and_release(change) for change in (
-        controls.LOUD.change, controls.QUIET.change, unchanged))
+    loud, quiet, right = (
+        data_and_release(change)
+        for change in (controls.LOUD.change, controls.QUIET.change, unchanged)
+    )
     off = ~np.eye(8, dtype=bool)
     ratios = []
     for data, release in (loud, quiet, right):
@@ -99,14 +132,18 @@ def test_changes_are_for_cells_of_one_kind():
     assert isinstance(parts(controls.LOUD_SPARSE.change, **dense).mechanism, DiscreteGaussian)
     assert not isinstance(parts(controls.LOUD_SPARSE.change, **sparse).mechanism, DiscreteGaussian)
     assert isinstance(parts(controls.QUIET_LAPLACE.change, **dense).mechanism, DiscreteGaussian)
-    assert isinstance(parts(controls.SPECTRAL.change, estimator="pairwise_likelihood").estimator, Spectral)
+    assert isinstance(
+        parts(controls.SPECTRAL.change, estimator="pairwise_likelihood").estimator, Spectral
+    )
 
 
 def test_half_of_the_responses_are_guessed():
     model = Rasch(n=50_000, m=3, item_law="spaced", spacing=4.0)
     truth = model.truth(np.random.default_rng(0), 1, np.random.default_rng(0))
-    right, wrong = (one.simulate(truth, np.random.default_rng(1)).answers.mean(axis=(0, 1))
-                    for one in (model, controls._guessing(model)))
+    right, wrong = (
+        one.simulate(truth, np.random.default_rng(1)).answers.mean(axis=(0, 1))
+        for one in (model, controls._guessing(model))
+    )
     order = np.argsort(truth.theta[0])
     print(f"share right: n=50000 statistic={wrong[order]} of {right[order]}, bound 0.02")
     assert np.abs(wrong - (right + 0.5) / 2).max() < 0.02

@@ -68,22 +68,32 @@ def n3():
     for epsilon, cited, tight in ((5, 5.68, 5.001), (7.5, 9.03, 8.16)):
         rho = epsilon**2 / (4 * math.log(1e4))
         assert rho + math.sqrt(4 * rho * math.log(1e4)) == pytest.approx(cited, abs=0.005)
-        assert float(accounting.zcdp_epsilon(rho, 1e-4)) == pytest.approx(tight, abs=0.005 if tight > 8 else 5e-4)
+        assert float(accounting.zcdp_epsilon(rho, 1e-4)) == pytest.approx(
+            tight, abs=0.005 if tight > 8 else 5e-4
+        )
     for epsilon, holds in ((7.52, True), (7.54, False)):
         shift = epsilon / math.sqrt(2 * math.log(1e4))  # √(2ρ)
         exact = stats.norm.cdf(shift / 2 - epsilon / shift) - math.exp(epsilon) * stats.norm.cdf(
-            -shift / 2 - epsilon / shift)
-        assert (exact <= 1e-4) == holds and exact == pytest.approx(privacy_loss.gaussian_delta(epsilon, shift**2 / 2))
+            -shift / 2 - epsilon / shift
+        )
+        assert (exact <= 1e-4) == holds and exact == pytest.approx(
+            privacy_loss.gaussian_delta(epsilon, shift**2 / 2)
+        )
 
     def discrete(epsilon, m, charged):
         """Exact δ of discrete noise on the 2⌊m²/4⌋ entries that a row changes, of which so many are charged."""
         rho = epsilon**2 / (4 * math.log(1e4))
-        return gaussian_account.discrete_gaussians_delta(epsilon, privacy_loss.changed_entries(m), charged / (2 * rho))
+        return gaussian_account.discrete_gaussians_delta(
+            epsilon, privacy_loss.changed_entries(m), charged / (2 * rho)
+        )
 
     for m, delta in ((3, 1.060e-4), (4, 1.023e-4), (5, 1.002e-4)):
         entries = privacy_loss.changed_entries(m)
         assert discrete(7.5, m, entries) == pytest.approx(delta, abs=5e-8)
-        law, loss = np.ones(1), np.arange(-40, 41)  # and by convolution: the loss is (2T + entries)/(2σ²)
+        law, loss = (
+            np.ones(1),
+            np.arange(-40, 41),
+        )  # and by convolution: the loss is (2T + entries)/(2σ²)
         variance = entries * 2 * math.log(1e4) / 7.5**2
         one = np.exp(-(loss**2) / (2 * variance)) / gaussian_normaliser(variance)
         for _ in range(entries):
@@ -98,8 +108,19 @@ def n3():
             assert discrete(epsilon, m, entries) <= 1e-4
         if m > 2:
             assert discrete(7.5, m, m * (m - 1)) <= 7.2e-7
-    return ("5.68", "5.001", "9.03", "8.16", "7.52", "1.060e-4, 1.023e-4 and 1.002e-4 at m = 3, 4 and 5", "for m ≤ 5",
-            "m ≥ 3", "at most 7.2e-7", "1e-4", "7.5")
+    return (
+        "5.68",
+        "5.001",
+        "9.03",
+        "8.16",
+        "7.52",
+        "1.060e-4, 1.023e-4 and 1.002e-4 at m = 3, 4 and 5",
+        "for m ≤ 5",
+        "m ≥ 3",
+        "at most 7.2e-7",
+        "1e-4",
+        "7.5",
+    )
 
 
 def n4():
@@ -107,8 +128,13 @@ def n4():
     for asked, spent in ((1, 0.897), (5, 4.56), (7.5, 6.88)):
         rho = float(accounting.zcdp_rho(asked, 1e-4))
         shift = math.sqrt(2 * rho)
-        exact = optimize.brentq(lambda e, s=shift: stats.norm.cdf(s / 2 - e / s) - math.exp(e) * stats.norm.cdf(
-            -s / 2 - e / s) - 1e-4, 0.1, 20)
+        exact = optimize.brentq(
+            lambda e, s=shift: (
+                stats.norm.cdf(s / 2 - e / s) - math.exp(e) * stats.norm.cdf(-s / 2 - e / s) - 1e-4
+            ),
+            0.1,
+            20,
+        )
         assert exact == pytest.approx(spent, rel=1e-3)
         assert 0.815 < rho / gaussian_account.exact_rho(asked, 1e-4) < 0.875
     return "0.897, 4.56 and 6.88", "0.82 to 0.87", "1e-4", "7.5", "ε = 1"
@@ -133,20 +159,39 @@ def n6():
         truth = model.truth(np.random.default_rng(1), reps, np.random.default_rng(0))
         release = model.simulate(truth, np.random.default_rng(2)).release_plainly()
         counts = expected_counts(truth.theta, truth.ability)
-        for kind, name in ((Spectral(m=m), "spectral"), (PairwiseLikelihood(m=m), "pairwise_likelihood")):
-            error = np.square(kind.fit(release, np.random.default_rng(0)).theta - truth.theta).mean(axis=1)
-            added = noise_risk(name, truth.theta, counts, np.full(reps, 2 * (m**2 // 4) / 2))  # ρ = 1
+        for kind, name in (
+            (Spectral(m=m), "spectral"),
+            (PairwiseLikelihood(m=m), "pairwise_likelihood"),
+        ):
+            error = np.square(kind.fit(release, np.random.default_rng(0)).theta - truth.theta).mean(
+                axis=1
+            )
+            added = noise_risk(
+                name, truth.theta, counts, np.full(reps, 2 * (m**2 // 4) / 2)
+            )  # ρ = 1
             found[name, len(law), m] = added.mean() / error.mean() * n / m
     print(f"c={found}")
     for m in (10, 100):
         assert 15 < found["spectral", 2, m] < 19
         assert found["pairwise_likelihood", 2, m] == pytest.approx(7.2, rel=0.08)
-        assert found["pairwise_likelihood", 0, m] == pytest.approx(6.4, rel=0.08)  # "about 6" of the claim nguyen.price
-    assert found["spectral", 0, 100] > 1.1 * found["spectral", 0, 10] > 1.1 * found["spectral", 2, 10]
+        assert found["pairwise_likelihood", 0, m] == pytest.approx(
+            6.4, rel=0.08
+        )  # "about 6" of the claim nguyen.price
+    assert (
+        found["spectral", 0, 100] > 1.1 * found["spectral", 0, 10] > 1.1 * found["spectral", 2, 10]
+    )
     for epsilon, share in ((0.5, 21), (2.0, 29)):
-        assert epsilon**2 / float(accounting.zcdp_rho(epsilon, 1e-4)) == pytest.approx(share, abs=0.5)
-    return ("16 to 18 for the spectral algorithm", "about 7 for pairwise", "m = 10 to 100", "ε²/21 at ε = ½",
-            "ε²/29 at 2", "p = 1")
+        assert epsilon**2 / float(accounting.zcdp_rho(epsilon, 1e-4)) == pytest.approx(
+            share, abs=0.5
+        )
+    return (
+        "16 to 18 for the spectral algorithm",
+        "about 7 for pairwise",
+        "m = 10 to 100",
+        "ε²/21 at ε = ½",
+        "ε²/29 at 2",
+        "p = 1",
+    )
 
 
 def n7():
@@ -157,7 +202,9 @@ def n7():
 
 
 def n8():
-    assert {f"nguyen.figure_3.many.{name}" for name in ("paper", "tight")} <= {claim.id for claim in CLAIMS}
+    assert {f"nguyen.figure_3.many.{name}" for name in ("paper", "tight")} <= {
+        claim.id for claim in CLAIMS
+    }
     return "`data.path=ratings.csv`", "200"
 
 
@@ -166,8 +213,13 @@ def n9():
     model = Rasch(n=1000, m=5)
     truth = model.truth(np.random.default_rng(1), 50, np.random.default_rng(0))
     data = model.simulate(truth, np.random.default_rng(2))
-    flipped = RandomizedResponse(m=5, n=1000, epsilon_user=0.01).release(data, np.random.default_rng(3))
-    own, private = (Spectral(m=5).fit(x, np.random.default_rng(0)).theta for x in (data.release_plainly(), flipped))
+    flipped = RandomizedResponse(m=5, n=1000, epsilon_user=0.01).release(
+        data, np.random.default_rng(3)
+    )
+    own, private = (
+        Spectral(m=5).fit(x, np.random.default_rng(0)).theta
+        for x in (data.release_plainly(), flipped)
+    )
     share = np.linalg.norm(private - own) / np.linalg.norm(own)
     assert share == pytest.approx(1, abs=0.03)
     return ("0.87 and 0.869",)
@@ -176,24 +228,48 @@ def n9():
 def n10():
     claims = {claim.id: claim for claim in CLAIMS if claim.id.startswith("nguyen.figure_p0.low")}
     assert claims and all("n = 200 and 1,000" in claim.conditions for claim in claims.values())
-    errors = pl.simulate("nguyen/figure_p0", seed=10, replications=60, block=60, grid=dict(
-        n=[200, 1000], p0=[0.07, 0.2, 1.0], epsilon_user=[7.5], calibration=["paper", "tight"]))["error_l2"].squeeze()
+    errors = pl.simulate(
+        "nguyen/figure_p0",
+        seed=10,
+        replications=60,
+        block=60,
+        grid=dict(
+            n=[200, 1000], p0=[0.07, 0.2, 1.0], epsilon_user=[7.5], calibration=["paper", "tight"]
+        ),
+    )["error_l2"].squeeze()
     apart = errors.sel(p0=1.0) - errors.sel(p0=[0.07, 0.2])
     gained, noise = apart.mean("replication"), apart.std("replication", ddof=1) / math.sqrt(60)
-    for calibration, persons, stated in (("paper", 200, (0.10, 0.13)), ("paper", 1000, (0.0, 0.016)),
-                                         ("tight", 200, (0.0, 0.08)), ("tight", 1000, (-0.028, -0.009))):
+    for calibration, persons, stated in (
+        ("paper", 200, (0.10, 0.13)),
+        ("paper", 1000, (0.0, 0.016)),
+        ("tight", 200, (0.0, 0.08)),
+        ("tight", 1000, (-0.028, -0.009)),
+    ):
         at = dict(calibration=calibration, n=persons)
-        print(f"{at}: n=60 gain={gained.sel(at).values.round(3)} error={noise.sel(at).values.round(4)}")
+        print(
+            f"{at}: n=60 gain={gained.sel(at).values.round(3)} error={noise.sel(at).values.round(4)}"
+        )
         assert (abs(gained.sel(at) - stated) < 4 * noise.sel(at) + 0.01).all()
     assert (gained > 4 * noise).sel(calibration="paper", n=200).all() and (gained < -4 * noise).sel(
-        calibration="tight", n=1000, p0=0.07)
-    return ("m = 100", "0.10 to 0.13", "0.016 at p0 = 0.2", "0.08 at p0 = 0.2", "0.028 at its own p0", "1,000", "200",
-            "7.5")
+        calibration="tight", n=1000, p0=0.07
+    )
+    return (
+        "m = 100",
+        "0.10 to 0.13",
+        "0.016 at p0 = 0.2",
+        "0.08 at p0 = 0.2",
+        "0.028 at its own p0",
+        "1,000",
+        "200",
+        "7.5",
+    )
 
 
 def n11():
     spread = 8 * math.sqrt(math.e * math.log(4e4) / 1000)
-    printed, right = (math.log(1 + math.tanh(0.5) * (spread + extra)) for extra in (0, 8 * math.e / 1000))
+    printed, right = (
+        math.log(1 + math.tanh(0.5) * (spread + extra)) for extra in (0, 8 * math.e / 1000)
+    )
     assert (printed, right) == (pytest.approx(0.487, abs=5e-4), pytest.approx(0.493, abs=5e-4))
     assert float(accounting.shuffled_epsilon(1.0, 1000, 1e-4)) == pytest.approx(right)
     return "0.487", "0.493", "1,000", "1e-4", "ε0 = 1"
@@ -208,7 +284,10 @@ def n12():
     assert rate == pytest.approx(0.1082, abs=5e-5) and 0.5 + 0.5 * math.log(0.5) > rate
     assert (math.ceil(2 / (rate - 0.1)), round(1 / (rate - 0.1))) == (244, 122)
     for count in (10, 1000):  # items, and persons
-        for mean, many in ((244 * math.log(count), count * (count - 1) / 2), (122 * math.log(2 * count), count)):
+        for mean, many in (
+            (244 * math.log(count), count * (count - 1) / 2),
+            (122 * math.log(2 * count), count),
+        ):
             law = stats.binom(math.ceil(mean / 0.05), 0.05)
             assert many * (law.cdf(mean / 2) + law.sf(1.5 * mean)) <= math.exp(-mean / 10)
     ratios = []
@@ -217,27 +296,70 @@ def n12():
         mean = n * 0.05**2
         inside = range(math.ceil(mean / 2), math.floor(1.5 * mean) + 1)
         missed = stats.binom.cdf(inside[0] - 1, n, 0.05**2) + stats.binom.sf(inside[-1], n, 0.05**2)
-        terms = [math.exp(math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) + k * math.log(0.05**2)
-                          + (n - k) * math.log1p(-(0.05**2))) for k in range(int(4 * mean)) if k not in inside]
+        terms = [
+            math.exp(
+                math.lgamma(n + 1)
+                - math.lgamma(k + 1)
+                - math.lgamma(n - k + 1)
+                + k * math.log(0.05**2)
+                + (n - k) * math.log1p(-(0.05**2))
+            )
+            for k in range(int(4 * mean))
+            if k not in inside
+        ]
         assert sum(terms) == pytest.approx(missed, rel=1e-6)
         disjoint, printed = -math.expm1(m // 2 * math.log1p(-missed)), math.exp(-mean / 10)
         ratios.append(math.log(disjoint) / math.log(printed))
     assert disjoint == pytest.approx(5.5e-7, rel=0.01) and printed == pytest.approx(1e-8, rel=0.01)
-    assert ratios == [pytest.approx(0.949, abs=5e-3), pytest.approx(0.69, abs=5e-3), pytest.approx(0.78, abs=5e-3)]
+    assert ratios == [
+        pytest.approx(0.949, abs=5e-3),
+        pytest.approx(0.69, abs=5e-3),
+        pytest.approx(0.78, abs=5e-3),
+    ]
     assert (20 * rate - 1) / 2 == pytest.approx(0.58, abs=5e-3)
     assert math.exp(-mean / 10) * m**2 > 0.9  # as it should be: it says nothing there
     m, p = 2300, 0.05  # Lemma 1.2: the persons are independent
     n = math.floor(math.exp(m * p / 10))
     inside = range(math.ceil(m * p / 2), math.floor(1.5 * m * p) + 1)
     one = stats.binom.cdf(inside[0] - 1, m, p) + stats.binom.sf(inside[-1], m, p)
-    terms = [math.exp(math.lgamma(m + 1) - math.lgamma(k + 1) - math.lgamma(m - k + 1) + k * math.log(p)
-                      + (m - k) * math.log1p(-p)) for k in range(m) if k not in inside]
+    terms = [
+        math.exp(
+            math.lgamma(m + 1)
+            - math.lgamma(k + 1)
+            - math.lgamma(m - k + 1)
+            + k * math.log(p)
+            + (m - k) * math.log1p(-p)
+        )
+        for k in range(m)
+        if k not in inside
+    ]
     assert sum(terms) == pytest.approx(one, rel=1e-6)
-    found, printed = -math.expm1(n * math.log1p(-one)), math.exp(-n * p**2 / 10) + math.exp(-m * p / 10)
+    found, printed = (
+        -math.expm1(n * math.log1p(-one)),
+        math.exp(-n * p**2 / 10) + math.exp(-m * p / 10),
+    )
     assert n == 98_715 and n * p**2 > 20 * math.log(m) and m * p >= 10 * math.log(n)
     assert found == pytest.approx(0.0127, rel=0.005) and printed == pytest.approx(1.0e-5, rel=0.02)
-    return ("5.5e-7", "1.0e-8", "98,715", "0.0127", "1.0e-5", "0.108", "np² ≥ 244 log m", "mp ≥ 122 log(2n)", "0.05",
-            "0.1", "10,000", "2,300", "5,000", "np² = 20 log m", "0.78", "0.69", "0.58", "m = 10⁸")
+    return (
+        "5.5e-7",
+        "1.0e-8",
+        "98,715",
+        "0.0127",
+        "1.0e-5",
+        "0.108",
+        "np² ≥ 244 log m",
+        "mp ≥ 122 log(2n)",
+        "0.05",
+        "0.1",
+        "10,000",
+        "2,300",
+        "5,000",
+        "np² = 20 log m",
+        "0.78",
+        "0.69",
+        "0.58",
+        "m = 10⁸",
+    )
 
 
 def n13():
@@ -245,9 +367,16 @@ def n13():
     law = np.array([1, 1000]) / 1001
     error = np.abs(np.log(law) - np.log(law).mean()).max()
     counts = np.array([[[0, 1000], [1, 0]]])
-    fitted = Spectral(m=2, pseudo_count=0.0, floor=0.0).fit(Differences(counts, 1001, np.zeros(1)), None).theta[0]
+    fitted = (
+        Spectral(m=2, pseudo_count=0.0, floor=0.0)
+        .fit(Differences(counts, 1001, np.zeros(1)), None)
+        .theta[0]
+    )
     bound = 2 * 2 * np.abs(law - 0.5).max()
-    assert np.abs(fitted).max() == pytest.approx(error) == pytest.approx(3.45, abs=0.005) and error > bound
+    assert (
+        np.abs(fitted).max() == pytest.approx(error) == pytest.approx(3.45, abs=0.005)
+        and error > bound
+    )
     assert bound == pytest.approx(2.00, abs=0.005)
     near = np.array([0.26, 0.74])  # half of the least entry away: there the right one holds
     assert np.abs(np.log(near) - np.log(near).mean()).max() <= 4 * 2 * np.abs(near - 0.5).max()
@@ -266,7 +395,9 @@ def n14():
     chances = np.random.default_rng(2).dirichlet(np.full(16, 0.3), 100)
     least = (chances[:, None] @ apart @ chances[..., None]).ravel() / 2
     means = chances @ models
-    assert least == pytest.approx((chances * np.square(models - means[:, None]).sum(axis=2)).sum(axis=1))
+    assert least == pytest.approx(
+        (chances * np.square(models - means[:, None]).sum(axis=2)).sum(axis=1)
+    )
     assert (least >= apart[apart > 0].min() / 2 * (1 - chances.max(axis=1))).all()
     return "37.5", "1e-6", "0.001", "δ = 10"
 
@@ -274,7 +405,11 @@ def n14():
 def n15():
     """By the formula and by SciPy; both readings of the distance for all pairs of coins, as χ² shows."""
     found = 0.9 * math.log(1.8) + 0.1 * math.log(0.2)
-    assert found == pytest.approx(stats.entropy([0.9, 0.1], [0.5, 0.5])) == pytest.approx(0.368, abs=5e-4)
+    assert (
+        found
+        == pytest.approx(stats.entropy([0.9, 0.1], [0.5, 0.5]))
+        == pytest.approx(0.368, abs=5e-4)
+    )
     printed = 0.4**2 / 0.5
     assert printed == pytest.approx(0.320) and found > printed
     for p, q in itertools.product(np.arange(0.05, 1, 0.05), repeat=2):
@@ -285,7 +420,9 @@ def n15():
 
 
 def n16():
-    assert 1 - 10 + 2 * 10**2 / 46 + math.exp(-4.6) < 5 < 1 + 2 * 10**2 / 46  # the first term may be as small as 0
+    assert (
+        1 - 10 + 2 * 10**2 / 46 + math.exp(-4.6) < 5 < 1 + 2 * 10**2 / 46
+    )  # the first term may be as small as 0
     return "more than 5", "C = 1", "m = 10", "np² = 46"
 
 
@@ -296,14 +433,20 @@ def n17():
     c = math.e**2 / (2 * min(chance[delta], 1 - chance[0]))
     n = math.floor(c * math.log(m) / (8 * delta**2))
     solved = np.arange(n + 1)
-    found = stats.binom.pmf(solved, n, chance[delta]) @ stats.binom.sf(solved, n, chance[0]) ** (m - 1)
-    few = [math.comb(n, k) * chance[0]**k * (1 - chance[0]) ** (n - k) for k in range(11)]
-    many = math.comb(n, 11) * chance[delta]**11  # 11 or more of n
+    found = stats.binom.pmf(solved, n, chance[delta]) @ stats.binom.sf(solved, n, chance[0]) ** (
+        m - 1
+    )
+    few = [math.comb(n, k) * chance[0] ** k * (1 - chance[0]) ** (n - k) for k in range(11)]
+    many = math.comb(n, 11) * chance[delta] ** 11  # 11 or more of n
     assert 1 - found <= many + (m - 1) * sum(few) < 1e-6 and n == 51
     assert c == pytest.approx(6684, abs=1)
-    divergence = max(a * math.log(a / b) + (1 - a) * math.log((1 - a) / (1 - b))
-                     for a, b in (chance.values(), reversed(chance.values())))
-    assert 4 * delta**2 / c < 2 * divergence <= c * delta**2  # of two items: as printed, and by Lemma 2.6
+    divergence = max(
+        a * math.log(a / b) + (1 - a) * math.log((1 - a) / (1 - b))
+        for a, b in (chance.values(), reversed(chance.values()))
+    )
+    assert (
+        4 * delta**2 / c < 2 * divergence <= c * delta**2
+    )  # of two items: as printed, and by Lemma 2.6
     return "c = 6,684", "51 persons", "10⁻⁶", "K = 1", "m = 50", "p = 1", "δ = 8"
 
 
@@ -324,14 +467,21 @@ def n19():
             drawn.append(np.square((total - m * score) / (m * 1.5 * m * n)).sum())
         printed = 4 * 2 * math.log(m) / (3 * n) / m**2  # of C₁ = 2, squared
         bound = stats.t.isf(5e-7, 19) * stats.sem(drawn) / formula
-        print(f"m={m}: n=20 statistic={np.mean(drawn) / formula - 1:.3f} bound={bound:.3f} alpha=1e-06")
+        print(
+            f"m={m}: n=20 statistic={np.mean(drawn) / formula - 1:.3f} bound={bound:.3f} alpha=1e-06"
+        )
         assert abs(np.mean(drawn) / formula - 1) < bound < 0.3
-        assert formula / printed == pytest.approx(ratio, abs=0.005) and (min(drawn) > printed) == (m == 400)
+        assert formula / printed == pytest.approx(ratio, abs=0.005) and (min(drawn) > printed) == (
+            m == 400
+        )
     assert 4 * (2 - 1) * 400 == 1600
     return "2.77", "C₁ = 2", "m = 400", "exp(−1,600)", "p = 1"
 
 
-ROWS = {f"N{number}": globals()[f"n{number}"] for number in (1, 2, 13, 14, 3, 12, 17, 19, *range(4, 12), 15, 16, 18)}
+ROWS = {
+    f"N{number}": globals()[f"n{number}"]
+    for number in (1, 2, 13, 14, 3, 12, 17, 19, *range(4, 12), 15, 16, 18)
+}
 
 
 @pytest.mark.parametrize("row", ROWS)

@@ -14,7 +14,9 @@ from pipeline.problems.response.releases import Differences
 
 def outside(m, p):
     """P(a person's number of items is not within half of mp), exactly."""
-    return stats.binom.cdf(math.ceil(m * p / 2) - 1, m, p) + stats.binom.sf(math.floor(1.5 * m * p), m, p)
+    return stats.binom.cdf(math.ceil(m * p / 2) - 1, m, p) + stats.binom.sf(
+        math.floor(1.5 * m * p), m, p
+    )
 
 
 @pytest.mark.parametrize("p", [0.01, 0.1, 0.5, 0.9])
@@ -34,21 +36,32 @@ class Chains:
     def __init__(self, beta, n, p, seed):
         self.beta = np.array(beta) - np.mean(beta)
         m, right = len(beta), expit(-self.beta)
-        patterns = np.array([*itertools.product((-1, 0, 1), repeat=m)] if p < 1 else [
-            *itertools.product((0, 1), repeat=m)])
+        patterns = np.array(
+            [*itertools.product((-1, 0, 1), repeat=m)]
+            if p < 1
+            else [*itertools.product((0, 1), repeat=m)]
+        )
         seen = (patterns >= 0).astype(float)
-        chance = np.where(patterns < 0, 1 - p, p * np.where(patterns == 1, right, 1 - right)).prod(axis=1)
+        chance = np.where(patterns < 0, 1 - p, p * np.where(patterns == 1, right, 1 - right)).prod(
+            axis=1
+        )
         persons = np.random.default_rng(seed).multinomial(n, chance).astype(float)
         solved = (patterns == 1).astype(float)
         self.both = (seen.T * persons) @ seen
         self.counts = (solved.T * persons) @ (seen - solved)
         d, self.m, self.np2, self.np = 1.5 * m * n * p**2, m, n * p**2, n * p
         assert (abs(self.both[~np.eye(m, dtype=bool)] / self.np2 - 1) <= 0.5).all()  # the event 𝒜
-        self.found, self.mean = self.whole(self.counts / d), self.whole(self.both * np.outer(right, 1 - right) / d)
+        self.found, self.mean = (
+            self.whole(self.counts / d),
+            self.whole(self.both * np.outer(right, 1 - right) / d),
+        )
         self.law = np.exp(self.beta) / np.exp(self.beta).sum()
         self.kappa, self.gamma = np.ptp(self.beta), right.min() * (1 - right.max())
-        self.estimate = Spectral(m=m, pseudo_count=0.0, floor=0.0).fit(
-            Differences(np.rint(self.counts)[None].astype(np.int64), n, np.zeros(1)), None).theta[0]
+        self.estimate = (
+            Spectral(m=m, pseudo_count=0.0, floor=0.0)
+            .fit(Differences(np.rint(self.counts)[None].astype(np.int64), n, np.zeros(1)), None)
+            .theta[0]
+        )
         self.stationary = np.exp(self.estimate) / np.exp(self.estimate).sum()
 
     def whole(self, rates):
@@ -79,11 +92,15 @@ def test_steps_of_lemma_1_4(items, seed):
     one = Chains(*ITEMS[items][:1], 20_000, ITEMS[items][1], seed)
     off = ~np.eye(one.m, dtype=bool)
     alpha = np.abs(one.found[off] / one.mean[off] - 1).max()
-    assert one.law @ one.mean == pytest.approx(one.law) and one.stationary @ one.found == pytest.approx(one.stationary)
+    assert one.law @ one.mean == pytest.approx(
+        one.law
+    ) and one.stationary @ one.found == pytest.approx(one.stationary)
     gap = 1 - np.sort(np.linalg.eigvals(one.mean).real)[-2]
     assert gap >= one.gamma / (3 * math.exp(2 * one.kappa)) and gap < 4 * one.gamma
     apart = np.linalg.norm(one.found - one.mean, 2)
-    assert apart <= 2 * alpha and np.linalg.norm(one.found * off, axis=0).max() <= (1 + alpha) / math.sqrt(one.m)
+    assert apart <= 2 * alpha and np.linalg.norm(one.found * off, axis=0).max() <= (
+        1 + alpha
+    ) / math.sqrt(one.m)
     moved = np.linalg.norm(one.stationary - one.law)
     pushed = np.linalg.norm(one.law @ (one.found - one.mean))
     assert pushed < moved <= pushed / (gap - apart)  # the wrong variant: without the gap
@@ -102,14 +119,24 @@ def test_theorems_1_5_1_7_1_10_and_3_1(items):
     for seed in range(5):
         one = Chains(beta, 10**8, p, seed)
         top, m, kappa, gamma = one.law.max(), one.m, one.kappa, one.gamma
-        errors = (np.abs(one.first()).max() / top, np.abs(one.stationary - one.law).max() / top,
-                  np.abs(one.estimate - one.beta).max())
+        errors = (
+            np.abs(one.first()).max() / top,
+            np.abs(one.stationary - one.law).max() / top,
+            np.abs(one.estimate - one.beta).max(),
+        )
         many = 4 * (1 + 3.5 / m)
         alpha = one.alpha(math.log(one.np2))
-        cases = [(alpha, math.sqrt(many * max(1, math.log(one.np2) / m) / (3 * one.np2)), 2 * alpha)]
+        cases = [
+            (alpha, math.sqrt(many * max(1, math.log(one.np2) / m) / (3 * one.np2)), 2 * alpha)
+        ]
         if p == 1:  # every person answers all, so that 𝒜⁺ holds
-            cases.append((one.alpha(math.log(m), 8.0), math.sqrt(many * math.log(m) / (3 * one.np)),
-                          2 * math.sqrt(12 * 8 * math.log(m) / (gamma * one.np))))
+            cases.append(
+                (
+                    one.alpha(math.log(m), 8.0),
+                    math.sqrt(many * math.log(m) / (3 * one.np)),
+                    2 * math.sqrt(12 * 8 * math.log(m) / (gamma * one.np)),
+                )
+            )
         for alpha, spread, rest in cases:
             slack = gamma / (3 * math.exp(2 * kappa)) - 2 * alpha
             first = (1 + alpha) / slack * spread
@@ -119,7 +146,9 @@ def test_theorems_1_5_1_7_1_10_and_3_1(items):
             found.append(np.array(errors) / (first, law, final))
     print(f"{items}: n=5 statistic={np.max(found, axis=0)} bound=1")
     assert (1 / 3000 < np.max(found, axis=0)).all() and np.max(found) < 1 / 400
-    assert (np.max(found, axis=0) * math.sqrt(one.np2) > 1).all()  # the wrong variant: np² in place of its root
+    assert (
+        np.max(found, axis=0) * math.sqrt(one.np2) > 1
+    ).all()  # the wrong variant: np² in place of its root
 
 
 def law_of_third(n, m):
@@ -151,20 +180,27 @@ def test_lemma_1_8_needs_its_condition():
 
     W = A_i Σ_j A_j π_j (X_j(1 − X_i) − ¼) of one person, equal items: by the formula, and over all patterns of m = 3.
     """
+
     def mean_square(m, p):
         return p * ((m - 1) * p * 3 / 16 + (m - 1) * (m - 2) * p**2 / 16) / m**2
 
     total = 0.0
     for seen, solved in itertools.product(itertools.product((0, 1), repeat=3), repeat=2):
         chance = math.prod(0.3 if a else 0.7 for a in seen) / 8
-        total += chance * (seen[0] * sum(seen[j] * (solved[j] * (1 - solved[0]) - 0.25) for j in (1, 2)) / 3) ** 2
+        total += (
+            chance
+            * (seen[0] * sum(seen[j] * (solved[j] * (1 - solved[0]) - 0.25) for j in (1, 2)) / 3)
+            ** 2
+        )
     assert total == pytest.approx(mean_square(3, 0.3))
 
     def exponent(m, p):  # in p, of n E(I_3/‖π*‖)² = mean square · m²/(3/2 m p²)²
         ends = [math.log(mean_square(m, q) / q**4) for q in (p, p / 1.01)]
         return (ends[0] - ends[1]) / math.log(1.01)
 
-    assert exponent(1000, 0.5) == pytest.approx(-1, abs=0.05) and exponent(10, 0.01) == pytest.approx(-2, abs=0.05)
+    assert exponent(1000, 0.5) == pytest.approx(-1, abs=0.05) and exponent(
+        10, 0.01
+    ) == pytest.approx(-2, abs=0.05)
 
 
 @pytest.mark.parametrize("m", [5, 8, 10])
@@ -178,7 +214,11 @@ def test_lemma_2_2(m):
         for word in range(2**m):
             if (np.bitwise_count(kept ^ word) >= alpha * m).all():
                 kept = np.append(kept, word)
-        c = (math.log(2) + 2 * alpha * math.log(2 * alpha) + (1 - 2 * alpha) * math.log(1 - 2 * alpha)) / 2
+        c = (
+            math.log(2)
+            + 2 * alpha * math.log(2 * alpha)
+            + (1 - 2 * alpha) * math.log(1 - 2 * alpha)
+        ) / 2
         assert c > 0 and math.exp(c * m) <= len(kept) <= 2**m < math.exp(m)
 
 
@@ -196,15 +236,20 @@ def test_lemma_2_5():
         assert error >= bound - 1e-12
         near = min(near, error - bound)
         broken += error < 1 - divergence / math.log(many)
-    print(f"Fano's inequality: n=100 statistic={near:.3f} bound=0; without log 2 broken {broken} times")
+    print(
+        f"Fano's inequality: n=100 statistic={near:.3f} bound=0; without log 2 broken {broken} times"
+    )
     assert broken > 0
 
 
 def zcdp(pairs):
     """The least ξ with D_α ≤ ξα for these pairs of laws, both ways, at 400 orders α."""
     order = np.geomspace(1.0001, 1e4, 400)
-    sums = [special.logsumexp(order[:, None] * np.log(a) + (1 - order[:, None]) * np.log(b), axis=1)
-            for one, other in pairs for a, b in ((one, other), (other, one))]
+    sums = [
+        special.logsumexp(order[:, None] * np.log(a) + (1 - order[:, None]) * np.log(b), axis=1)
+        for one, other in pairs
+        for a, b in ((one, other), (other, one))
+    ]
     return (np.array(sums) / (order - 1) / order).max()
 
 

@@ -1,4 +1,6 @@
-"""Private frequency estimation under local differential privacy: everything of this problem is in this package."""
+"""Private frequency estimation under local differential privacy: everything of this problem is in
+this package.
+"""
 
 from pipeline.study.problem import Problem
 
@@ -6,8 +8,11 @@ PROBLEM = Problem(
     name="frequency",
     title="Private frequencies (local differential privacy)",
     package=__name__,
-    paper="Wang, Blocki, Li and Jha, Locally Differentially Private Protocols for Frequency Estimation, 2017; Ye and "
-          "Barg, Optimal Schemes for Discrete Distribution Estimation under Locally Differential Privacy, 2018",
+    paper=(
+        "Wang, Blocki, Li and Jha, Locally Differentially Private Protocols for Frequency "
+        "Estimation, 2017; Ye and Barg, Optimal Schemes for Discrete Distribution Estimation "
+        "under Locally Differential Privacy, 2018"
+    ),
     models={"people": ".model:People"},
     mechanisms={
         "none": "pipeline.privacy.no_privacy:NoPrivacy",

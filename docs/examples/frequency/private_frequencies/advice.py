@@ -9,15 +9,21 @@ from .theory import reports, risks
 
 
 def error_squared(k: int, n: int, epsilon: float) -> float:
-    """Predicted mean squared error: that of unbiased estimates with subset selection, the least; a search begins there.
+    """Predicted mean squared error: that of unbiased estimates with subset selection, the least.
+
+    A search begins there.
     """
     return risks.risk(reports.subset_selection(k, epsilon), k, n)
 
 
 def stress(model: Any) -> Mapping[str, Mapping[str, Any]]:
     """Laws other than that of the model."""
-    laws = {"half": "nobody holds half of the values", "zipf": "values as frequent as 1/(v + 1)",
-            "point": "all hold one value", "uniform": "all values as frequent"}
+    laws = {
+        "half": "nobody holds half of the values",
+        "zipf": "values as frequent as 1/(v + 1)",
+        "point": "all hold one value",
+        "uniform": "all values as frequent",
+    }
     return {case: {"law": law} for law, case in laws.items() if law != model.law}
 
 

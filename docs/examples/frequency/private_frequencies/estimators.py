@@ -26,7 +26,9 @@ class FrequencyEstimate:
 
 @dataclass(frozen=True)
 class Unbiased(Checked):
-    """f̂_v = (C_v/n − q)/(p − q), C_v supports of n reports; may be negative, and need not sum to 1.
+    """f̂_v = (C_v/n − q)/(p − q), C_v supports of n reports.
+
+    May be negative, and need not sum to 1.
 
     Source: Wang et al., eq. (1) and Theorem 1.
     """
@@ -45,7 +47,10 @@ class Unbiased(Checked):
 
 @dataclass(frozen=True)
 class Normalised(Unbiased):
-    """Unbiased estimates, negative ones set to 0, divided by their sum; uniform where none is positive."""
+    """Unbiased estimates, negative ones set to 0, divided by their sum.
+
+    Uniform where none is positive.
+    """
 
     def fit(self, release: Supports, rng: np.random.Generator) -> FrequencyEstimate:
         """Estimates of a block. O(reps · k)."""
@@ -58,7 +63,8 @@ class Normalised(Unbiased):
 class Projected(Unbiased):
     """The frequencies nearest to the unbiased estimates in ‖·‖₂: their projection to the simplex.
 
-    Source: Wang et al. (2020), Locally Differentially Private Frequency Estimation with Consistency (Norm-Sub).
+    Source: Wang et al. (2020), Locally Differentially Private Frequency Estimation with Consistency
+    (Norm-Sub).
     """
 
     def fit(self, release: Supports, rng: np.random.Generator) -> FrequencyEstimate:
@@ -72,15 +78,18 @@ class Projected(Unbiased):
 
 def unbiased(release: Supports) -> Floats:
     """(reps, k): the unbiased estimates."""
-    estimates: Floats = (release.supports / release.people - release.support.other) / release.support.lean
+    estimates: Floats = (
+        release.supports / release.people - release.support.other
+    ) / release.support.lean
     return estimates
 
 
 def on_simplex(points: Floats) -> Floats:
-    """(reps, k): the nearest points with entries ≥ 0 that sum to 1, max(y − τ, 0) with one τ for each row.
+    """(reps, k): the nearest points with entries ≥ 0 that sum to 1, max(y − τ, 0) with one τ for
+    each row.
 
-    With entries sorted downwards, the r largest stay where r is the largest with y_r > (y_1 + … + y_r − 1)/r = τ.
-    Source: Duchi, Shalev-Shwartz, Singer and Chandra (2008), Figure 1.
+    With entries sorted downwards, the r largest stay where r is the largest with y_r > (y_1 + … +
+    y_r − 1)/r = τ. Source: Duchi, Shalev-Shwartz, Singer and Chandra (2008), Figure 1.
 
     >>> on_simplex(np.array([[0.5, 0.7, -0.2], [3.0, 0.0, 0.0]])).tolist()
     [[0.4, 0.6, 0.0], [1.0, 0.0, 0.0]]

@@ -1,8 +1,10 @@
-"""Mechanisms on one value of each person. They release how many reports support each value, drawn from its exact law.
+"""Mechanisms on one value of each person.
 
-A person's report depends on the own value only, so the supports of all reports follow from the numbers of people who
-hold each value: no mechanism goes person by person. Wang et al.: USENIX Security (2017). Ye and Barg: IEEE Transactions
-on Information Theory 64 (2018).
+They release how many reports support each value, drawn from its exact law.
+
+A person's report depends on the own value only, so the supports of all reports follow from the
+numbers of people who hold each value: no mechanism goes person by person. Wang et al.: USENIX
+Security (2017). Ye and Barg: IEEE Transactions on Information Theory 64 (2018).
 """
 
 from dataclasses import dataclass
@@ -22,15 +24,20 @@ from .theory.reports import Support
 
 @dataclass(frozen=True)
 class Local(Checked):
-    """What all mechanisms here have in common: k values, and the budget ε of the one report of a person.
+    """What all mechanisms here have in common: k values, and the budget ε of the one report of a
+    person.
 
-    unit: the value of one person. neighbours: that value replaced by any other of the k. budget: pure ε-LDP, attained:
-    some report is e^ε times as likely from one value as from another.
+    unit: the value of one person. neighbours: that value replaced by any other of the k. budget:
+    pure ε-LDP, attained: some report is e^ε times as likely from one value as from another.
     """
 
     k: int = parameter("values", unit="values", low=2, high=10**5)
-    epsilon: float = parameter("privacy budget of one person; mechanism=none is for no privacy", unit="nats", low=1e-6,
-                               high=50)
+    epsilon: float = parameter(
+        "privacy budget of one person; mechanism=none is for no privacy",
+        unit="nats",
+        low=1e-6,
+        high=50,
+    )
 
     unit: ClassVar[str] = "the value of one person"
     neighbours: ClassVar[str] = "that value replaced by any other of the k"
@@ -47,7 +54,9 @@ class Local(Checked):
         raise NotImplementedError
 
     def _supports(self, counts: Integers, rng: np.random.Generator) -> Integers:
-        """(reps, k), from counts (reps, k): each person supports every value independently of the others."""
+        """(reps, k), from counts (reps, k): each person supports every value independently of the
+        others.
+        """
         held, other = self.support()
         rest = counts.sum(axis=1, keepdims=True) - counts
         supports: Integers = rng.binomial(counts, held) + rng.binomial(rest, other)
@@ -66,9 +75,10 @@ class Local(Checked):
 class RandomizedResponse(Local):
     """The value with probability e^ε/(e^ε + k − 1), each other with 1/(e^ε + k − 1).
 
-    unit: the value of one person. neighbours: that value replaced by any other. budget: pure ε-LDP, attained.
-    Equally: the value with probability (e^ε − 1)/(e^ε + k − 1), else a uniform one; so supports are drawn. O(reps · k).
-    Source: Warner (1965); Kairouz, Oh and Viswanath (2014); DE of Wang et al..
+    unit: the value of one person. neighbours: that value replaced by any other. budget: pure ε-LDP,
+    attained. Equally: the value with probability (e^ε − 1)/(e^ε + k − 1), else a uniform one; so
+    supports are drawn. O(reps · k). Source: Warner (1965); Kairouz, Oh and Viswanath (2014); DE of
+    Wang et al..
     """
 
     def support(self) -> Support:
@@ -86,9 +96,9 @@ class RandomizedResponse(Local):
 class SymmetricUnary(Local):
     """SUE, basic RAPPOR: k bits, 1 at the value; each is flipped with probability 1/(e^(ε/2) + 1).
 
-    unit: the value of one person. neighbours: that value replaced by any other, which changes two bits. budget: pure
-    ε-LDP, ε/2 for each of the two; attained. O(reps · k).
-    Source: Erlingsson, Pihur and Korolova (2014); SUE of Wang et al..
+    unit: the value of one person. neighbours: that value replaced by any other, which changes two
+    bits. budget: pure ε-LDP, ε/2 for each of the two; attained. O(reps · k). Source: Erlingsson,
+    Pihur and Korolova (2014); SUE of Wang et al..
     """
 
     def support(self) -> Support:
@@ -100,8 +110,8 @@ class SymmetricUnary(Local):
 class OptimisedUnary(Local):
     """OUE: k bits, at the value 1 with probability ½, elsewhere with probability 1/(e^ε + 1).
 
-    unit: the value of one person. neighbours: that value replaced by any other. budget: pure ε-LDP, attained.
-    O(reps · k). Source: Wang et al., OUE.
+    unit: the value of one person. neighbours: that value replaced by any other. budget: pure ε-LDP,
+    attained. O(reps · k). Source: Wang et al., OUE.
     """
 
     def support(self) -> Support:
@@ -111,12 +121,13 @@ class OptimisedUnary(Local):
 
 @dataclass(frozen=True)
 class LocalHashing(Local):
-    """OLH: a hash function of one's own to g = ⌊e^ε⌉ + 1 values, which is public, and randomized response on its value.
+    """OLH: a hash function of one's own to g = ⌊e^ε⌉ + 1 values, which is public, and randomized
+    response on its value.
 
-    The hash functions are ideal: every value has each hash value with probability 1/g, independently. A report then
-    supports its person's value with probability e^ε/(e^ε + g − 1), and every other one independently with 1/g.
-    unit: the value of one person. neighbours: that value replaced by any other. budget: pure ε-LDP, attained.
-    O(reps · k). Source: Wang et al., OLH.
+    The hash functions are ideal: every value has each hash value with probability 1/g,
+    independently. A report then supports its person's value with probability e^ε/(e^ε + g − 1), and
+    every other one independently with 1/g. unit: the value of one person. neighbours: that value
+    replaced by any other. budget: pure ε-LDP, attained. O(reps · k). Source: Wang et al., OLH.
     """
 
     def support(self) -> Support:
@@ -126,11 +137,14 @@ class LocalHashing(Local):
 
 @dataclass(frozen=True)
 class SubsetSelection(Local):
-    """A set of d values, e^ε times as likely if the person's own is among them; d is about k/(e^ε + 1).
+    """A set of d values, e^ε times as likely if the person's own is among them.
 
-    unit: the value of one person. neighbours: that value replaced by any other. budget: pure ε-LDP, attained.
-    Equally: with probability (e^ε − 1)d/((e^ε − 1)d + k) a uniform set that has the own value, else a uniform set; so
-    supports are drawn. O(reps · k · d). Source: Ye and Barg (2018); Wang et al. (2016), arXiv 1607.08025.
+    D is about k/(e^ε + 1).
+
+    unit: the value of one person. neighbours: that value replaced by any other. budget: pure ε-LDP,
+    attained. Equally: with probability (e^ε − 1)d/((e^ε − 1)d + k) a uniform set that has the own
+    value, else a uniform set; so supports are drawn. O(reps · k · d). Source: Ye and Barg (2018);
+    Wang et al. (2016), arXiv 1607.08025.
     """
 
     def support(self) -> Support:

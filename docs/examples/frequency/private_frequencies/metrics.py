@@ -38,7 +38,9 @@ class ErrorSquared(Positive):
 
     long_name: ClassVar[str] = "squared error of all frequencies"
 
-    def __call__(self, truth: Frequencies, release: Supports, estimate: FrequencyEstimate) -> Floats:
+    def __call__(
+        self, truth: Frequencies, release: Supports, estimate: FrequencyEstimate
+    ) -> Floats:
         """One value per replication, (reps,). O(reps · k)."""
         total: Floats = np.square(_errors(truth, estimate)).sum(axis=1)
         return total
@@ -50,7 +52,9 @@ class ErrorLargest(Positive):
 
     long_name: ClassVar[str] = "largest error of a frequency"
 
-    def __call__(self, truth: Frequencies, release: Supports, estimate: FrequencyEstimate) -> Floats:
+    def __call__(
+        self, truth: Frequencies, release: Supports, estimate: FrequencyEstimate
+    ) -> Floats:
         """One value per replication, (reps,). O(reps · k)."""
         largest: Floats = np.abs(_errors(truth, estimate)).max(axis=1)
         return largest
@@ -62,7 +66,9 @@ class TotalVariation(Positive):
 
     long_name: ClassVar[str] = "total variation distance of the frequencies"
 
-    def __call__(self, truth: Frequencies, release: Supports, estimate: FrequencyEstimate) -> Floats:
+    def __call__(
+        self, truth: Frequencies, release: Supports, estimate: FrequencyEstimate
+    ) -> Floats:
         """One value per replication, (reps,). O(reps · k)."""
         half: Floats = np.abs(_errors(truth, estimate)).sum(axis=1) / 2
         return half
@@ -74,7 +80,9 @@ class ErrorAbsent(Positive):
 
     long_name: ClassVar[str] = "squared error of a frequency that is 0"
 
-    def __call__(self, truth: Frequencies, release: Supports, estimate: FrequencyEstimate) -> Floats:
+    def __call__(
+        self, truth: Frequencies, release: Supports, estimate: FrequencyEstimate
+    ) -> Floats:
         """One value per replication, (reps,). O(reps · k)."""
         return mean_where(np.square(estimate.frequencies), truth.frequencies == 0)
 
@@ -89,17 +97,24 @@ class SupportHeld(_Share):
 
     long_name: ClassVar[str] = "share of reports that support the value of all"
 
-    def __call__(self, truth: Frequencies, release: Supports, estimate: FrequencyEstimate) -> Floats:
+    def __call__(
+        self, truth: Frequencies, release: Supports, estimate: FrequencyEstimate
+    ) -> Floats:
         """One value per replication, (reps,). O(reps · k)."""
         return mean_where(release.supports / release.people, truth.frequencies == 1)
 
 
 @dataclass(frozen=True)
 class SupportAbsent(_Share):
-    """Share of reports that support a value which nobody holds, mean over these; NaN where there are none."""
+    """Share of reports that support a value which nobody holds, mean over these.
+
+    NaN where there are none.
+    """
 
     long_name: ClassVar[str] = "share of reports that support a value of nobody"
 
-    def __call__(self, truth: Frequencies, release: Supports, estimate: FrequencyEstimate) -> Floats:
+    def __call__(
+        self, truth: Frequencies, release: Supports, estimate: FrequencyEstimate
+    ) -> Floats:
         """One value per replication, (reps,). O(reps · k)."""
         return mean_where(release.supports / release.people, truth.frequencies == 0)

@@ -14,7 +14,9 @@ from .theory.reports import TRUTHFUL
 
 @dataclass(frozen=True)
 class Frequencies:
-    """Truth of the model. frequencies: (reps, k), of the people, or of the law that they are drawn from; sum 1."""
+    """Truth of the model. frequencies: (reps, k), of the people, or of the law that they are drawn
+    from; sum 1.
+    """
 
     frequencies: Annotated[Floats, "reps", "k"]
 
@@ -34,25 +36,35 @@ class Values:
 
 @dataclass(frozen=True)
 class People(Checked):
-    """n people with values 0, …, k − 1, drawn from a law. The numbers who hold each value are multinomial.
+    """n people with values 0, …, k − 1, drawn from a law.
 
-    What is to be learned is either the frequencies among these people, as Wang et al. have it, or the law, as Ye and
-    Barg have it.
+    The numbers who hold each value are multinomial.
+
+    What is to be learned is either the frequencies among these people, as Wang et al. have it, or
+    the law, as Ye and Barg have it.
     """
 
     n: int = parameter("people", unit="people", low=1, high=10**8)
     k: int = parameter("values", unit="values", low=2, high=10**5)
-    law: str = parameter("law of the values: uniform; half, uniform on the first half, nobody holds the others; "
-                         "zipf, like 1/(v + 1)^exponent; point, all hold the first", default="uniform",
-                         choices=("uniform", "half", "zipf", "point"))
+    law: str = parameter(
+        "law of the values: uniform; half, uniform on the first half, nobody holds the others; "
+        "zipf, like 1/(v + 1)^exponent; point, all hold the first",
+        default="uniform",
+        choices=("uniform", "half", "zipf", "point"),
+    )
     exponent: float = parameter("exponent of the law, if zipf", default=1.0, low=0, high=100)
-    target: str = parameter("what is learned: frequencies among the people, or the law of the population",
-                            default="people", choices=("people", "population"))
+    target: str = parameter(
+        "what is learned: frequencies among the people, or the law of the population",
+        default="people",
+        choices=("people", "population"),
+    )
 
     population: ClassVar[tuple[str, ...]] = ()
     produces: ClassVar[type] = Values
 
-    def truth(self, rng: np.random.Generator, reps: int, population: np.random.Generator) -> Frequencies:
+    def truth(
+        self, rng: np.random.Generator, reps: int, population: np.random.Generator
+    ) -> Frequencies:
         """Frequencies (reps, k) of a block of replications."""
         if self.target == "population":
             return Frequencies(np.tile(self.probabilities(), (reps, 1)))
@@ -67,8 +79,12 @@ class People(Checked):
     def probabilities(self) -> Floats:
         """(k,): the law of the values."""
         v = np.arange(self.k)
-        weights = {"uniform": np.ones(self.k), "half": (v < (self.k + 1) // 2).astype(float),
-                   "zipf": (v + 1.0) ** -self.exponent, "point": (v == 0).astype(float)}[self.law]
+        weights = {
+            "uniform": np.ones(self.k),
+            "half": (v < (self.k + 1) // 2).astype(float),
+            "zipf": (v + 1.0) ** -self.exponent,
+            "point": (v == 0).astype(float),
+        }[self.law]
         law: Floats = weights / weights.sum()
         return law
 

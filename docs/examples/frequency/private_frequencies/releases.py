@@ -12,7 +12,8 @@ from .theory.reports import Support
 class Supports:
     """How many of all reports support each value: all that linear estimators need of them.
 
-    supports: (reps, k). people: n, the number of reports. support: how likely a report is to support a value.
+    supports: (reps, k). people: n, the number of reports. support: how likely a report is to
+    support a value.
     """
 
     supports: Annotated[Integers, "reps", "k"]

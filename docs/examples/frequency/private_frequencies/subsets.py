@@ -1,4 +1,6 @@
-"""How often values are in random sets of one size: exact in law, from counts, never person by person."""
+"""How often values are in random sets of one size: exact in law, from counts, never person by
+person.
+"""
 
 import numpy as np
 
@@ -8,11 +10,12 @@ from pipeline.study.arrays import Integers
 def in_sets(holders: Integers, others: Integers, size: int, rng: np.random.Generator) -> Integers:
     """(reps, k): how many random sets of `size` out of k values have each value.
 
-    holders: (reps, k), people by their value, each of whom has the own value with size − 1 uniform others. others:
-    (reps,), sets that are uniform. Value after value: sets that lack j members, of R values left, have the next one
-    with probability j/R. People are ahead of their own value, which is then not among the R, or past it, as all uniform
-    sets are. How many members those ahead lack does not depend on which value is theirs, so that those who reach it
-    are a random choice among them (hypergeometric). O(reps · k · size).
+    holders: (reps, k), people by their value, each of whom has the own value with size − 1 uniform
+    others. others: (reps,), sets that are uniform. Value after value: sets that lack j members, of
+    R values left, have the next one with probability j/R. People are ahead of their own value,
+    which is then not among the R, or past it, as all uniform sets are. How many members those ahead
+    lack does not depend on which value is theirs, so that those who reach it are a random choice
+    among them (hypergeometric). O(reps · k · size).
     """
     counts = holders.copy()
     reps, k = holders.shape
@@ -29,8 +32,8 @@ def in_sets(holders: Integers, others: Integers, size: int, rng: np.random.Gener
 
 
 def _take(lacking: Integers, left: int, rng: np.random.Generator) -> Integers:
-    """(reps,): how many sets take the next of `left` values. lacking: (reps, size + 1), sets by members they lack; it
-    is changed to those afterwards.
+    """(reps,): how many sets take the next of `left` values. lacking: (reps, size + 1), sets by
+    members they lack; it is changed to those afterwards.
     """
     members = np.arange(lacking.shape[1])
     taken: Integers = rng.binomial(lacking, np.minimum(members / max(left, 1), 1.0))
@@ -41,7 +44,9 @@ def _take(lacking: Integers, left: int, rng: np.random.Generator) -> Integers:
 
 
 def _chosen(groups: Integers, number: Integers, rng: np.random.Generator) -> Integers:
-    """(reps, size + 1): how many of each group are among `number` (reps,) people chosen at random from all groups."""
+    """(reps, size + 1): how many of each group are among `number` (reps,) people chosen at random
+    from all groups.
+    """
     chosen = np.zeros_like(groups)
     rest, wanted = groups.sum(axis=1), number.copy()
     for j in np.flatnonzero(groups.any(axis=0))[::-1]:

@@ -1,6 +1,8 @@
-"""Reports of one person, listed with their probabilities: written from the papers' definitions, not from the package.
+"""Reports of one person, listed with their probabilities: written from the papers' definitions, not
+from the package.
 
-Every function gives pairs (set of values that the report supports, probability of the report from each value).
+Every function gives pairs (set of values that the report supports, probability of the report from
+each value).
 """
 
 import itertools
@@ -16,17 +18,28 @@ def randomized_response(k, epsilon, truthful=None):
 
 
 def unary(k, one_held, one_other):
-    """Bits are independent; the bit of the value is 1 with probability one_held, others with one_other."""
+    """Bits are independent.
+
+    The bit of the value is 1 with probability one_held, others with one_other.
+    """
+
     def bit(b, x, v):
         one = one_held if v == x else one_other
         return one if b else 1 - one
 
-    return [({v for v in range(k) if bits[v]}, [math.prod(bit(b, x, v) for v, b in enumerate(bits)) for x in range(k)])
-            for bits in itertools.product((0, 1), repeat=k)]
+    return [
+        (
+            {v for v in range(k) if bits[v]},
+            [math.prod(bit(b, x, v) for v, b in enumerate(bits)) for x in range(k)],
+        )
+        for bits in itertools.product((0, 1), repeat=k)
+    ]
 
 
 def symmetric_unary(k, epsilon):
-    return unary(k, math.exp(epsilon / 2) / (math.exp(epsilon / 2) + 1), 1 / (math.exp(epsilon / 2) + 1))
+    return unary(
+        k, math.exp(epsilon / 2) / (math.exp(epsilon / 2) + 1), 1 / (math.exp(epsilon / 2) + 1)
+    )
 
 
 def optimised_unary(k, epsilon):
@@ -37,9 +50,14 @@ def local_hashing(k, epsilon, truthful=None):
     """A report is a hash function, one of all g^k, and a hash value."""
     g = int(math.floor(math.exp(epsilon) + 0.5)) + 1
     p = math.exp(epsilon) / (math.exp(epsilon) + g - 1) if truthful is None else truthful
-    return [({v for v in range(k) if function[v] == y},
-             [g**-k * (p if function[x] == y else (1 - p) / (g - 1)) for x in range(k)])
-            for function in itertools.product(range(g), repeat=k) for y in range(g)]
+    return [
+        (
+            {v for v in range(k) if function[v] == y},
+            [g**-k * (p if function[x] == y else (1 - p) / (g - 1)) for x in range(k)],
+        )
+        for function in itertools.product(range(g), repeat=k)
+        for y in range(g)
+    ]
 
 
 def subset_selection(k, epsilon, size=None, odds=None):
@@ -51,8 +69,13 @@ def subset_selection(k, epsilon, size=None, odds=None):
     return [(set(s), [(odds if x in s else 1) / total for x in range(k)]) for s in sets]
 
 
-REPORTS = {"randomized_response": randomized_response, "symmetric_unary": symmetric_unary,
-           "optimised_unary": optimised_unary, "local_hashing": local_hashing, "subset_selection": subset_selection}
+REPORTS = {
+    "randomized_response": randomized_response,
+    "symmetric_unary": symmetric_unary,
+    "optimised_unary": optimised_unary,
+    "local_hashing": local_hashing,
+    "subset_selection": subset_selection,
+}
 
 
 def loss(reports):
@@ -67,7 +90,9 @@ def supports(reports, k):
 
 
 def joint_law(reports, counts):
-    """Vector of supports -> probability, for people with these counts of values; an array with an axis for each value.
+    """Vector of supports -> probability, for people with these counts of values.
+
+    An array with an axis for each value.
     """
     k, n = len(counts), sum(counts)
     law = np.zeros((n + 1,) * k)

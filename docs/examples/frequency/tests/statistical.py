@@ -7,7 +7,9 @@ ALPHA = 1e-6
 
 
 def follows(draws, law, what):
-    """Whether rows of `draws` follow a law of tuples, by chi-square with cells of at least 10 expected."""
+    """Whether rows of `draws` follow a law of tuples, by chi-square with cells of at least 10
+    expected.
+    """
     expected = {vector: chance * len(draws) for vector, chance in law.items()}
     observed = dict.fromkeys(law, 0)
     for row in map(tuple, draws.tolist()):
@@ -31,7 +33,9 @@ def follows(draws, law, what):
 def mean_is(sample, expected, what):
     """Whether the mean of a sample is `expected`, by a t test."""
     sample = np.asarray(sample, float)
-    statistic = abs(sample.mean() - expected) / max(sample.std(ddof=1) / np.sqrt(sample.size), 1e-12)
+    statistic = abs(sample.mean() - expected) / max(
+        sample.std(ddof=1) / np.sqrt(sample.size), 1e-12
+    )
     bound = stats.t.isf(ALPHA / 2, sample.size - 1)
     print(f"{what}: n={sample.size} statistic={statistic:.4g} bound={bound:.4g} alpha={ALPHA:g}")
     return statistic <= bound

@@ -50,8 +50,12 @@ def test_two_replications_decide_nothing(claim):
 
 def test_claims_are_complete():
     assert len(CLAIMS) >= 8 and len({claim.id for claim in CLAIMS}) == len(CLAIMS)
-    experiments = {f"frequency/{path.stem}" for path in (CONF / "experiment/frequency").glob("*.yaml")}
+    experiments = {
+        f"frequency/{path.stem}" for path in (CONF / "experiment/frequency").glob("*.yaml")
+    }
     suite = yaml.safe_load((CONF / "suite/frequency.yaml").read_text())["experiments"]
     assert {claim.experiment for claim in CLAIMS} == experiments == set(suite)
     for claim in CLAIMS:
-        assert all((claim.statement, claim.source, claim.why, claim.conditions, claim.control.description))
+        assert all(
+            (claim.statement, claim.source, claim.why, claim.conditions, claim.control.description)
+        )

@@ -61,8 +61,15 @@ def test_without_privacy_frequencies_come_out_as_they_are():
         np.testing.assert_allclose(fit.frequencies, truth.frequencies, atol=1e-12)
 
 
-@pytest.mark.parametrize("law, expected", [("uniform", [0.25] * 4), ("half", [0.5, 0.5, 0, 0]), ("point", [1, 0, 0, 0]),
-                                           ("zipf", [12 / 25, 6 / 25, 4 / 25, 3 / 25])])
+@pytest.mark.parametrize(
+    "law, expected",
+    [
+        ("uniform", [0.25] * 4),
+        ("half", [0.5, 0.5, 0, 0]),
+        ("point", [1, 0, 0, 0]),
+        ("zipf", [12 / 25, 6 / 25, 4 / 25, 3 / 25]),
+    ],
+)
 def test_people_follow_the_law(law, expected):
     model = People(n=200, k=4, law=law)
     np.testing.assert_allclose(model.probabilities(), expected)
@@ -94,13 +101,16 @@ def test_the_projection_bound_holds_and_is_near_for_two_values():
     assert (errors <= bound).all() and (errors > bound / 5).any()
 
 
-@pytest.mark.parametrize("call, said", [
-    (lambda: epsilon_from_odds(1.0), "odds=1.0: must be a number > 1"),
-    (lambda: epsilon_from_share(10, 2.0), "share=2.0: must be a number > 0 and < k/5"),
-    (lambda: People(n=0, k=4), "n=0: must be a whole number ≥ 1"),
-    (lambda: People(n=5, k=4, law="normal"), "law=normal"),
-    (lambda: People(n=5, k=4, target="sample"), "target=sample"),
-])
+@pytest.mark.parametrize(
+    "call, said",
+    [
+        (lambda: epsilon_from_odds(1.0), "odds=1.0: must be a number > 1"),
+        (lambda: epsilon_from_share(10, 2.0), "share=2.0: must be a number > 0 and < k/5"),
+        (lambda: People(n=0, k=4), "n=0: must be a whole number ≥ 1"),
+        (lambda: People(n=5, k=4, law="normal"), "law=normal"),
+        (lambda: People(n=5, k=4, target="sample"), "target=sample"),
+    ],
+)
 def test_bad_input_is_refused(call, said):
     with pytest.raises(InvalidInput, match=said):
         call()

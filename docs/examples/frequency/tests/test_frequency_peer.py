@@ -1,4 +1,7 @@
-"""Against Multi-Freq-LDPy, which reports person by person; skipped where it is not installed (pip install .[test])."""
+"""Against Multi-Freq-LDPy, which reports person by person.
+
+Skipped where it is not installed (pip install .[test]).
+"""
 
 import math
 
@@ -28,7 +31,10 @@ def bits(values):
 def hashed(report, epsilon):
     value, seed = report
     g = int(round(np.exp(epsilon))) + 1
-    return np.array([value == xxhash.xxh32(str(v).encode(), seed=int(seed)).intdigest() % g for v in range(K)], float)
+    return np.array(
+        [value == xxhash.xxh32(str(v).encode(), seed=int(seed)).intdigest() % g for v in range(K)],
+        float,
+    )
 
 
 PEERS = {
@@ -43,7 +49,10 @@ PEERS = {
 @pytest.mark.parametrize("name", PEERS)
 @pytest.mark.parametrize("epsilon", [1.0, math.log(3)])
 def test_supports_of_the_peer_have_our_mean_and_variance(name, epsilon):
-    """Its reports of 4,000 people against our probabilities; z tests, and another budget as the negative control."""
+    """Its reports of 4,000 people against our probabilities.
+
+    Z tests, and another budget as the negative control.
+    """
     supports = sum(PEERS[name](int(x), epsilon) for x in np.repeat(np.arange(K), COUNTS))
 
     def agrees(epsilon):
@@ -51,7 +60,10 @@ def test_supports_of_the_peer_have_our_mean_and_variance(name, epsilon):
         mean = COUNTS * held + (PEOPLE - COUNTS) * other
         spread = COUNTS * held * (1 - held) + (PEOPLE - COUNTS) * other * (1 - other)
         statistic, bound = ((supports - mean) / np.sqrt(spread)), stats.norm.isf(ALPHA / 2 / K)
-        print(f"{name}: n={PEOPLE} statistic={np.abs(statistic).max():.3g} bound={bound:.3g} alpha={ALPHA:g}")
+        print(
+            f"{name}: n={PEOPLE} statistic={np.abs(statistic).max():.3g} bound={bound:.3g} "
+            f"alpha={ALPHA:g}"
+        )
         return np.abs(statistic).max() <= bound
 
     assert agrees(epsilon) and not agrees(2 * epsilon)
@@ -64,7 +76,11 @@ def test_variances_and_normalised_estimates_are_the_peers(name):
         ours = risks.variance(support, PEOPLE, frequency)
         assert ours == pytest.approx(VAR_Pure(*support, PEOPLE, frequency))
     supports = np.random.default_rng(1).integers(0, PEOPLE, (20, K))
-    fit = Normalised(k=K).fit(Supports(supports, PEOPLE, support), np.random.default_rng(0)).frequencies
+    fit = (
+        Normalised(k=K)
+        .fit(Supports(supports, PEOPLE, support), np.random.default_rng(0))
+        .frequencies
+    )
     for row, mine in zip(supports, fit, strict=True):
         theirs = MI(row, PEOPLE, *support)
         if theirs.sum() > 0:

@@ -18,7 +18,10 @@ def test_examples_run(module):
 
 
 def listed_variances(name, counts, epsilon):
-    """(k,): variances of the unbiased estimates, from the list of reports; independent people add up."""
+    """(k,): variances of the unbiased estimates, from the list of reports.
+
+    Independent people add up.
+    """
     k, n = len(counts), sum(counts)
     sets, laws = enumerated.supports(enumerated.REPORTS[name](k, epsilon), k)
     mean, square = laws.T @ sets, laws.T @ sets**2
@@ -44,19 +47,27 @@ def test_variances_and_risk(name, epsilon):
 def test_printed_variances_of_absent_values(epsilon):
     """The forms that Wang et al. print, n = 1."""
     a, h = math.exp(epsilon), math.exp(epsilon / 2)
-    assert risks.variance(reports.randomized_response(9, epsilon), 1) == pytest.approx((a + 7) / (a - 1) ** 2)
+    assert risks.variance(reports.randomized_response(9, epsilon), 1) == pytest.approx(
+        (a + 7) / (a - 1) ** 2
+    )
     assert risks.variance(reports.symmetric_unary(epsilon), 1) == pytest.approx(h / (h - 1) ** 2)
     assert risks.unary_variance(epsilon, 1) == pytest.approx(4 * a / (a - 1) ** 2)
     whole = math.log(round(a))
     if whole:
-        assert risks.variance(reports.local_hashing(whole), 1) == pytest.approx(risks.unary_variance(whole, 1))
-    symmetric = risks.variance(reports.symmetric_unary(epsilon), 1) / risks.unary_variance(epsilon, 1)
+        assert risks.variance(reports.local_hashing(whole), 1) == pytest.approx(
+            risks.unary_variance(whole, 1)
+        )
+    symmetric = risks.variance(reports.symmetric_unary(epsilon), 1) / risks.unary_variance(
+        epsilon, 1
+    )
     assert symmetric == pytest.approx(math.cosh(epsilon / 4) ** 2)
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
 def test_crossovers_are_the_roots(epsilon):
-    """Of the differences of variances, and of risks, of randomized response and optimised unary encoding."""
+    """Of the differences of variances, and of risks, of randomized response and optimised unary
+    encoding.
+    """
     a = math.exp(epsilon)
 
     def absent(k):
@@ -69,7 +80,9 @@ def test_crossovers_are_the_roots(epsilon):
     assert risks.absent_crossover(epsilon) == pytest.approx(optimize.brentq(absent, 2, 1000))
     assert risks.total_crossover(epsilon) == pytest.approx(optimize.brentq(total, 2, 1000))
     assert risks.total_crossover(epsilon) < risks.absent_crossover(epsilon)
-    assert risks.response_risk(5, epsilon, 1) == pytest.approx(total(5) + risks.unary_risk(5, epsilon, 1))
+    assert risks.response_risk(5, epsilon, 1) == pytest.approx(
+        total(5) + risks.unary_risk(5, epsilon, 1)
+    )
 
 
 def test_the_total_crossover_at_large_budgets():
@@ -85,13 +98,20 @@ def test_the_minimax_constant_is_the_risk_of_subset_selection_at_the_uniform_law
     assert risks.minimax_constant(k, epsilon) == pytest.approx(constant)
     for law in (uniform, np.arange(k) / np.arange(k).sum()):  # the uniform law is the worst
         assert risks.risk(support, k, 1) + risks.sampling_risk(law, 1) <= constant * (1 + 1e-12)
-    for other in (reports.randomized_response(k, epsilon), reports.symmetric_unary(epsilon),
-                  reports.optimised_unary(epsilon), reports.local_hashing(epsilon)):
+    for other in (
+        reports.randomized_response(k, epsilon),
+        reports.symmetric_unary(epsilon),
+        reports.optimised_unary(epsilon),
+        reports.local_hashing(epsilon),
+    ):
         assert risks.risk(other, k, 1) + risks.sampling_risk(uniform, 1) >= constant * (1 - 1e-12)
 
 
 def information_bound(channel):
-    """Trace of the inverse information about a law at the uniform one, on the simplex; channel: (k, reports)."""
+    """Trace of the inverse information about a law at the uniform one, on the simplex.
+
+    channel: (k, reports).
+    """
     k = len(channel)
     tangent = np.linalg.svd(np.ones((1, k)))[2][1:]
     scores = tangent @ channel
@@ -126,6 +146,9 @@ def test_large_k_has_one_constant_for_three_mechanisms():
     """4e^ε/(e^ε − 1)² a value: the limit of subset selection, optimised unary encoding and hashing."""
     k, epsilon = 10**5, math.log(4)
     limit = risks.unary_variance(epsilon, 1)
-    for found in (risks.minimax_constant(k, epsilon), risks.unary_risk(k, epsilon, 1),
-                  risks.risk(reports.local_hashing(epsilon), k, 1)):
+    for found in (
+        risks.minimax_constant(k, epsilon),
+        risks.unary_risk(k, epsilon, 1),
+        risks.risk(reports.local_hashing(epsilon), k, 1),
+    ):
         assert found / k == pytest.approx(limit, rel=1e-4)

@@ -14,7 +14,8 @@ from pipeline.analysis.summary import t_interval
 from pipeline.analysis.tolerances import AtLeast, AtMost, Tolerance, Within
 from pipeline.privacy.randomized_response_laws import amplification
 
-NORMS = {"l2": ("error_l2", "‖θ̂ − θ*‖₂/√m"), "inf": ("error_inf", "‖θ̂ − θ*‖∞")}  # variable, symbol
+# Variable, symbol.
+NORMS = {"l2": ("error_l2", "‖θ̂ − θ*‖₂/√m"), "inf": ("error_inf", "‖θ̂ − θ*‖∞")}
 THEOREM_2 = {
     "l2": "Xu, Sun and Cheng, Theorem 2, eq. (6)",
     "inf": "Xu, Sun and Cheng, Theorem 2, eq. (7)",

@@ -47,7 +47,8 @@ class RankCentrality(Checked):
         least = 0.5 / np.maximum(trials, 1)
         share = np.clip(release.debiased_mean(), least, 1 - least)
         is_compared = np.broadcast_to(trials > 0, share.shape)
-        reps, m = len(share), release.items
+        reps = len(share)
+        m = release.items
         first, second = np.triu_indices(m, 1)
         theta = np.empty((reps, m))
         length = max(1, SLICE_BYTES // (8 * m * m))

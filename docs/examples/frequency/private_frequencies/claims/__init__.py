@@ -2,4 +2,10 @@
 
 from . import crossover, minimax, privacy, projection, variances
 
-CLAIMS = (*privacy.CLAIMS, *variances.CLAIMS, *crossover.CLAIMS, *minimax.CLAIMS, *projection.CLAIMS)
+CLAIMS = (
+    *privacy.CLAIMS,
+    *variances.CLAIMS,
+    *crossover.CLAIMS,
+    *minimax.CLAIMS,
+    *projection.CLAIMS,
+)

@@ -11,14 +11,26 @@ YE = "Ye and Barg (2018)"
 
 
 def mechanism_ratio(
-    data: xr.Dataset, metric: str, first: str, second: str, error_share: float = 1.0, over: xr.DataArray | float = 1.0
+    data: xr.Dataset,
+    metric: str,
+    first: str,
+    second: str,
+    error_share: float = 1.0,
+    over: xr.DataArray | float = 1.0,
 ) -> Cells:
-    """Mean error with one mechanism over that with another, over a predicted ratio; their noise is independent."""
+    """Mean error with one mechanism over that with another, over a predicted ratio.
+
+    Their noise is independent.
+    """
     cells = summarise(data[[metric, "status"]])
     one, two = (cells.sel(mechanism=name, drop=True) for name in (first, second))
     ratio = one[metric] / two[metric]
-    error = ratio * xr.ufuncs.hypot(one[f"{metric}_mcse"] / one[metric], two[f"{metric}_mcse"] / two[metric])
-    return normal_cells(data.sel(mechanism=first, drop=True), ratio / over, error / over, error_share)
+    error = ratio * xr.ufuncs.hypot(
+        one[f"{metric}_mcse"] / one[metric], two[f"{metric}_mcse"] / two[metric]
+    )
+    return normal_cells(
+        data.sel(mechanism=first, drop=True), ratio / over, error / over, error_share
+    )
 
 
 def swapped(first: str, second: str) -> Make:
