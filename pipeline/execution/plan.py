@@ -46,16 +46,12 @@ def check_room(stores: Sequence[Store]) -> None:
         if not folder.is_dir():
             raise InvalidInput("outputs", store.folder, f"{folder} is a file, not a folder")
         if not os.access(folder, os.W_OK | os.X_OK):
-            into_it = (
-                "reports and records of sessions go there"
-                if store.url
-                else "all that is made goes there"
-            )
+            into_it = "reports go" if store.url else "all that is made goes"
             raise InvalidInput(
                 "outputs",
                 store.folder,
-                f"no permission to write in {folder}; {into_it}, so name a "
-                "folder that can be written, as outputs=/tmp/outputs",
+                f"no permission to write in {folder}, where {into_it}; name "
+                "another folder, such as outputs=/tmp/outputs",
             )
         store.backend.check(write=True)
     missing = shortage(stores)

@@ -31,7 +31,7 @@ def opened(monkeypatch):
 
     monkeypatch.setattr(Local, "open_while", open_it)
     monkeypatch.setattr(
-        "pipeline.cli.run.registered", lambda: registry.Registered((), ())
+        "pipeline.cli.run.registrations", lambda: registry.Registered((), ())
     )  # by other tests
     without_report(monkeypatch)
     return found
@@ -87,7 +87,7 @@ def test_work_that_was_misjudged_goes_on_with_workers(tmp_path, capsys, monkeypa
 
 def test_code_that_was_added_here_has_a_process_of_its_own(tmp_path, monkeypatch, opened):
     monkeypatch.setattr(
-        "pipeline.cli.run.registered", lambda: registry.Registered((), ("anything",))
+        "pipeline.cli.run.registrations", lambda: registry.Registered((), ("anything",))
     )
     assert main(arguments(tmp_path, cluster="local")) == 0
     assert len(opened) == 1

@@ -161,8 +161,8 @@ def test_a_driver_in_a_pod_can_do_all_tasks(credentials, bucket, laptop):
     assert "4 cells in common" in printed and "not paired: seed, block or axes differ" in printed
     (error,) = (line for line in errors if not re.fullmatch(r".*\d+ of 8 units.*", line))
     assert re.fullmatch(
-        r"error: outputs=outputs/xu/lemmas-[0-9a-f]{8}: no permission to write in /; reports and records of sessions "
-        "go there, so name a folder that can be written, as outputs=/tmp/outputs",
+        r"error: outputs=outputs/xu/lemmas-[0-9a-f]{8}: no permission to write in /, where reports go; "
+        "name another folder, such as outputs=/tmp/outputs",
         error,
     )
     identity = next(

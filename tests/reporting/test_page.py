@@ -288,7 +288,8 @@ def test_every_claim_and_every_figure_stands_once(written):
 def test_a_contradicted_claim_shows_what_computed_it(written):
     claim = between(written[1], '<details class="claim contradicted"', "</table>")
     assert (
-        "Computed by test_page, line" in claim and "m=10 −0.40 [−0.50, −0.30] contradicted" in claim
+        "Computed by tests.reporting.test_page, line" in claim
+        and "m=10 −0.40 [−0.50, −0.30] contradicted" in claim
     )
     assert "Control data scaled: contradicted, as it must be (control text)" in claim
 

@@ -5,15 +5,15 @@ import re
 
 import numpy as np
 import pytest
+from pipeline.problems.clustering.pair_throws import put_pairs
+from pipeline.problems.crowd.signed_sums import em_steps, weighted_votes
+from pipeline.problems.response.answers import draw_answers
+from pipeline.problems.response.pair_counts import differences_of
 
 import pipeline as pl
-from pipeline.problems.clustering.sampling.pair_throws import put_pairs
 from pipeline.problems.common.stationary import stationary
-from pipeline.problems.crowd.estimators.signed_sums import em_steps, weighted_votes
 from pipeline.problems.ranking.estimators.newton import minimise
 from pipeline.problems.response.releases import OpenResponses
-from pipeline.problems.response.sampling.answers import draw_answers
-from pipeline.problems.response.sampling.pair_counts import differences_of
 from pipeline.study.frozen import frozen
 from pipeline.study.handover import InputWritten, call
 from pipeline.study.kernel_arguments import WrongArgument, check, read
@@ -237,8 +237,9 @@ def test_there_is_no_other_door():
     assert {name for name, path in paths.items() if list(uses_of_ctypes(path.read_text()))} == {
         "kernels.py",
         "kernel_arguments.py",
+        "copies.py",  # tells the C library how to keep memory
         "limits.py",
-    }  # the last asks Python itself to interrupt a thread
+    }  # asks Python itself to interrupt a thread
     for line in (
         "import ctypes",
         "from ctypes import CDLL",
