@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run hpc s3 release test faults mutants calibrate lint bench atlas docs lock wheel clean
+.PHONY: help setup run hpc s3 release test faults mutants calibrate lint format bench atlas docs lock wheel clean
 
 help:  ## list the targets
 	@grep -E '^[a-z][a-z0-9 ]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -52,8 +52,13 @@ calibrate: $(READY)  ## judge every claim on 100 seeds and count wrong verdicts 
 	$(BIN)/python -m calibration $(ARGS)
 
 lint: $(READY)-test  ## check style and types
-	$(BIN)/ruff check pipeline tests benchmarks calibration docs
+	$(BIN)/ruff format --quiet --check .
+	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+format: $(READY)-test  ## format the code, and mend what can be mended by itself
+	$(BIN)/ruff format --quiet .
+	$(BIN)/ruff check --fix .
 
 bench: $(READY)-bench $(READY)-test  ## print the benchmarks, as ratios against the strongest alternatives
 	$(BIN)/python -m benchmarks $(ARGS)

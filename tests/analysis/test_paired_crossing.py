@@ -1,4 +1,6 @@
-"""Crossings of means whose levels share random numbers: intervals cover, also of the last of several curves."""
+"""Crossings of means whose levels share random numbers: intervals cover, also of the last of
+several curves.
+"""
 
 import math
 
@@ -11,7 +13,10 @@ AT = np.linspace(-0.3, 0.3, 5)
 
 
 def drawn(rng, shared, reps=400, truth=0.04):
-    """(reps, levels): a falling power law less its value at `truth`; errors of which a share is common to all levels."""
+    """(reps, levels): a falling power law less its value at `truth`.
+
+    Errors of which a share is common to all levels.
+    """
     errors = math.sqrt(shared) * rng.exponential(1, (reps, 1)) + math.sqrt(
         1 - shared
     ) * rng.exponential(1, (reps, 5))
@@ -44,10 +49,13 @@ def test_without_covariances_it_does_not(covered):
     "truths, least, most", [((0.04, 0.02), 0.975, 0.9875), ((0.04,) * 8, 0.975, 0.976)]
 )
 def test_the_last_of_several_crossings_is_covered(truths, least, most, covered):
-    """Curves that cross so near each other that any may seem the last; none shares its errors with another.
+    """Curves that cross so near each other that any may seem the last.
 
-    The last is missed where a low is above it, of K equal curves with probability 1 − (1 − 0.025/K)^K, or all highs
-    are below it, which is rare; of two that cross apart where those of the last alone are, or else more often.
+    None shares its errors with another.
+
+    The last is missed where a low is above it, of K equal curves with probability 1 − (1 −
+    0.025/K)^K, or all highs are below it, which is rare; of two that cross apart where those of the
+    last alone are, or else more often.
     """
     rng, inside = np.random.default_rng(3), []
     for _ in range(1200):
@@ -66,7 +74,9 @@ def test_beyond_the_window_the_ends_are_infinite():
 
 
 def test_equal_values_of_a_bounded_metric_are_not_taken_for_certain():
-    """100 of 100 say little of a chance near 1: the interval is as wide as a few other values would make it."""
+    """100 of 100 say little of a chance near 1: the interval is as wide as a few other values would
+    make it.
+    """
     values = np.tile(np.array([0.5, 0.5, 0.5, -0.5, -0.5]), (100, 1))
     (certain,), (bounded,) = (
         paired_crossings(AT, [values], 0.95),

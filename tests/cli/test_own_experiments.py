@@ -143,12 +143,14 @@ def test_a_first_one_for_a_file_runs_with_its_path(like, file, tmp_path, capsys)
         ("problem: ranking", "seed=null: is needed"),
         ("problem: '${oc.env:HOME}'", "must be written out"),
         (
-            "{problem: ranking, seed: 1, block: 1, replications: 1, metrics: [error_l2], grid: {m: [1]}, parameters: {}}",
+            "{problem: ranking, seed: 1, block: 1, replications: 1, metrics: [error_l2], "
+            "grid: {m: [1]}, parameters: {}}",
             "parameters.model=null: is needed",
         ),
         ("\0", "is no YAML"),
         (
-            "{problem: rankin, seed: 1, block: 1, replications: 1, metrics: [error_l2], grid: {m: [1]}, parameters: {}}",
+            "{problem: rankin, seed: 1, block: 1, replications: 1, metrics: [error_l2], "
+            "grid: {m: [1]}, parameters: {}}",
             "did you mean 'ranking'",
         ),
     ],
@@ -282,7 +284,10 @@ def test_version_and_lists_of_parts(capsys):
 
 
 def test_what_repeats_a_study_names_no_folder():
-    command = "pipeline --with=/a/b/parts.py experiment=xu/lemmas data.path=/home/x.csv outputs=/tmp/o task=report"
+    command = (
+        "pipeline --with=/a/b/parts.py experiment=xu/lemmas data.path=/home/x.csv outputs=/tmp/o "
+        "task=report"
+    )
     assert repeated(command) == "pipeline --with=parts.py experiment=xu/lemmas data.path=x.csv"
     own = "pipeline experiment=/a/survey.yaml +parameters.K=3 cluster.workers=2 outputs=/tmp/o"
     assert repeated(own) == "pipeline experiment=report.yaml cluster.workers=2"

@@ -153,7 +153,8 @@ def test_a_mechanism_that_has_something_to_say():
             "~derive.p0",
             "~derive.conversion",
             "figures=[]",
-            "grid=[{n: [100, 2000], m: [5], epsilon_user: [1], mechanism: [randomized_response], estimator: [spectral]}]",
+            "grid=[{n: [100, 2000], m: [5], epsilon_user: [1], "
+            "mechanism: [randomized_response], estimator: [spectral]}]",
         ]
     )[0]
     (row,) = statements.privacy(read_experiment(config).study)

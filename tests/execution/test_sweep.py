@@ -204,7 +204,9 @@ def test_stop_drops_what_waits_and_finishes_what_runs(executor, tmp_path):
 
 
 def test_a_stop_does_not_need_the_client(tmp_path):
-    """A client whose scheduler is gone closes its connections after a while, maybe as it tells the workers to stop."""
+    """A client whose scheduler is gone closes its connections after a while, maybe as it tells the
+    workers to stop.
+    """
     stop = threading.Event()
     with Local(workers=1).open() as executor:
 
@@ -282,7 +284,10 @@ def test_bundles_end_with_units_that_share_data(group, sizes):
 
 @pytest.mark.parametrize("cost, first", [(1e6, 1000), (1e8, 17), (1e9, 2), (1e12, 1)])
 def test_first_bundles_follow_predicted_cost(cost, first):
-    """Two bundles for each of 1,000 workers, before any has ended; none is planned for longer than 1.7 s."""
+    """Two bundles for each of 1,000 workers, before any has ended.
+
+    None is planned for longer than 1.7 s.
+    """
     bundler = Bundler(((unit, cost) for unit in range(10_000_000)), 1e7 * cost, pace=1e-9)
     assert {len(bundler.next(1000).units) for _ in range(2000)} == {first}
 
@@ -299,7 +304,9 @@ def test_first_bundles_leave_something_for_every_worker():
 
 @pytest.mark.parametrize("wrong", [0.01, 1, 100])
 def test_a_wrong_prediction_is_forgotten_after_the_first_bundle(wrong):
-    """Units of 10 ms that were predicted to take 100 times as long, or as short: then bundles of 2 s follow."""
+    """Units of 10 ms that were predicted to take 100 times as long, or as short: then bundles of 2
+    s follow.
+    """
     bundler, sizes = Bundler(pairs(range(100_000), 1e7), None, pace=wrong * 1e-9), []
     while (bundle := bundler.next(480)) and len(sizes) < 8:
         bundler.learn(bundle, 0.01 * len(bundle.units))
@@ -314,7 +321,10 @@ def test_units_of_a_lost_bundle_are_rerun_one_by_one():
 
 
 class Deadly:
-    """A pool of two workers, of which each dies that has the unit "bad"; notes what was handed out beside it at last."""
+    """A pool of two workers, of which each dies that has the unit "bad".
+
+    Notes what was handed out beside it at last.
+    """
 
     workers = capacity = room = most = 2
     lost, deserted = 0, False
@@ -402,7 +412,9 @@ def test_outside_the_main_thread_signals_are_left_alone():
 
 @pytest.mark.parametrize("workers, units", [(1, 100), (240, 100), (1000, 417)])
 def test_many_workers_get_longer_bundles(workers, units):
-    """Of 1 s for up to 240 workers, of 4 s for 1,000: or they would ask more often than a scheduler can answer."""
+    """Of 1 s for up to 240 workers, of 4 s for 1,000: or they would ask more often than a scheduler
+    can answer.
+    """
     bundler = Bundler(pairs(range(10_000)), None)
     sizes = []
     while bundle := bundler.next(workers):
@@ -412,7 +424,9 @@ def test_many_workers_get_longer_bundles(workers, units):
 
 
 def freeze_at(folder, bad, units):
-    """Stop the process, as a signal or a machine without memory does, that gets to the bad unit first."""
+    """Stop the process, as a signal or a machine without memory does, that gets to the bad unit
+    first.
+    """
     with contextlib.suppress(FileExistsError):
         if bad in units:
             (folder / "frozen").touch(exist_ok=False)

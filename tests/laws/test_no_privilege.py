@@ -1,4 +1,7 @@
-"""Law: what ships and what a person brings use one contract; a problem taken out comes back as a wheel of its own."""
+"""Law: what ships and what a person brings use one contract.
+
+A problem taken out comes back as a wheel of its own.
+"""
 
 import shutil
 import subprocess
@@ -36,7 +39,9 @@ crowd = "private_crowds:PROBLEM"
 
 
 def build_and_install(project, site):
-    """Build the wheel of a project and unpack it into a folder of packages: all that installing one of Python alone is."""
+    """Build the wheel of a project and unpack it into a folder of packages: all that installing one
+    of Python alone is.
+    """
     words = ["hatchling", "build", "-t", "wheel", "-d", str(site)]
     done = subprocess.run(
         [sys.executable, "-m", *words], cwd=project, capture_output=True, text=True
@@ -48,7 +53,9 @@ def build_and_install(project, site):
 
 @pytest.fixture(scope="module")
 def sites(tmp_path_factory):
-    """Two folders of packages: the program without the problem `crowd`, and that problem as a package of its own."""
+    """Two folders of packages: the program without the problem `crowd`, and that problem as a
+    package of its own.
+    """
     program, crowds = (
         tmp_path_factory.mktemp("program"),
         tmp_path_factory.mktemp("projects") / "crowds",

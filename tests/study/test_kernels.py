@@ -1,4 +1,6 @@
-"""Compiled kernels: the same bits of every compiler and register width, functions within their bounds, clear refusals."""
+"""Compiled kernels: the same bits of every compiler and register width, functions within their
+bounds, clear refusals.
+"""
 
 import shutil
 import subprocess
@@ -36,7 +38,9 @@ LEFT_OUT = shutil.ignore_patterns("__pycache__")
 
 
 def versions():
-    """Every compiler that is here, and with the first one every width of registers that this processor has."""
+    """Every compiler that is here, and with the first one every width of registers that this
+    processor has.
+    """
     found = list(build_kernels.compilers())
     flags = Path("/proc/cpuinfo").read_text()
     wide = [f"-m{name}" for name in ("avx2", "avx512f") if f" {name} " in flags]

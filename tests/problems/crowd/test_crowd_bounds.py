@@ -1,4 +1,6 @@
-"""Crowd theory: exact errors against enumeration and peers, bounds against transcriptions, and the paper's gaps."""
+"""Crowd theory: exact errors against enumeration and peers, bounds against transcriptions, and the
+paper's gaps.
+"""
 
 import itertools
 import math
@@ -20,7 +22,9 @@ EPSILON = st.floats(0.01, 20)
 
 
 def outcomes(right, answered):
-    """(answers, probability) over all 3ⁿ answers to one task of label 1: +1 right, −1 wrong, 0 none."""
+    """(answers, probability) over all 3ⁿ answers to one task of label 1: +1 right, −1 wrong, 0
+    none.
+    """
     for answers in itertools.product((1, -1, 0), repeat=len(right)):
         yield (
             answers,
@@ -254,7 +258,9 @@ def test_theorem_3_follows_from_its_last_line_beyond_epsilon_1():
 
 
 def test_theorem_4_does_not_need_its_least_epsilon():
-    """Below ln(85/15) too the vote errs more than 2exp(−½t²⌈n^δ⌉), about from where that is below ½, t²⌈n^δ⌉ = 2 log 4."""
+    """Below ln(85/15) too the vote errs more than 2exp(−½t²⌈n^δ⌉), about from where that is below
+    ½, t²⌈n^δ⌉ = 2 log 4.
+    """
     for n in np.geomspace(15_963, 10**7, 50).astype(int):
         assert vote_errors.expert_vote_error(int(n), 0.4, 0.5) >= bounds.expert_error_bound(
             int(n), 0.4, 0.5

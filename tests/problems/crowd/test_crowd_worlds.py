@@ -1,4 +1,6 @@
-"""Simulated controls of claims on crowds: each wrong world is seen by its claims, and some by those that once were not."""
+"""Simulated controls of claims on crowds: each wrong world is seen by its claims, and some by those
+that once were not.
+"""
 
 import os
 from collections.abc import Callable
@@ -90,7 +92,9 @@ def test_claims_on_bluebird_reject_their_wrong_worlds(name, path, truth):
 
 @dataclass(frozen=True)
 class Unequal(Wrapper):
-    """A mechanism that flips some answers more often than others, and all of them as often as it says on average."""
+    """A mechanism that flips some answers more often than others, and all of them as often as it
+    says on average.
+    """
 
     rates: Callable[
         [np.ndarray], np.ndarray
@@ -133,7 +137,9 @@ def unequal(rates):
     ids=lambda one: getattr(one, "description", one),
 )
 def test_mechanisms_that_do_not_do_what_they_say_are_seen(name, control):
-    """Nothing is flipped, or everything, or more of the answers that say 1, or of workers who are often right."""
+    """Nothing is flipped, or everything, or more of the answers that say 1, or of workers who are
+    often right.
+    """
     assert judged(name, control) == CONTRADICTED
 
 
