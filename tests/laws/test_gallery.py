@@ -38,7 +38,7 @@ def page_id(page):
 def test_there_are_enough_pages_and_all_are_shown():
     assert len(PAGES) >= 20 and sorted(PAGES) == sorted((ROOT / "docs/gallery").rglob("*.py"))
     order = re.search(
-        r'f"gallery/{name}" for name in \((.*?)\)', (ROOT / "docs/conf.py").read_text(), re.S
+        r'f"gallery/{name}"\s+for name in \((.*?)\)', (ROOT / "docs/conf.py").read_text(), re.S
     )[1]
     assert sorted(ast.literal_eval(f"({order})")) == [folder.name for folder in SECTIONS]
     assert sorted(name.partition("/")[0] for name in RUN) == [folder.name for folder in SECTIONS]

@@ -5,15 +5,15 @@ import re
 
 import numpy as np
 import pytest
-from pipeline.problems.clustering.pair_throws import put_pairs
-from pipeline.problems.crowd.signed_sums import em_steps, weighted_votes
-from pipeline.problems.response.answers import draw_answers
-from pipeline.problems.response.pair_counts import differences_of
 
 import pipeline as pl
+from pipeline.problems.clustering.sampling.pair_throws import put_pairs
 from pipeline.problems.common.stationary import stationary
+from pipeline.problems.crowd.estimators.signed_sums import em_steps, weighted_votes
 from pipeline.problems.ranking.estimators.newton import minimise
 from pipeline.problems.response.releases import OpenResponses
+from pipeline.problems.response.sampling.answers import draw_answers
+from pipeline.problems.response.sampling.pair_counts import differences_of
 from pipeline.study.frozen import frozen
 from pipeline.study.handover import InputWritten, call
 from pipeline.study.kernel_arguments import WrongArgument, check, read
