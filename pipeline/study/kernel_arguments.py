@@ -12,7 +12,8 @@ a semicolon.
     rows: i8[usable] below reps       every item is an index: 0 <= item < reps
 
 Lengths are expressions of names. A name that is no argument is the length of the axis where it
-comes first.
+comes first. An empty array has no axis of 2²⁴ or more: memory bounds no length of it, and C
+computes with its lengths.
 """
 
 import ast
@@ -31,6 +32,7 @@ LINE = re.compile(
     r"(; (?P<condition>.+))?"
 )
 LARGEST = 2**63  # of int64
+LONGEST = 2**24  # of an axis of an array that is empty
 CONTIGUOUS = 0x1
 ALIGNED = 0x100
 WRITABLE = 0x400  # bits of `flags.num`
@@ -204,6 +206,11 @@ def _address(kernel: str, argument: Argument, value: Any, shape: tuple[int, ...]
     """Address of an array's numbers."""
     if value.shape != shape or value.flags.num & argument.flags != argument.flags:
         raise _wrong(kernel, argument, value, f" = {shape}")
+    if not value.size and max(shape) >= LONGEST:
+        raise WrongArgument(
+            f"kernel {kernel}: {argument.name} is empty, of shape {shape}; no axis of it may have "
+            f"{LONGEST} or more"
+        )
     address: int = value.ctypes.data
     return address
 

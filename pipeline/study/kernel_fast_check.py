@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.study.kernel_arguments import Argument, Declaration, all_hold
+from pipeline.study.kernel_arguments import LONGEST, Argument, Declaration, all_hold
 
 KNOWN: dict[str, Any] = {
     "ndarray": np.ndarray,
@@ -70,6 +70,7 @@ def _type_tests(argument: Argument) -> Iterator[str]:
             f"type({name}) is ndarray and {name}.dtype is type_of_{name} and {name}.shape == "
             f"({argument.lengths},)"
         )
+        yield f"{name}.size or max({name}.shape) < {LONGEST}"
         yield f"{name}.flags.num & {argument.flags} == {argument.flags}"
     elif argument.kind == "generator":
         yield f"isinstance({name}, BitGenerator)"

@@ -108,6 +108,8 @@ def sizes(rng, declaration):
         if declaration.kernel in LINEAR:
             names |= few | {lengths[rng.integers(len(lengths))]: int(rng.choice(LARGER))}
         names |= {name: names["width"] for name in ("n_width", "p_width") if name in names}
+    if "items" in names:
+        names["count"] = min(names["count"], max(names["items"], 1))
     return names
 
 
@@ -197,6 +199,7 @@ def spoilt(rng, values):
     locked = value.copy()
     locked.flags.writeable = False
     outside = value + np.array(100).astype(value.dtype) if value.dtype.kind in "iu" else value[:0]
+    undefined = value * rng.choice([np.nan, np.inf, -1.0]) if value.dtype.kind == "f" else value[1:]
     other = [
         value[1:],
         longer,
@@ -206,6 +209,7 @@ def spoilt(rng, values):
         longer[::2],
         locked,
         outside,
+        undefined,
         -1 - value if value.dtype.kind == "i" else value.tolist(),
         next((one for one in values if isinstance(one, np.ndarray)), value),
     ]

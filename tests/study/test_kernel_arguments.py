@@ -165,6 +165,102 @@ def test_a_line_that_declares_nothing_is_an_error(line):
         read("wrong", f"n: size\n{line}")
 
 
+BITS_OF_NAN = int(np.array(np.nan).view(np.int64))
+
+
+def split(**changes):
+    """Arguments of `split`: ten users of one row, whose law is tabulated."""
+    values = dict(
+        bits=np.random.PCG64(1),
+        kind=2,
+        rows=1,
+        laws=np.zeros((1, 3), np.int64),
+        users=np.array([10]),
+        width=2,
+        values=np.array([[0, 1]]),
+        weights=np.array([[0.5, 0.5]]),
+        room=50,
+        out=np.zeros((3, 50), np.int64),
+        progress=np.zeros(2, np.int64),
+    )
+    return list((values | changes).values())
+
+
+def subsets(sizes, longest):
+    """Arguments of `add_subsets`: two rows of one run, of these sizes."""
+    ones = np.ones(2, np.int64)
+    start = np.zeros(2, np.int64)
+    steps = np.zeros((2, 40), np.int64)
+    return [np.random.PCG64(1), 2, start, np.array(sizes), ones, ones, ones, longest, 40, steps]
+
+
+def draws(n, p):
+    """Arguments of `draw`: three binomial numbers of one law."""
+    out = np.zeros((1, 3), np.int64)
+    return [np.random.PCG64(1), 1, 3, 1, np.array([[n]]), 1, np.array([[p]]), out]
+
+
+def chances(*weights):
+    return {"weights": np.array([weights])}
+
+
+def law(kind, *numbers):
+    return {"kind": kind, "laws": np.array([numbers])}
+
+
+def centres(count):
+    """Arguments of `k_means`: three points, no start."""
+    return [3, 2, count, 0, 1, 1, np.zeros((3, 2)), *np.zeros((1, 0), np.int64), *np.zeros(
+        (1, 0, count - 1)), *np.zeros((1, 3), np.int64), np.zeros(1, np.int64)]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name, values, argument",
+    [
+        ("draw", draws(-5, 0.5), "n"),
+        ("draw", draws(2**62, 0.5), "n"),
+        ("draw", draws(5, np.nan), "p"),  # each of these gave numbers of no law
+        ("draw", draws(5, -0.5), "p"),
+        ("draw", draws(5, 2.0), "p"),
+        ("split", split(**chances(0.0, 0.0)), "weights"),  # read what lay behind the table
+        ("split", split(**chances(np.inf, 1.0)), "weights"),  # never ended
+        ("split", split(**chances(np.nan, 1.0)), "weights"),
+        ("split", split(users=np.array([2**62])), "users"),
+        ("split", split(**law(0, 50, BITS_OF_NAN, 0)), "laws"),
+        ("split", split(**law(0, 2**62, 0, 0)), "laws"),
+        ("split", split(**law(1, 3, 4, 8)), "laws"),
+        ("add_subsets", subsets((3, 30), 30), "size"),  # never ended
+        ("add_subsets", subsets((30, 30), 2**62), "longest"),  # too little memory
+        ("k_means", centres(4), "count"),
+    ],
+)
+def test_numbers_that_c_cannot_compute_with_are_refused(name, values, argument):
+    with pytest.raises(WrongArgument, match=f"^kernel {name}: {argument} must"):
+        KERNELS[name](*values)
+
+
+def test_numbers_that_it_can_are_not():
+    for name, values in (
+        ("draw", draws(5, 1.0)),
+        ("split", split()),
+        ("split", split(**law(1, 3, 4, 7))),
+        ("add_subsets", subsets((30, 30), 40)),
+        ("k_means", centres(3)),
+    ):
+        KERNELS[name](*values)
+
+
+def test_an_empty_array_bounds_no_memory():
+    """Its axes may have any length, and sums of lengths overflowed in C."""
+    for name, declared in (("x", "m: size\nx: f8[0, m]"), ("y", "m: size\ny: out f8[0, m]")):
+        fine, too_long = np.zeros((0, 2**24 - 1)), np.zeros((0, 2**24))
+        check(read("empty", declared), [2**24 - 1, fine])
+        assert fast_check(read("empty", declared))(2**24 - 1, fine)
+        assert fast_check(read("empty", declared))(2**24, too_long) is None
+        with pytest.raises(WrongArgument, match=f"{name} is empty, of shape .0, 16777216.; no"):
+            check(read("empty", declared), [2**24, too_long])
+
+
 @pytest.mark.parametrize("name", KERNELS)
 def test_the_fast_check_lets_nothing_through_that_is_not_right(name):
     """On arguments of many sizes, right ones and wrong ones; what it does not let through, the other check sees."""

@@ -11,7 +11,7 @@ _k_means = function(
     """
     items: size; items >= 1
     dims: size
-    count: size; count >= 1
+    count: size; 1 <= count <= items
     starts: size
     steps: size
     more: size

@@ -30,11 +30,14 @@ _split_rows = function(
     bits: generator
     kind: size; kind <= 2
     rows: size
-    laws: i8[rows, 3]; laws >= 0
-    users: i8[rows]; users >= 0
+    laws: i8[rows, 3]; laws >= 0 and laws[:, 0].max(initial=0) < 2**40 and \
+(laws[:, 1].view("f8") if kind == 0 else 0) <= 1 and \
+(laws[:, 2] - laws[:, 0] - laws[:, 1] if kind == 1 else 0) <= 0
+    users: i8[rows] below 2**53
     width: size; width >= 1
     values: i8[tables, width]; (laws[:, 0] if kind == 2 else 0) < tables
-    weights: f8[tables, width]
+    weights: f8[tables, width]; 0 <= weights < 1e100 and \
+(weights.max(1)[laws[:, 0]] if kind == 2 else 1) > 0
     room: size
     out: out i8[3, room]
     progress: out i8[2]; 0 <= progress[0] <= rows
@@ -59,11 +62,11 @@ _add_subsets = function(
     bits: generator
     rows: size
     start: i8[rows]; start >= 0
-    size: i8[rows]; size >= 0
+    size: i8[rows]; size >= 0 and (start[1:] == start[:-1]) <= (size[1:] == size[:-1])
     first: i8[rows]; 0 <= first <= size
     second: i8[rows]; 0 <= second <= size - first
-    users: i8[rows]; users >= 0
-    longest: size; size <= longest
+    users: i8[rows] below 2**53
+    longest: size; size <= longest <= width
     width: size; start < width - size
     steps: out i8[2, width]
 """,

@@ -38,9 +38,9 @@ _draw = function(
     rows: size
     width: size
     n_width: size; n_width in (1, width)
-    n: i8[rows, n_width]
+    n: i8[rows, n_width] below 2**50
     p_width: size; p_width in (1, width)
-    p: f8[rows, p_width]
+    p: f8[rows, p_width]; p.min(initial=0) >= 0 and p.max(initial=0) <= 1
     out: out i8[rows, width]
 """,
 )
