@@ -8,9 +8,11 @@ The mean of a metric over the replications of a cell, of which a share p is lost
 that of the known ones, of which there is an interval, plus p times a number between the least and
 the greatest value of the metric. What is measured, g, is a function of such means, over cells and
 metrics, that rises or falls in each of them over the little way between the two. So the known
-replications are measured, and the ends of the interval are moved by what it changes in the value of
-g to count the lost ones of a cell and metric as the least, or as the greatest, whichever is worse;
-what this changes in all cells and metrics is added up. That is exact for sums of means, such as
+replications are measured, and again with every lost value at the mean of the known ones of its cell,
+which changes nothing but for pairs of which one is known. The ends of the interval are moved by
+that, and by what it changes in the value of g to count the lost ones of a cell and metric as the
+least, or as the greatest, whichever is worse; what this changes in all cells and metrics is added
+up. That is exact for sums of means, such as
 means and differences, and right to the first order for ratios, exponents and crossings. Where g has
 no standard error, as the range of exact numbers or a share of exceptions of which there is none,
 its interval moves as it does when they are counted.
@@ -55,14 +57,19 @@ def bounded(measure: Callable[[xr.Dataset], Tree], results: xr.Dataset) -> Tree:
 
 def _bounded(measure: Callable[[xr.Dataset], Measured], results: xr.Dataset) -> Measured:
     known = Known.of(results)
-    with without_lost(known.most_lost):
+    with without_lost():
         with recording() as cells, naming() as names:
             measured = measure(known.results)
         groups = _groups(measure, known, [*known.losses(names, cells)])
+        if not groups:
+            return measured
+        at_means = known.at_means()
+        filled = measure(at_means)
         counted = [
             Counted(
-                measure(known.counting(group.name, group.cells, "least")),
-                measure(known.counting(group.name, group.cells, "most")),
+                filled,
+                measure(known.counting(at_means, group.name, group.cells, "least")),
+                measure(known.counting(at_means, group.name, group.cells, "most")),
                 group.lost,
             )
             for group in groups
@@ -127,17 +134,18 @@ def _by_label(measured: Measured, label: str = "") -> dict[str, tuple[Estimate, 
 class Counted(NamedTuple):
     """What is measured where the lost replications of some cells count as an end of the range.
 
-    least, most: as the least, and as the greatest value. lost: how many they are in each of these
-    cells.
+    filled: as the mean of the known ones, as are all others. least, most: as the least, and as the
+    greatest value. lost: how many they are in each of these cells.
     """
 
+    filled: Any
     least: Any
     most: Any
     lost: int
 
     def part(self, name: str) -> "Counted":
         """Of what is measured in parts, one."""
-        return Counted(self.least[name], self.most[name], self.lost)
+        return Counted(self.filled[name], self.least[name], self.most[name], self.lost)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -145,13 +153,11 @@ class Known:
     """Results in which lost values of metrics with a range are NaN, which `select` leaves out, and
     others infinite.
 
-    lost: metric with a range -> (grid…, replication) where its value is lost. most_lost:
-    replications of a cell.
+    lost: metric with a range -> (grid…, replication) where its value is lost.
     """
 
     results: xr.Dataset
     lost: Mapping[str, xr.DataArray]
-    most_lost: int
 
     @classmethod
     def of(cls, results: xr.Dataset) -> "Known":
@@ -169,10 +175,7 @@ class Known:
                 lost[name] = unknown
             known[name] = values.where(~unknown, math.nan if _has_range(values) else math.inf)
         known["status"] = status.where(~ran, OK).astype(status.dtype)
-        most_lost = max(
-            (int(unknown.sum(REPLICATION).max()) for unknown in lost.values()), default=0
-        )
-        return cls(known, lost, most_lost)
+        return cls(known, lost)
 
     def losses(self, names: set[str], cells: set[int]) -> Iterator[tuple[str, int, int]]:
         """Metric, number of a cell and how many replications it lost, where any, of these metrics
@@ -186,19 +189,24 @@ class Known:
                 if lost:
                     yield name, number, lost
 
-    def counting(self, name: str, cells: Collection[int], end: str) -> xr.Dataset:
-        """Results with the lost values of one metric in some cells at the `least` or `most` of its
-        range.
+    def at_means(self) -> xr.Dataset:
+        """Results with every lost value at the mean of the known ones of its metric and cell."""
+        filled = self.results.copy()
+        for name, lost in self.lost.items():
+            values = self.results[name]
+            filled[name] = values.where(~lost, values.mean(REPLICATION)).transpose(*values.dims)
+        return filled
 
-        Those of other metrics are the mean of the known ones there, which changes nothing.
+    def counting(
+        self, at_means: xr.Dataset, name: str, cells: Collection[int], end: str
+    ) -> xr.Dataset:
+        """`at_means` with the lost values of one metric in some cells at the `least` or `most` of
+        its range.
         """
-        counted = self.results.copy()
-        for other, lost in self.lost.items():
-            values = self.results[other]
-            here = lost & self.results[NUMBER].isin([*cells])
-            filled = float(values.attrs[end]) if other == name else values.mean(REPLICATION)
-            counted[other] = values.where(~here, filled).transpose(*values.dims)
-        return counted
+        values = at_means[name]
+        here = self.lost[name] & self.results[NUMBER].isin([*cells])
+        at_end = values.where(~here, float(values.attrs[end])).transpose(*values.dims)
+        return at_means.assign({name: at_end})
 
 
 def _metrics(results: xr.Dataset) -> dict[str, xr.DataArray]:
@@ -230,32 +238,46 @@ def _widened(measured: Measured, counted: Sequence[Counted]) -> Measured:
     """
     if isinstance(measured, Estimate):
         return _moved(measured, counted)
-    names = set(measured)
-    for group in counted:
-        names &= set(group.least) & set(group.most)
-    return {
-        name: _widened(measured[name], [group.part(name) for group in counted])
-        for name in measured
-        if name in names
-    }
+    ends = [end for group in counted for end in (group.filled, group.least, group.most)]
+    widened: dict[str, Any] = {}
+    for tree in (measured, *ends):
+        for name, part in tree.items():
+            if name in widened:
+                continue
+            if all(name in other for other in (measured, *ends)):
+                widened[name] = _widened(part, [group.part(name) for group in counted])
+            else:
+                widened[name] = _unbounded(part, sum(group.lost for group in counted))
+    return widened
+
+
+def _unbounded(measured: Any, lost: int) -> Any:
+    """What is measured, or not, as lost replications may have it: nothing bounds it."""
+    if isinstance(measured, Estimate):
+        return dataclasses.replace(measured, low=-math.inf, high=math.inf, lost=lost)
+    return {name: _unbounded(part, lost) for name, part in measured.items()}
 
 
 def _moved(known: Estimate, counted: Sequence[Counted]) -> Estimate:
     """One estimate from the known replications, moved."""
-    least_value = most_value = known.value
-    low = known.low
-    high = known.high
+    if not counted:
+        return known
+    filled: Estimate = counted[0].filled
+    moved = filled.value - known.value
+    least_value = most_value = filled.value
+    low = known.low + moved
+    high = known.high + moved
     lost = 0
     for group in counted:
         ends: tuple[Estimate, Estimate] = (group.least, group.most)
-        down, up = _shifts(known.value, [end.value for end in ends])
+        down, up = _shifts(filled.value, [end.value for end in ends])
         least_value += down
         most_value += up
         below = down
         above = up
         if known.standard_error == 0:
-            below = min(down, _shifts(known.low, [end.low for end in ends])[0])
-            above = max(up, _shifts(known.high, [end.high for end in ends])[1])
+            below = min(down, _shifts(filled.low, [end.low for end in ends])[0])
+            above = max(up, _shifts(filled.high, [end.high for end in ends])[1])
         low += below
         high += above
         if below or above:

@@ -23,8 +23,8 @@ _USED: ContextVar[set[int] | None] = ContextVar(
 _NAMED: ContextVar[set[str] | None] = ContextVar(
     "names of the variables that `select` was asked for", default=None
 )
-_LOST: ContextVar[int | None] = ContextVar(
-    "replications of a cell that may be left out as lost", default=None
+_MAY_BE_LOST: ContextVar[bool] = ContextVar(
+    "whether replications of a cell may be left out as lost", default=False
 )
 _WANTED: ContextVar[set[int] | None] = ContextVar(
     "numbers of the cells that `select` may give out", default=None
@@ -78,10 +78,10 @@ def select(
     _note_wanted(chosen, within)
     if within is not None:
         chosen["status"] = chosen["status"].where(within(chosen), 0)
-    may_be_lost = _LOST.get()
-    if may_be_lost is not None:
+    counts = _check_replications(chosen, variables, least)
+    if _MAY_BE_LOST.get():
         chosen["status"] = chosen["status"].where(_all_known(chosen, variables), 0)
-    counts = _check_replications(chosen, variables, least - (may_be_lost or 0))
+        _check_some_known(chosen, counts)
     used = _USED.get()
     if used is not None and NUMBER in chosen:
         used |= _numbers(chosen, counts > 0)
@@ -113,15 +113,13 @@ def naming() -> AbstractContextManager[set[str]]:
 
 
 @contextmanager
-def without_lost(most: int) -> Iterator[None]:
-    """Within, `select` leaves out replications of which a variable is NaN: at most so many of a
-    cell, that are lost.
-    """
-    token = _LOST.set(most)
+def without_lost() -> Iterator[None]:
+    """Within, `select` leaves out replications of which a variable is NaN: those that are lost."""
+    token = _MAY_BE_LOST.set(True)
     try:
         yield
     finally:
-        _LOST.reset(token)
+        _MAY_BE_LOST.reset(token)
 
 
 def _all_known(chosen: xr.Dataset, variables: tuple[str, ...]) -> xr.DataArray:
@@ -129,6 +127,19 @@ def _all_known(chosen: xr.Dataset, variables: tuple[str, ...]) -> xr.DataArray:
     for name in variables:
         known &= chosen[name].notnull()
     return known
+
+
+def _check_some_known(chosen: xr.Dataset, ran: xr.DataArray) -> None:
+    """Raise LostReplications for a cell that lost all of its replications.
+
+    Without it a claim would be judged on the other cells. ran: (cells…) replications that were run.
+    """
+    known = (chosen["status"] > 0).sum(REPLICATION)
+    wholly_lost = (ran > 0) & (known == 0)
+    if bool(wholly_lost.any()):
+        number = int(wholly_lost.sum())
+        cells = "a cell" if number == 1 else f"{number} cells"
+        raise LostReplications(f"all replications of {cells} failed or did not converge")
 
 
 @contextmanager
@@ -191,7 +202,10 @@ def _check_replications(chosen: xr.Dataset, variables: tuple[str, ...], least: i
     ran = chosen["status"] > 0
     lost = ran & (chosen["status"] != OK)
     for name in variables:
-        lost |= ran & ~np.isfinite(chosen[name])
+        unusable = ~np.isfinite(chosen[name])
+        if _MAY_BE_LOST.get():
+            unusable &= chosen[name].notnull()
+        lost |= ran & unusable
     sums = xr.Dataset({"counts": ran.sum(REPLICATION), "lost": lost.sum()})
     sums = sums.compute()  # all of it read once
     counts = sums["counts"].values

@@ -28,7 +28,7 @@ from pipeline.analysis.measures import (
     share_above,
 )
 from pipeline.analysis.metric_classes import reads_estimate
-from pipeline.analysis.selection import LostReplications, select
+from pipeline.analysis.selection import InsufficientEvidence, LostReplications, select
 from pipeline.analysis.tolerances import AtMost, NoException, Within
 from pipeline.study.status import FAILED, NOT_CONVERGED, OK
 
@@ -303,3 +303,54 @@ def test_a_fit_that_did_not_converge_is_no_loss_to_a_metric_that_does_not_read_i
 @pytest.mark.parametrize("study", [None, {"problem": "nowhere"}, {"problem": "crowd"}])
 def test_a_metric_that_is_not_known_reads_the_estimate(study):
     assert reads_estimate(results(study=study).attrs, "toy_metric")
+
+
+def test_pairs_of_which_both_are_lost_count():
+    """Estimators on the same data often fail together, and then no pair shows what one of them lost.
+
+    Negative control: what is lost at one of the levels alone moves the difference half as far.
+    """
+    source = results(lost=100)
+    alone = bounded(less, source)["n=10"]
+    source["status"].values[:, 0, :100] = NOT_CONVERGED
+    both = bounded(less, source)["n=10"]
+    print(f"one {alone}, both {both}")
+    assert (alone.lost, both.lost) == (100, 200)
+    assert both.high - both.low > 1.6 * (alone.high - alone.low) > 0.3
+
+
+def test_a_cell_that_lost_everything_is_not_left_out():
+    """It left the claim, which was then supported by the other cells. Negative control: with some of it known."""
+    cells = measure_every_cell("mean")(means)
+    control = NegativeControl("too large", scaled("v", 9))
+    claim = Claim(**WORDS, measure=cells, tolerance=AtMost(0.95), control=control)
+    for lost, verdict in ((REPS // 2, SUPPORTED), (REPS, INCONCLUSIVE)):
+        for status in (NOT_CONVERGED, FAILED):
+            source = results()
+            source["status"].values[1, 1, :lost] = status
+            check = judge(claim, source).check
+            assert check.verdict == verdict, check.text
+    assert check.text == "all replications of a cell failed or did not converge"
+
+
+def test_losses_of_one_cell_do_not_excuse_few_replications_of_another():
+    """A cell needs 100 replications of its own, however many another one lost."""
+    source = results(lost=REPS // 2)
+    source["status"].values[0, 0, 50:] = 0
+    with pytest.raises(InsufficientEvidence, match="^a cell has 50 replications, 100 are needed"):
+        bounded(means, source)
+
+
+def test_a_cell_that_only_lost_values_bring_or_take_is_undecided():
+    """Cells by what was measured: one that is there, or not, as the lost values are, has no interval."""
+
+    def small(source):
+        every = means(source)
+        return {label: every[label] for label in every if every[label].value < 0.1}
+
+    found, known = bounded(small, results(lost=60)), small(left(results(lost=60)))
+    print(*found.items(), sep="\n")
+    assert known.keys() == found.keys() == {f"n={cell}" for cell in (
+        "20, mechanism=b", "40, mechanism=a", "40, mechanism=b")}  # fmt: skip
+    assert found["n=40, mechanism=a"].high < 0.1
+    assert np.isinf(found["n=40, mechanism=b"].high)
