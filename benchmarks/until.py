@@ -30,8 +30,8 @@ from pipeline.analysis.looks import Ends
 from pipeline.analysis.measures import CONFIDENCE, mean_cells, ratio_cells, spending
 from pipeline.cli.compose import compose
 from pipeline.cli.config import read_experiment
+from pipeline.identity.registry import problems
 from pipeline.study.parameters import InvalidInput
-from pipeline.study.registry import problems
 from pipeline.study.until import FUNCTIONS, Look, Until
 
 STUDIES, CELLS, BLOCK, MOST = 2000, 4, 50, 2000

@@ -16,7 +16,7 @@ from pathlib import Path
 from calibration.seeds import CLAIMS, FOLDER, WORLDS, Job, by_experiment, judged, path_of, records
 from calibration.table import Found, document
 from pipeline.execution.workers import ENVIRONMENT
-from pipeline.study.registry import problems
+from pipeline.identity.registry import problems
 
 PAGE = Path("docs/calibration.md")
 FIRST = 7_000_001  # of the seeds, which no experiment has

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pipeline.execution.errors import SweepError as SweepError
+    from pipeline.identity.registry import register as register
     from pipeline.library.advise import advise as advise
     from pipeline.library.results import boundary as boundary
     from pipeline.library.results import judge as judge
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from pipeline.study.parameters import InvalidInput as InvalidInput
     from pipeline.study.parameters import parameter as parameter
     from pipeline.study.problem import Problem as Problem
-    from pipeline.study.registry import register as register
     from pipeline.study.study import Study as Study
 
 __version__ = "0.1.0"
@@ -89,6 +89,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    from pipeline.study.registry import problems
+    from pipeline.identity.registry import problems
 
     return sorted({"__version__", *_NAMES, *problems()})

@@ -108,7 +108,7 @@ def _choose(arguments: list[str]) -> int:
 
 def _name_broken_packages() -> None:
     """One line for each installed package that is broken; nothing else needs it, or says so itself."""
-    from pipeline.study.registry import left_out
+    from pipeline.identity.registry import left_out
 
     for one in left_out():
         print(f"warning: {one}", file=sys.stderr)

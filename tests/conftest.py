@@ -9,7 +9,7 @@ import sys
 import pytest
 from hypothesis import settings
 
-from pipeline.study import build_kernels
+from tools import build_kernels
 
 COLUMNS = ("planned", "injected", "survived", "identical")
 COUNTED: dict[str, list[int]] = {}

@@ -16,11 +16,11 @@ import numpy as np
 
 from pipeline.advice.question import Question
 from pipeline.advice.targets import Target, advice_of
+from pipeline.identity.fingerprints import source_digest
 from pipeline.study import advice
 from pipeline.study.arrays import Floats
 from pipeline.study.checks import ROLES
 from pipeline.study.files import read_regular
-from pipeline.study.fingerprints import source_digest
 from pipeline.study.parameters import fields
 from pipeline.study.problem import Problem
 from pipeline.study.study import Study

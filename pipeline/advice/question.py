@@ -13,7 +13,7 @@ from typing import Any
 
 from pipeline.advice.levels import Range, possible, rounded
 from pipeline.advice.targets import Target, advice_of, read_targets
-from pipeline.study import registry
+from pipeline.identity import registry
 from pipeline.study.advice import Advice, Unknown
 from pipeline.study.checks import ROLES
 from pipeline.study.parameters import InvalidInput, check, fields, nearest

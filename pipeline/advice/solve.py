@@ -31,7 +31,7 @@ from pipeline.advice.atlas import (
 from pipeline.advice.person import terms
 from pipeline.advice.processes import end_with_parent, most_processes
 from pipeline.advice.simulation import Simulator
-from pipeline.study import registry
+from pipeline.identity import registry
 from pipeline.study.files import write_whole
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.problem import Problem

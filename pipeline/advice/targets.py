@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.study import registry
+from pipeline.identity import registry
 from pipeline.study.advice import Advice
 from pipeline.study.parameters import InvalidInput, nearest
 from pipeline.study.problem import Problem

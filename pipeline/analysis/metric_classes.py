@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from pipeline.identity.registry import problem
 from pipeline.study.metric import Formula
 from pipeline.study.parameters import InvalidInput
-from pipeline.study.registry import problem
 
 
 def metric_class(attributes: Mapping[Any, Any], name: str) -> Any:

@@ -14,10 +14,10 @@ from pipeline.advice import atlas
 from pipeline.advice.first import Curve, curve
 from pipeline.advice.question import Question
 from pipeline.advice.targets import advice_of
+from pipeline.identity.registry import problems
 from pipeline.study.files import write_whole
 from pipeline.study.parameters import InvalidInput, fields, path_of
 from pipeline.study.problem import Problem
-from pipeline.study.registry import problems
 
 PAGE = ".html"
 FIGURES = (".svg", ".pdf", ".png")

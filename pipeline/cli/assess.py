@@ -14,10 +14,10 @@ from pipeline.cli.config import Experiment
 from pipeline.execution import sweep
 from pipeline.execution.clusters import Executor
 from pipeline.execution.sight import NeedsStores
+from pipeline.identity.registry import adopt, problem, registrations
 from pipeline.reporting.drawn import render
 from pipeline.storage import results
 from pipeline.storage.replications import Store
-from pipeline.study.registry import adopt, problem, registrations
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -6,10 +6,10 @@ from typing import Any
 
 from pipeline.cli.config_files import options
 from pipeline.cli.help import table
+from pipeline.identity.registry import problems
 from pipeline.reporting import specs
 from pipeline.study.parameters import InvalidInput, describe, fields, nearest
 from pipeline.study.problem import Problem
-from pipeline.study.registry import problems
 
 SINGULAR = {
     f"{kind}s": kind for kind in ("model", "mechanism", "estimator", "metric", "derivation")

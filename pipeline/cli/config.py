@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from pipeline.execution.clusters import CLUSTERS, Cluster
 from pipeline.execution.clusters.batch_workers import BatchWorkers
 from pipeline.execution.systems.registry import system as batch_system
+from pipeline.identity.registry import problem
 from pipeline.reporting import common_spec, specs
 from pipeline.reporting.common_spec import Common
 from pipeline.reporting.specs import FORMATS
@@ -26,7 +27,6 @@ from pipeline.study.parameters import (
     parameter,
     path_of,
 )
-from pipeline.study.registry import problem
 from pipeline.study.study import Study
 
 TASKS = {

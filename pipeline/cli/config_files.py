@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pipeline.execution.systems.registry import systems
+from pipeline.identity.registry import packages
 from pipeline.study.parameters import InvalidInput, fields
-from pipeline.study.registry import packages
 
 GROUPS = ("experiment", "suite", "cluster")
 

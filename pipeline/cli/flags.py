@@ -5,8 +5,8 @@ habit.
 import sys
 from collections.abc import Sequence
 
-from pipeline.study import own_files
-from pipeline.study.own_files import FLAG, OwnFile
+from pipeline.identity import own_files
+from pipeline.identity.own_files import FLAG, OwnFile
 from pipeline.study.parameters import InvalidInput
 
 GRID = "the levels of a grid are all run, in one study: write grid.m=[10,20]"

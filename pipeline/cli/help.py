@@ -7,9 +7,9 @@ from typing import Any
 from pipeline.cli.config import TASKS, Settings, Storage
 from pipeline.cli.config_files import files, options
 from pipeline.execution.systems.registry import names
+from pipeline.identity.registry import problems
 from pipeline.study.files import read_regular
 from pipeline.study.parameters import describe, fields, shorten
-from pipeline.study.registry import problems
 from pipeline.study.study import Study
 
 

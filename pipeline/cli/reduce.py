@@ -17,12 +17,12 @@ from pipeline.execution import sweep
 from pipeline.execution.bundles import Bundle
 from pipeline.execution.clusters import FEW_FILES, Executor
 from pipeline.execution.reduction import Pack, Reduce, Reduced, Staged
+from pipeline.identity import own_files
 from pipeline.storage import agreement, datasets, results
 from pipeline.storage.datasets import ZarrLocation
 from pipeline.storage.layout import Layout, Region
 from pipeline.storage.replications import Store
 from pipeline.storage.results import INTERIM, SEALED, SUMMARY
-from pipeline.study import own_files
 from pipeline.study.refinement import config_of
 from pipeline.study.study import Study
 

@@ -4,8 +4,8 @@ import sys
 from typing import Any
 
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED
+from pipeline.identity.registry import problems
 from pipeline.study.parameters import InvalidInput, nearest
-from pipeline.study.registry import problems
 
 
 def perform(arguments: dict[str, Any]) -> int:

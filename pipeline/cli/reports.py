@@ -22,16 +22,16 @@ from pipeline.cli.until import ends
 from pipeline.execution.clusters import Cluster, workers_of
 from pipeline.execution.schedule import Unit, failures, unit_in_words, unit_name
 from pipeline.execution.sessions import sessions
+from pipeline.identity import own_files
+from pipeline.identity.registry import problem
 from pipeline.storage import results as seal
 from pipeline.storage.folder import locked
 from pipeline.storage.layout import counted
 from pipeline.storage.replications import Store
 from pipeline.storage.units import Damaged
-from pipeline.study import own_files
 from pipeline.study.checks import ROLES
 from pipeline.study.files import read_regular, write_whole
 from pipeline.study.parameters import DataFile, path_of, shorten
-from pipeline.study.registry import problem
 from pipeline.study.streams import digest
 from pipeline.study.study import Study
 

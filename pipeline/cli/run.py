@@ -33,12 +33,12 @@ from pipeline.execution.progress import Progress, interruptible
 from pipeline.execution.schedule import COST_OF_A_SECOND, Schedule, Unit
 from pipeline.execution.sessions import FAILED, Session
 from pipeline.execution.unit_work import UnitWork, advance_of
+from pipeline.identity.registry import registrations
 from pipeline.storage import agreement, results
 from pipeline.storage.efforts import Efforts
 from pipeline.storage.integrity import Integrity, remove_abandoned
 from pipeline.study.errors import Stopped
 from pipeline.study.parameters import InvalidInput
-from pipeline.study.registry import registrations
 
 # Times its predicted seconds: as long this process computes before it starts workers all the same.
 MISJUDGED = 10

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from pipeline.analysis.moments import block_moments, merged
+from pipeline.identity.fingerprints import fingerprint
 from pipeline.storage import results
 from pipeline.storage.replications import Store
-from pipeline.study.fingerprints import fingerprint
 from pipeline.study.study import Study
 
 

@@ -12,12 +12,12 @@ from pipeline.cli.compose import compose
 from pipeline.cli.config import Experiment, Text, read_experiment
 from pipeline.cli.exit_codes import EXIT_DONE
 from pipeline.cli.own_experiments import ENDS, name_of
+from pipeline.identity.registry import problem, problems
 from pipeline.study.checks import ROLES, Declarations, declarations
 from pipeline.study.files import write_whole
 from pipeline.study.grid import read_products
 from pipeline.study.parameters import InvalidInput, describe, fields, path_of, shorten
 from pipeline.study.problem import Problem
-from pipeline.study.registry import problem, problems
 from pipeline.study.study import Study
 
 GAP = 2  # blanks before a comment

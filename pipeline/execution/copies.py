@@ -56,8 +56,8 @@ def possible(variables: Mapping[str, str]) -> bool:
 
 
 def _others_code() -> bool:
-    from pipeline.study import own_files
-    from pipeline.study.registry import has_others, registrations
+    from pipeline.identity import own_files
+    from pipeline.identity.registry import has_others, registrations
 
     return has_others() or bool(own_files.loaded()) or any(registrations())
 

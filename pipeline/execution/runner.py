@@ -23,14 +23,7 @@ from pipeline.execution.sight import check_sight
 from pipeline.execution.suspects import NOBODY, Notes
 from pipeline.execution.trials import check_parts
 from pipeline.execution.unit_work import Measured, UnitWork, peak
-from pipeline.storage import agreement, efforts
-from pipeline.storage.agreement import Writer
-from pipeline.storage.in_work import Driver
-from pipeline.storage.replications import Store
-from pipeline.storage.units import Damaged, Record
-from pipeline.study.arrays import Array
-from pipeline.study.checks import ROLES
-from pipeline.study.fingerprints import (
+from pipeline.identity.fingerprints import (
     fingerprint,
     kernel_libraries,
     modules,
@@ -38,9 +31,16 @@ from pipeline.study.fingerprints import (
     replacements,
     third_parties,
 )
+from pipeline.identity.patches import at_one_moment
+from pipeline.identity.registry import SCRIPT, adopt, registrations
+from pipeline.storage import agreement, efforts
+from pipeline.storage.agreement import Writer
+from pipeline.storage.in_work import Driver
+from pipeline.storage.replications import Store
+from pipeline.storage.units import Damaged, Record
+from pipeline.study.arrays import Array
+from pipeline.study.checks import ROLES
 from pipeline.study.parameters import InvalidInput
-from pipeline.study.patches import at_one_moment
-from pipeline.study.registry import SCRIPT, adopt, registrations
 from pipeline.study.returned import WrongPart
 from pipeline.study.slices import BYTES
 from pipeline.study.study import Study

@@ -14,12 +14,12 @@ from typing import Any
 
 import cloudpickle
 
-from pipeline.study.fingerprints import uncovered
+from pipeline.identity.fingerprints import uncovered
+from pipeline.identity.registry import adopt, registrations
+from pipeline.identity.surroundings import watched
 from pipeline.study.parameters import printable
-from pipeline.study.registry import adopt, registrations
 from pipeline.study.returned import WrongPart
 from pipeline.study.study import Study
-from pipeline.study.surroundings import watched
 from pipeline.study.trial import Record, Trial, own_parts
 
 START = (

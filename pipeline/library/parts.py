@@ -6,10 +6,10 @@ import typing
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from pipeline.identity.registry import problems
 from pipeline.library.single import estimator
 from pipeline.study.parameters import InvalidInput, nearest
 from pipeline.study.problem import KINDS, Problem
-from pipeline.study.registry import problems
 
 GROUPS = (*(f"{kind}s" for kind in KINDS), "data")  # attributes of `Parts`
 

@@ -19,9 +19,9 @@ from pipeline.cli.own_experiments import RECORD, mapping_of
 from pipeline.cli.studies import StoredStudy, stored_studies
 from pipeline.execution.clusters import Cluster, Connected
 from pipeline.execution.runner import parts
+from pipeline.identity.registry import SCRIPT
 from pipeline.study.grid import Grid
 from pipeline.study.parameters import InvalidInput
-from pipeline.study.registry import SCRIPT
 from pipeline.study.study import Study
 
 Asked: TypeAlias = str | os.PathLike[str] | Study | Mapping[str, Any]

@@ -11,13 +11,13 @@ import xarray as xr
 from pipeline.analysis import crossings, looks, summary
 from pipeline.analysis.claims import Claim, Judgement
 from pipeline.analysis.control_variates import controlled
+from pipeline.identity.registry import problem
 from pipeline.storage import results
 from pipeline.storage.datasets import REPLICATION
 from pipeline.storage.folder import Folder
 from pipeline.study.grid import Grid
 from pipeline.study.parameters import InvalidInput, check, parameter, path_of, shorten
 from pipeline.study.refinement import read_refinement
-from pipeline.study.registry import problem
 from pipeline.study.study import NAME
 
 CONFIDENCE = parameter("confidence of the intervals", above=0, below=1)

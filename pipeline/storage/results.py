@@ -15,11 +15,11 @@ from functools import lru_cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from pipeline.identity.fingerprints import fingerprint
 from pipeline.storage.backend import Backend, Unreachable
 from pipeline.storage.datasets import ZarrLocation
 from pipeline.storage.replications import Store
 from pipeline.study.files import PARTIAL
-from pipeline.study.fingerprints import fingerprint
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.streams import canonical, digest
 from pipeline.study.study import Study

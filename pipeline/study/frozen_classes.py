@@ -62,7 +62,7 @@ def _growing() -> tuple[Mapping[type, bool], Callable[[type, bool], None]]:
     """Classes to look for, and what adds one.
 
     No container, as modules that import one that is filled would seem to have other constants then
-    (`pipeline.study.patches`).
+    (`pipeline.identity.patches`).
     """
     classes: dict[type, bool] = {}
     return types.MappingProxyType(classes), classes.__setitem__

@@ -27,6 +27,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from pipeline.identity.registry import problem
 from pipeline.study import checks, factors
 from pipeline.study.arrays import Array, Floats
 from pipeline.study.checks import ROLES, Declarations
@@ -47,7 +48,6 @@ from pipeline.study.parameters import (
 from pipeline.study.problem import Problem
 from pipeline.study.protocols import Components, Release, Truth
 from pipeline.study.refinement import Refinement, read_refinement
-from pipeline.study.registry import problem
 from pipeline.study.slices import Whole, sliced_unit, slices
 from pipeline.study.streams import Stream, canonical, digest
 from pipeline.study.targets import Target, read_targets

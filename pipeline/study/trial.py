@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from pipeline.identity.fingerprints import PROGRAM
 from pipeline.study.arrays import Array
 from pipeline.study.contents import digest_of
-from pipeline.study.fingerprints import PROGRAM
 from pipeline.study.handover import InputWritten
 from pipeline.study.parameters import fields, shorten
 from pipeline.study.protocols import Data

@@ -19,7 +19,7 @@ from pipeline.advice.question import read
 from pipeline.advice.search import find, start
 from pipeline.advice.simulation import Simulator
 from pipeline.cli.advise_text import text
-from pipeline.study import registry
+from pipeline.identity import registry
 from pipeline.study.advice import Advice, Unknown
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.study import Study

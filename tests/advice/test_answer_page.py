@@ -13,7 +13,7 @@ import pytest
 import pipeline as pl
 from pipeline.__main__ import main
 from pipeline.advice import certificate
-from pipeline.study import registry
+from pipeline.identity import registry
 from tests.advice.test_advise import OWN
 
 ASKED = {"problem": "own_mean", "n": 20, "target": "error_squared<=0.1"}

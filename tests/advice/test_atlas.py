@@ -19,7 +19,7 @@ from pipeline.advice.first import first
 from pipeline.advice.interpolation import band, reduced
 from pipeline.advice.question import read
 from pipeline.advice.simulation import Simulator
-from pipeline.study import registry
+from pipeline.identity import registry
 from pipeline.study.advice import Atlas
 from pipeline.study.parameters import InvalidInput
 from tests.advice.test_advise import OWN, truth

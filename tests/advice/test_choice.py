@@ -19,7 +19,7 @@ from pipeline.advice.search import Reached, find
 from pipeline.advice.simulation import Simulator
 from pipeline.advice.words import far_beyond
 from pipeline.analysis.paired_crossing import Crossing
-from pipeline.study import registry
+from pipeline.identity import registry
 from pipeline.study.advice import Advice, Atlas, Unknown
 from pipeline.study.parameters import InvalidInput
 from tests.advice.test_advise import OWN

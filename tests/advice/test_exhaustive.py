@@ -7,9 +7,9 @@ import pytest
 
 from benchmarks import advise, exhaustive
 from pipeline.advice.answer import answer
-from pipeline.study import registry
+from pipeline.identity import registry
+from pipeline.identity.registry import problem
 from pipeline.study.problem import Problem
-from pipeline.study.registry import problem
 from tests.advice.test_advise import OWN, truth
 
 NUMBERS = (4, 15)  # mixed budgets with people unknown; a crowd

@@ -14,8 +14,8 @@ from pipeline.advice.question import read
 from pipeline.advice.search import find
 from pipeline.advice.simulation import Simulator
 from pipeline.advice.targets import advice_of
+from pipeline.identity.registry import problem
 from pipeline.study.parameters import InvalidInput, fields
-from pipeline.study.registry import problem
 
 MIXED = {
     "problem": "ranking",

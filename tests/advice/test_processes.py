@@ -14,7 +14,7 @@ from pipeline.advice import processes
 from pipeline.advice.answer import answer
 from pipeline.advice.question import read
 from pipeline.advice.simulation import Simulator
-from pipeline.study import registry
+from pipeline.identity import registry
 from pipeline.study.parameters import InvalidInput
 from tests.advice.test_advise import OWN
 

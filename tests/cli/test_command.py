@@ -171,7 +171,7 @@ def wheel(tmp_path_factory):
     return built
 
 
-BUILD_HOOK = ROOT / "pipeline/hatch_build.py"  # of no use once a wheel is built
+BUILD_HOOK = ROOT / "tools/hatch_build.py"  # of no use once a wheel is built
 
 
 def test_the_wheel_carries_configs_and_templates(wheel):

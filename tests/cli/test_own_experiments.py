@@ -12,8 +12,8 @@ from pipeline.cli import own_experiments
 from pipeline.cli.compose import compose
 from pipeline.cli.config import read_experiment
 from pipeline.cli.reports import repeated
+from pipeline.identity.registry import problems
 from pipeline.study.parameters import InvalidInput
-from pipeline.study.registry import problems
 from pipeline.study.study import Study
 
 SMALL = dict(

@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from pipeline.cli import provenance
-from pipeline.study.registry import problem, problems
+from pipeline.identity.registry import problem, problems
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from pipeline.cli import statements
 from pipeline.cli.compose import compose
 from pipeline.cli.config import read_experiment
 from pipeline.cli.help import text
-from pipeline.study import registry
+from pipeline.identity import registry
 from tests.helpers import toy_paper
 
 CONFIG = dict(

@@ -10,8 +10,8 @@ from pipeline.__main__ import main
 from pipeline.execution.clusters import Executor, Local, Synchronous, Threads
 from pipeline.execution.clusters.local import STARTING
 from pipeline.execution.workers import Processes
+from pipeline.identity import registry
 from pipeline.storage.folder import Folder
-from pipeline.study import registry
 from pipeline.study.machine import processors
 from tests.helpers.engine import arguments, contents, without_report
 

@@ -9,12 +9,12 @@ import subprocess
 
 import pytest
 
-from pipeline.study.build_kernels import compilers
-from pipeline.study.kernels import HEADERS
+from pipeline.kernels.loader import HEADERS
 from tests.faults_seeded import patterns, seeded
 from tests.faults_seeded.patterns import NoPattern, replaced, replaced_text
 from tests.faults_seeded.seeded import NEVER, Fault, faults, main
 from tests.helpers.engine import ROOT
+from tools.build_kernels import compilers
 
 ALL = faults()
 MODULE = """

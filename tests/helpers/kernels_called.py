@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 import pipeline
-from pipeline.study.kernel_arguments import WrongArgument
-from pipeline.study.kernels import Kernel
+from pipeline.kernels.arguments import WrongArgument
+from pipeline.kernels.loader import Kernel
 
 SIZES = (0, 1, 1, 2, 3, 4, 5, 7, 8, 9, 12, 17, 33)
 FEW, LARGE, LARGER = (

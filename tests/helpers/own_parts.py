@@ -5,7 +5,7 @@ import textwrap
 import pytest
 
 from pipeline.execution import trials
-from pipeline.study import registry
+from pipeline.identity import registry
 
 PRELUDE = """
 from dataclasses import dataclass, replace

@@ -23,7 +23,7 @@ from pipeline.cli.compose import compose
 from pipeline.cli.config import TASKS
 from pipeline.cli.config_files import files
 from pipeline.execution.plan import Prediction
-from pipeline.study.registry import problems
+from pipeline.identity.registry import problems
 
 SECONDS = float(os.environ.get("PIPELINE_FUZZ_SECONDS", 0))
 FIRST = int(

@@ -166,7 +166,7 @@ def test_imports_go_one_way(path):
         ("storage/folder.py", "from pipeline.execution import sweep"),
         ("execution/sweep.py", "import zarr"),
         ("study/study.py", "import zarr"),
-        ("study/registry.py", "import pipeline.problems.ranking"),
+        ("identity/registry.py", "import pipeline.problems.ranking"),
         ("analysis/claims.py", "from pipeline.storage.folder import Folder"),
         ("analysis/rates.py", "def f():\n    import pipeline.reporting.page"),
         ("cli/tasks.py", "import pipeline.problems.crowd"),

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from pipeline.cli.config import Settings, Storage, Text, read_experiment, read_settings
 from pipeline.execution.clusters import CLUSTERS
+from pipeline.identity.registry import problems
 from pipeline.study.grid import Grid
 from pipeline.study.parameters import InvalidInput, fields
 from pipeline.study.protocols import PROTOCOLS
-from pipeline.study.registry import problems
 from pipeline.study.study import Study
 from pipeline.study.targets import Target
 from tests.helpers.engine import mapping

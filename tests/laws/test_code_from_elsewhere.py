@@ -21,8 +21,8 @@ from pipeline.cli.config import read_experiment
 from pipeline.cli.flags import load_own_files
 from pipeline.execution.runner import parts as parts_of
 from pipeline.execution.runner import writer
-from pipeline.study import fingerprints
-from pipeline.study.patches import patches
+from pipeline.identity import fingerprints
+from pipeline.identity.patches import patches
 
 PARTS = """
 from dataclasses import dataclass, replace

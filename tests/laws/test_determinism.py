@@ -19,9 +19,9 @@ from pipeline.cli.config import read_experiments
 from pipeline.execution import runner, trials
 from pipeline.execution.runner import TRIAL, Runner
 from pipeline.execution.schedule import Schedule
+from pipeline.identity import registry
 from pipeline.storage import agreement
 from pipeline.storage.replications import Listing, Store
-from pipeline.study import registry
 from pipeline.study.study import Study
 from pipeline.study.trial import Trial
 from tests.helpers.engine import command as run_command

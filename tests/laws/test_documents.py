@@ -17,7 +17,7 @@ import pytest
 from pipeline.__main__ import main
 from pipeline.cli.compose import compose
 from pipeline.cli.config import read_cluster, read_experiments, read_settings
-from pipeline.study import registry
+from pipeline.identity import registry
 from tests.helpers.engine import ROOT
 
 DOCUMENTS = [

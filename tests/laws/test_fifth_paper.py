@@ -24,8 +24,8 @@ from pipeline.cli.config import Settings, read_experiment
 from pipeline.execution.clusters import Local, Synchronous
 from pipeline.execution.runner import Runner
 from pipeline.execution.schedule import failures
+from pipeline.identity import registry
 from pipeline.storage.replications import Store
-from pipeline.study import registry
 from pipeline.study.parameters import InvalidInput
 from tests.helpers import toy_paper
 from tests.helpers.checks import mean_agrees
@@ -116,7 +116,7 @@ def test_a_process_that_never_heard_of_it_can_work(tmp_path):
     store.begin()
     (tmp_path / "work").write_bytes(pickle.dumps(Runner(store)))
     script = (
-        "import pickle, sys; from pipeline.study.registry import problems; assert 'toy' not in problems();"
+        "import pickle, sys; from pipeline.identity.registry import problems; assert 'toy' not in problems();"
         "from pipeline.execution.runner import Unit; work = pickle.load(open(sys.argv[1], 'rb'));"
         "print(work([Unit(2, 1), Unit(3, 1)]), 'toy' in problems())"
     )

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 import pipeline as pl
-from pipeline.study import registry
+from pipeline.identity import registry
 from tests.helpers.engine import ROOT
 
 SECTIONS = {

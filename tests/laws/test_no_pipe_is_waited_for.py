@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from pipeline.__main__ import main
+from pipeline.identity import places
 from pipeline.storage.folder import SWEEPS, Folder, locked
-from pipeline.study import places
 from pipeline.study.files import open_to_lock, read_regular
 from tests.helpers.engine import ROOT
 
@@ -28,7 +28,7 @@ EXCEPTIONS = {
     "study/files.py:write_whole": "makes a file under a new name",
     "study/files.py:_in_new_folder": "makes a file under a new name",
     "study/files.py:open_regular": "is the door",
-    "study/build_kernels.py:build_all": "of the program, before it is installed",
+    "tools/build_kernels.py:build_all": "of the program, before it is installed",
     "storage/folder.py:_machine": "of the kernel",
     "execution/probe.py:_limit_memory": "of the kernel",
     "execution/room.py:_device": "of the kernel",

@@ -8,6 +8,7 @@ import itertools
 import numpy as np
 import pytest
 
+from pipeline.identity.registry import problems
 from pipeline.problems.ranking.mechanisms.randomized_response import (
     RandomizedResponse as RankingResponse,
 )
@@ -22,7 +23,6 @@ from pipeline.problems.response.mechanisms.noisy_differences import (
     DiscreteLaplace,
 )
 from pipeline.problems.response.model import GivenResponses, Rasch
-from pipeline.study.registry import problems
 from pipeline.study.study import build
 
 M, N, L, REPS = 6, 60, 40, 5

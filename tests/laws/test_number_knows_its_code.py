@@ -16,8 +16,9 @@ from typing import NamedTuple
 import pytest
 import xarray as xr
 
-from pipeline.study import build_kernels, kernels
+from pipeline.kernels import loader
 from tests.helpers.engine import ROOT, contents, environment
+from tools import build_kernels
 
 WORDS = [
     "experiment=xu/phase_transition",
@@ -244,10 +245,10 @@ def test_a_library_that_was_built_in_another_way_is_another_writer(edit, same, c
     site = edited(tmp_path, THEORY, "", "")
     source = site / "pipeline" / THEORY.replace(".py", ".c")
     text = source.read_text()
-    digest, library = kernels.digest(source), kernels.library(source)
+    digest, library = loader.digest(source), loader.library(source)
     source.write_text(text.replace(*edit) if edit else text)
     compiler = next(build_kernels.compilers())
-    flags = [*kernels.FLAGS, "-O1", f"-I{kernels.HEADERS}", f'-DKERNEL_DIGEST="{digest}"']
+    flags = [*loader.FLAGS, "-O1", f"-I{loader.HEADERS}", f'-DKERNEL_DIGEST="{digest}"']
     subprocess.run([*compiler, *flags, str(source), "-o", str(library)], check=True)
     source.write_text(text)
     (more,) = perform(tmp_path, [words(copy / "whole", **MORE)], [site])
@@ -312,7 +313,6 @@ def test_every_task_compares_by_itself(study, tmp_path):
 
 MECHANISM = """
 from dataclasses import dataclass
-from pipeline.study import build_kernels
 from pipeline.study.problem import Problem
 from tests.helpers import toy_paper
 

@@ -13,8 +13,9 @@ import pytest
 
 import pipeline as pl
 from pipeline.__main__ import main
+from pipeline.identity import packages, registry
 from pipeline.problems import ranking
-from pipeline.study import packages, problem, registry
+from pipeline.study import problem
 from tests.helpers.engine import ROOT, command, environment, without_report
 from tests.helpers.own_parts import CONFIG, PRELUDE
 
@@ -309,7 +310,10 @@ def test_workers_are_not_stopped_either(site):
     """A worker process finds the same packages."""
     install(site, "mine", PROBLEMS, "fifth = mine:PROBLEM", {"mine.py": "raise SystemExit\n"})
     path = f"{site}:{environment()['PYTHONPATH']}"
-    program = "from pipeline.study.registry import problem, left_out; print(problem('ranking').name, len(left_out()))"
+    program = (
+        "from pipeline.identity.registry import problem, left_out; "
+        "print(problem('ranking').name, len(left_out()))"
+    )
     done = subprocess.run(
         [sys.executable, "-c", program],
         env=environment(PYTHONPATH=path),

@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
+from pipeline.identity.registry import problems
 from pipeline.problems.ranking.estimators.moments import Debiased
 from pipeline.study.protocols import PROTOCOLS, PlainData
-from pipeline.study.registry import problems
 from tests.helpers.engine import ROOT
 
 PARTS = [

@@ -16,12 +16,13 @@ import pipeline as pl
 from pipeline.advice.question import read as read_question
 from pipeline.advice.simulation import Simulator
 from pipeline.execution.clusters import Executor, Local
+from pipeline.identity import own_files, registry
+from pipeline.identity.registry import problem
 from pipeline.storage.replications import Store
-from pipeline.study import handover, own_files, registry
+from pipeline.study import handover
 from pipeline.study.frozen_arrays import arrays, is_frozen
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.protocols import Components
-from pipeline.study.registry import problem
 from pipeline.study.streams import Stream
 from pipeline.study.study import build
 from tests.helpers.engine import ROOT, advance, study

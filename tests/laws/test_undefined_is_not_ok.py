@@ -6,8 +6,8 @@ import itertools
 import numpy as np
 import pytest
 
+from pipeline.identity.registry import problems
 from pipeline.study.parameters import InvalidInput
-from pipeline.study.registry import problems
 from pipeline.study.study import build
 
 MODELS = {

@@ -17,9 +17,9 @@ from pipeline.cli import run
 from pipeline.cli.config import Settings
 from pipeline.cli.rounds import reached
 from pipeline.execution.clusters import Local, Synchronous, Threads
+from pipeline.identity import registry
 from pipeline.library import requests
 from pipeline.storage.results import SEALED, SUMMARY
-from pipeline.study import registry
 from pipeline.study.errors import Stopped
 from pipeline.study.parameters import InvalidInput
 from tests.helpers import toy_paper

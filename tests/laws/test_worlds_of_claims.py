@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from pipeline.analysis.claims import CONTRADICTED, SUPPORTED, NotSimulated, SimulatedControl
-from pipeline.study.registry import problems
+from pipeline.identity.registry import problems
 
 CLAIMS = [claim for problem in problems().values() for claim in problem.load(problem.claims)]
 

@@ -11,7 +11,7 @@ import yaml
 
 import pipeline as pl
 from pipeline.__main__ import main
-from pipeline.study import registry
+from pipeline.identity import registry
 from pipeline.study.study import Study
 from tests.helpers.engine import without_report
 from tests.helpers.own_parts import (

@@ -14,8 +14,8 @@ import xarray as xr
 
 import pipeline as pl
 from pipeline.__main__ import main
+from pipeline.identity import registry
 from pipeline.library import requests
-from pipeline.study import registry
 from tests.helpers import toy_paper
 from tests.helpers.engine import ROOT, environment, study
 

@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 from pipeline.analysis.selection import NotTested
-from pipeline.study.registry import problems
+from pipeline.identity.registry import problems
 from tests.helpers.ideal_crowd import IDEAL as CROWD
 from tests.helpers.ideal_response import IDEAL as RESPONSE
 

@@ -5,8 +5,8 @@ import os
 import pytest
 
 from pipeline.analysis.claims import judge
+from pipeline.identity.registry import problems
 from pipeline.storage.results import in_chunks
-from pipeline.study.registry import problems
 from tests.helpers.ideal_clustering import ideal as blocks
 from tests.helpers.ideal_crowd import IDEAL as CROWD
 from tests.helpers.ideal_ranking import ideal as ranking

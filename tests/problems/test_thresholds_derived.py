@@ -11,11 +11,11 @@ import pytest
 from scipy import optimize, stats
 from scipy.special import expit
 
+from pipeline.identity.registry import problems
 from pipeline.problems.clustering.derivations import delta_min
 from pipeline.problems.clustering.design import Design
 from pipeline.problems.clustering.theory.sample_sizes import users_of_load
 from pipeline.problems.clustering.theory.success import maxsense_success
-from pipeline.study.registry import problems
 
 CLAIMS = {claim.id: claim for one in problems().values() for claim in one.load(one.claims)}
 DRAWS = 4000

@@ -15,7 +15,7 @@ import xarray as xr
 from pipeline.analysis.claims import CONTRADICTED, INCONCLUSIVE, SUPPORTED
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.measures import Measure
-from pipeline.study.registry import problems
+from pipeline.identity.registry import problems
 from tests.helpers.engine import ROOT
 
 CLAIMS = {claim.id: claim for one in problems().values() for claim in one.load(one.claims)}

@@ -12,10 +12,10 @@ import pytest
 import xarray as xr
 from scipy.sparse import csr_array
 
+from pipeline.identity.patches import patches
 from pipeline.study import handover
 from pipeline.study.contents import digest_of
 from pipeline.study.handover import InputWritten, call
-from pipeline.study.patches import patches
 
 
 @dataclasses.dataclass(frozen=True)

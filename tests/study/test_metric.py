@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import pipeline as pl
+from pipeline.identity.live_code import reached
 from pipeline.study.contracts import fault
-from pipeline.study.live_code import reached
 from pipeline.study.parameters import InvalidInput, fields
 
 ITEMS = pl.parameter("items", unit="items", low=2)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from pipeline.cli.config import read_experiment
+from pipeline.identity.registry import problem
 from pipeline.privacy import integer_noise
 from pipeline.problems.crowd.mechanisms.randomized_response import RandomizedResponse
 from pipeline.problems.crowd.releases import ReleasedAnswers
@@ -17,7 +18,6 @@ from pipeline.study import checks, slices
 from pipeline.study.handover import Chain
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.protocols import Components
-from pipeline.study.registry import problem
 from pipeline.study.streams import Stream
 from pipeline.study.study import build
 from tests.helpers.engine import mapping

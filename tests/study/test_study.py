@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.identity import registry
 from pipeline.problems.ranking import PROBLEM
 from pipeline.problems.ranking.model import BTL
-from pipeline.study import registry
 from pipeline.study.grid import Grid
 from pipeline.study.parameters import InvalidInput, parameter
 from pipeline.study.status import OK

@@ -14,7 +14,7 @@ from importlib.metadata import EntryPoint
 from typing import Any
 
 from pipeline.execution.systems.base import System
-from pipeline.study.packages import Broken, broken_by, entries_of
+from pipeline.identity.packages import Broken, broken_by, entries_of
 from pipeline.study.parameters import InvalidInput, nearest
 
 SYSTEMS = "pipeline.systems"

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from pipeline.kernels.loader import function
 from pipeline.study.arrays import Floats
-from pipeline.study.kernels import function
 
 _stationary = function(
     __file__,

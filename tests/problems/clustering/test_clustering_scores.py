@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from pipeline.identity.registry import lookup
 from pipeline.problems.clustering import derivations
 from pipeline.problems.clustering.design import Design
 from pipeline.problems.clustering.mechanisms.multi_max_sense import MultiMaxSense
@@ -14,7 +15,6 @@ from pipeline.problems.clustering.model import BlockModel
 from pipeline.problems.clustering.theory import sample_sizes as blocks
 from pipeline.problems.clustering.theory import sketch_means, success
 from pipeline.study.parameters import InvalidInput, outcome
-from pipeline.study.registry import lookup
 from tests.helpers.checks import mean_agrees
 
 TEXT = "0.9, 0.1; 0.3, 0.6"

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from pipeline.kernels import loader
 from pipeline.problems.ranking.sampling import binomial as module
 from pipeline.problems.ranking.sampling.binomial import binomial
-from pipeline.study import build_kernels, kernels
 from pipeline.study.slices import ByCall, in_slices
 from tests.helpers.checks import counts_agree
+from tools import build_kernels
 
 DRAWS = 400_000
 LAWS = [
@@ -149,7 +150,7 @@ def test_ratios_of_chances_are_exact(tmp_path):
     (tmp_path / "ratios.c").write_text(RATIOS % source)
     build_kernels.build_all(tmp_path)
     arrays = "".join(f"{name}: f8[number]\n" for name in "npmk")
-    run = kernels.function(
+    run = loader.function(
         str(tmp_path / "ratios.py"), "log_ratios", f"number: size\n{arrays}ratios: out f8[number]"
     )
     draw, off = rng(5), {}

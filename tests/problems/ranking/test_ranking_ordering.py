@@ -8,12 +8,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from pipeline.identity.registry import lookup
 from pipeline.problems.ranking import derivations
 from pipeline.problems.ranking.theory import ordering as btl_ranking
 from pipeline.problems.ranking.theory import rates as btl
 from pipeline.problems.ranking.theory import risk as btl_risk
 from pipeline.study.parameters import InvalidInput, arguments, outcome
-from pipeline.study.registry import lookup
 from tests.helpers.checks import mean_agrees
 
 

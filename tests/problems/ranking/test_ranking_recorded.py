@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from pipeline.identity.registry import lookup
 from pipeline.privacy.no_privacy import NoPrivacy
 from pipeline.problems.ranking.data import recorded, stand_in
 from pipeline.problems.ranking.data.recorded import Recorded
@@ -23,7 +24,6 @@ from pipeline.problems.ranking.metrics.recorded import (
 from pipeline.problems.ranking.theory.rates import win_probability
 from pipeline.study.grid import Grid
 from pipeline.study.parameters import DataFile
-from pipeline.study.registry import lookup
 from pipeline.study.study import Study, build
 from tests.helpers.checks import counts_agree, mean_agrees
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import expit
 
+from pipeline.identity.registry import problem
 from pipeline.privacy.randomized_response_laws import flip_probability
 from pipeline.problems.common.sampling import bernoulli
 from pipeline.problems.response.model import ItemParameters, Rasch, Responses
@@ -17,7 +18,6 @@ from pipeline.problems.response.releases import Differences, FlippedResponses, O
 from pipeline.problems.response.sampling import pair_counts
 from pipeline.problems.response.sampling.answers import draw_answers
 from pipeline.study.parameters import InvalidInput
-from pipeline.study.registry import problem
 from pipeline.study.study import build
 from tests.helpers.checks import counts_agree, mean_agrees
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from pipeline.identity.registry import lookup
 from pipeline.problems.response import derivations as rasch
 from pipeline.problems.response.theory import rates
 from pipeline.study.parameters import InvalidInput, outcome
-from pipeline.study.registry import lookup
 
 
 def test_rates_and_coordinates_by_hand():

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipeline.identity.registry import lookup
 from pipeline.privacy.no_privacy import NoPrivacy
 from pipeline.problems.response.data import stand_in
 from pipeline.problems.response.data.recorded import RecordedAnswers, RecordedResponses
@@ -15,7 +16,6 @@ from pipeline.problems.response.data.table import Table
 from pipeline.problems.response.estimators.spectral import Spectral
 from pipeline.study.grid import Grid
 from pipeline.study.parameters import DataFile, InvalidInput
-from pipeline.study.registry import lookup
 from pipeline.study.status import OK
 from pipeline.study.study import Study
 from tests.helpers.checks import counts_agree, mean_agrees

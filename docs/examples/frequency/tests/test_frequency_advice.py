@@ -6,7 +6,7 @@ from private_frequencies.theory import reports, risks
 from scipy import optimize
 
 from pipeline.advice.answer import answer
-from pipeline.study import registry
+from pipeline.identity import registry
 from pipeline.study.parameters import InvalidInput
 
 K, N = 12, 4000

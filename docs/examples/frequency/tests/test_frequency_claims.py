@@ -14,7 +14,7 @@ from private_frequencies.claims import CLAIMS
 
 import pipeline as pl
 from pipeline.analysis.claims import CONTRADICTED, INCONCLUSIVE, SUPPORTED, judge
-from pipeline.study import registry
+from pipeline.identity import registry
 
 CONF = Path(private_frequencies.__file__).parent / "conf"
 FULL = os.environ.get("SIMULATIONS") == "full"

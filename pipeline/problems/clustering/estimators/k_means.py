@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from pipeline.kernels.loader import function
 from pipeline.study.arrays import Floats, Integers
-from pipeline.study.kernels import function
 
 _k_means = function(
     __file__,

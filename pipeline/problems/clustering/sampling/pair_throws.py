@@ -5,8 +5,8 @@ Compiled.
 
 import numpy as np
 
+from pipeline.kernels.loader import function
 from pipeline.study.arrays import Integers
-from pipeline.study.kernels import function
 
 _throw_balls = function(
     __file__,

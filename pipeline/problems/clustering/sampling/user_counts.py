@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from pipeline.kernels.loader import function
 from pipeline.study.arrays import Array, Floats, Integers
-from pipeline.study.kernels import function
 
 PARTS = 1 << 18  # at a time
 BINOMIAL, HYPERGEOMETRIC, TABULATED = range(3)

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.kernels.loader import function
 from pipeline.study.arrays import Floats, Integers
-from pipeline.study.kernels import function
 
 _ANSWERS = """
     reps: size

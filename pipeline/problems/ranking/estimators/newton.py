@@ -19,9 +19,9 @@ items, items.
 
 import numpy as np
 
+from pipeline.kernels.loader import function
 from pipeline.problems.common.pairwise_newton import USABLE, Minimum
 from pipeline.study.arrays import Floats, Numbers
-from pipeline.study.kernels import function
 
 MANY = 160  # items from which one replication is solved at a time (measured)
 _scores = function(

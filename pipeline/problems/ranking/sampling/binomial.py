@@ -25,8 +25,8 @@ import math
 
 import numpy as np
 
+from pipeline.kernels.loader import function
 from pipeline.study.arrays import Array, Floats, Integers
-from pipeline.study.kernels import function
 from pipeline.study.slices import ByCall
 
 MOST = 2**50  # trials

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.special import expit, ndtr
 
+from pipeline.kernels.loader import function
 from pipeline.study.arrays import Floats, Numbers
-from pipeline.study.kernels import function
 
 from .risk import score_variance
 

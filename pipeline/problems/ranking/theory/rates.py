@@ -13,8 +13,8 @@ for slopes and orders only.
 
 import numpy as np
 
+from pipeline.kernels.loader import function
 from pipeline.study.arrays import Booleans, Floats, Numbers
-from pipeline.study.kernels import function
 
 _win_probabilities = function(
     __file__,

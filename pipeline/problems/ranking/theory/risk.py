@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pipeline.kernels.loader import function
 from pipeline.problems.common.pair_sums import pair_sums
 from pipeline.study.arrays import Floats, Numbers
-from pipeline.study.kernels import function
 
 # An inverse keeps about four digits at this condition number.
 _WORST_CONDITION = 1e12

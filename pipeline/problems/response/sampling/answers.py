@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from pipeline.kernels.loader import function
 from pipeline.study.arrays import Booleans, Floats
-from pipeline.study.kernels import function
 
 _answer = function(
     __file__,

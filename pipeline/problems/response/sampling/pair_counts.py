@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from pipeline.kernels.loader import function
 from pipeline.study.arrays import Booleans, Floats, Integers
-from pipeline.study.kernels import function
 
 _ANSWERS = """
     reps: size

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pipeline.kernels.loader import function
 from pipeline.study.arrays import Floats, Integers
-from pipeline.study.kernels import function
 
 _information_sums = function(
     __file__,

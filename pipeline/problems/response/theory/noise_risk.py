@@ -3,8 +3,8 @@
 import numpy as np
 from scipy.special import expit
 
+from pipeline.kernels.loader import function
 from pipeline.study.arrays import Floats
-from pipeline.study.kernels import function
 from pipeline.study.parameters import InvalidInput, nearest
 
 ESTIMATORS = ("spectral", "pairwise_likelihood")

@@ -24,15 +24,16 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
-from pipeline.study import kernels, own_files, patches
+from pipeline.identity import own_files, patches
+from pipeline.identity.live_code import code_texts, reached
+from pipeline.identity.patches import foreign_members
+from pipeline.identity.places import is_own
+from pipeline.identity.registry import SCRIPT, has_others
+from pipeline.identity.surroundings import Surroundings
+from pipeline.kernels import loader
 from pipeline.study.files import read_regular
-from pipeline.study.live_code import code_texts, reached
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.parsing import PARSING, parse
-from pipeline.study.patches import foreign_members
-from pipeline.study.places import is_own
-from pipeline.study.registry import SCRIPT, has_others
-from pipeline.study.surroundings import Surroundings
 
 PROGRAM = __name__.partition(".")[0]
 STARTED = time.time()
@@ -130,8 +131,8 @@ def kernel_libraries(parts: Iterable[Any]) -> dict[str, str]:
     for file in sorted(
         files
     ):  # those of one name, most of which have no library, in an order that is always the same
-        name = kernels.library(file).name
-        digest = kernels.library_digest(file)
+        name = loader.library(file).name
+        digest = loader.library_digest(file)
         if digest:
             libraries[name] = f"{libraries[name]} {digest}" if name in libraries else digest
     return dict(sorted(libraries.items()))
@@ -239,7 +240,7 @@ def _module(name: str) -> Module:
             _check_imported(name, path, content)
         tree = parse(content)
         nodes = tuple(ast.walk(tree))
-        digest = _tree_digest(tree, nodes) + (kernels.digest_of(Path(path)) if path else "")
+        digest = _tree_digest(tree, nodes) + (loader.digest_of(Path(path)) if path else "")
         return Module(digest, tuple(dict.fromkeys(_imported(nodes, package))))
 
 
@@ -259,7 +260,7 @@ def _syntax(name: str) -> str:
     if content is not None:
         return syntax_digest(content)
     path = Path(_file(name))
-    return syntax_digest(read_regular(path)) + kernels.digest_of(path)
+    return syntax_digest(read_regular(path)) + loader.digest_of(path)
 
 
 def _shape(node: Any) -> str:

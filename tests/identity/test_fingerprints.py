@@ -7,14 +7,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from pipeline.study import fingerprints, kernels
-from pipeline.study.fingerprints import (
+from pipeline.identity import fingerprints
+from pipeline.identity.fingerprints import (
     code_digest,
     fingerprint,
     modules,
     syntax_digest,
     third_parties,
 )
+from pipeline.kernels import loader
 from pipeline.study.parameters import InvalidInput
 from tests.helpers.engine import ROOT, environment
 
@@ -216,7 +217,7 @@ def test_modules_of_one_name_do_not_hide_a_compiled_library(tmp_path, monkeypatc
         monkeypatch.setattr(fingerprints, "_needed", lambda part, order=order: order)
         digests.append(fingerprints.kernel_libraries(["part"]))
     assert digests[0] == digests[1] == digests[2]
-    expected = " ".join(kernels.library_digest(files[name]) for name in ("folder_3", "folder_7"))
+    expected = " ".join(loader.library_digest(files[name]) for name in ("folder_3", "folder_7"))
     assert digests[0] == {"libsame.so": expected}
 
 

@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 
+from pipeline.identity.live_code import SKIPPED, code_texts
+from pipeline.identity.places import PROGRAM
+from pipeline.identity.surroundings import is_own_code
 from pipeline.study.files import read_regular
-from pipeline.study.live_code import SKIPPED, code_texts
-from pipeline.study.places import PROGRAM
-from pipeline.study.surroundings import is_own_code
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 CONTAINERS = (tuple, list, set, frozenset, dict)
@@ -98,7 +98,7 @@ def replacements(packages: Collection[str]) -> dict[str, str]:
     name -> digest.
 
     packages: those that are looked at, which numbers depend on. Other values, such as constants, do
-    not show here; see `pipeline.study.replaced_values`.
+    not show here; see `pipeline.identity.replaced_values`.
     """
     members: dict[str, str] = {}
     for module, live in [*sys.modules.items()]:

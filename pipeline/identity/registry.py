@@ -4,18 +4,18 @@ parts of problems.
 No other list of problems exists. The four of this package are found in the same way as any other:
 by an entry point of the group `pipeline.problems`, which names a `Problem`. A package may also
 bring parts of a problem that there is, by one of the group `pipeline.parts`. Packages are known
-wherever they are installed (`pipeline.study.packages`).
+wherever they are installed (`pipeline.identity.packages`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from pipeline.study import own_files
-from pipeline.study.additions import SCRIPT as SCRIPT
-from pipeline.study.additions import Addition, addition
-from pipeline.study.own_files import OwnFile
-from pipeline.study.packages import PROBLEMS, Broken, installed
+from pipeline.identity import own_files
+from pipeline.identity.additions import SCRIPT as SCRIPT
+from pipeline.identity.additions import Addition, addition
+from pipeline.identity.own_files import OwnFile
+from pipeline.identity.packages import PROBLEMS, Broken, installed
 from pipeline.study.parameters import InvalidInput, nearest
 from pipeline.study.problem import KINDS, Problem
 

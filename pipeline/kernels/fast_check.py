@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.study.kernel_arguments import LONGEST, Argument, Declaration, all_hold
+from pipeline.kernels.arguments import LONGEST, Argument, Declaration, all_hold
 
 KNOWN: dict[str, Any] = {
     "ndarray": np.ndarray,

@@ -7,10 +7,10 @@ import sys
 import numpy as np
 import pytest
 
-from pipeline.study import own_files, registry
+from pipeline.identity import own_files, registry
+from pipeline.identity.registry import lookup, problem, problems, register
 from pipeline.study.parameters import InvalidInput, describe, fields
 from pipeline.study.problem import Problem
-from pipeline.study.registry import lookup, problem, problems, register
 from tests.helpers import toy_paper
 
 KINDS = ("model", "mechanism", "estimator", "metric")

@@ -28,6 +28,6 @@ class Kernels(BuildHookInterface[Any]):
     def _builder(self) -> Any:
         if self.root not in sys.path:
             sys.path.insert(0, self.root)
-        from pipeline.study import build_kernels
+        from tools import build_kernels
 
         return build_kernels

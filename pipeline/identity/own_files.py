@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pipeline.identity.replaced_values import replaced_values
+from pipeline.identity.surroundings import OWN_CODE, Surroundings, watched
 from pipeline.study.files import read_regular
 from pipeline.study.parameters import InvalidInput, path_of, shorten
-from pipeline.study.replaced_values import replaced_values
-from pipeline.study.surroundings import OWN_CODE, Surroundings, watched
 
 FLAG = "--with"
 

@@ -16,10 +16,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from pipeline.kernels.arguments import Declaration, check, read
+from pipeline.kernels.fast_check import fast_check
 from pipeline.study.errors import PipelineError
 from pipeline.study.files import read_regular
-from pipeline.study.kernel_arguments import Declaration, check, read
-from pipeline.study.kernel_fast_check import fast_check
 
 HEADERS = Path(__file__).parent
 FLAGS = (

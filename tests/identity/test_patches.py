@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 import pipeline
+from pipeline.identity import fingerprints, registry
+from pipeline.identity.fingerprints import fingerprint
+from pipeline.identity.patches import at_one_moment, patches
 from pipeline.problems.common import pairwise_newton
 from pipeline.problems.ranking.estimators import moments
-from pipeline.study import fingerprints, registry
-from pipeline.study.fingerprints import fingerprint
-from pipeline.study.patches import at_one_moment, patches
 
 MODULE = moments.__name__
 CHANGING = {  # of a process, and in no fingerprint
-    "pipeline.study.fingerprints": {"STARTED"},
+    "pipeline.identity.fingerprints": {"STARTED"},
     "pipeline.storage.in_work": {"_ME"},
 }
 

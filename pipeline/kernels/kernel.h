@@ -24,7 +24,7 @@ typedef int64_t ivec __attribute__((vector_size(8 * LANES))); /* also masks: -1 
 #endif
 #define INLINE static inline __attribute__((always_inline))
 
-/* The digest of the sources, which `pipeline.study.kernels` compares with those that are there. */
+/* The digest of the sources, which `pipeline.kernels.loader` compares with those that are there. */
 extern const char kernel_digest[];
 const char kernel_digest[] = KERNEL_DIGEST;
 

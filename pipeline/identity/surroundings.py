@@ -21,8 +21,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from pipeline.identity.places import is_own
 from pipeline.study.files import open_regular, read_regular
-from pipeline.study.places import is_own
 
 OWN_CODE = "<--with "  # what the name of code of a file given with --with starts with
 SYSTEM = ("/proc/", "/sys/", "/dev/")

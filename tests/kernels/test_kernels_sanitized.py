@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.study import build_kernels, kernels
+from pipeline.kernels import loader
 from pipeline.study.errors import PipelineError
 from tests.helpers.engine import ROOT, environment
+from tools import build_kernels
 
 CHECKED = "address,shift,signed-integer-overflow,integer-divide-by-zero,bounds,float-cast-overflow"
 COMPILER = ["cc", "-DKERNEL=", "-O1", f"-fsanitize={CHECKED}", "-fno-sanitize-recover=all"]
@@ -35,7 +36,7 @@ CALLED = """
 import os
 import sys
 import numpy as np
-from pipeline.study.kernels import function
+from pipeline.kernels.loader import function
 name, declaration, n = sys.argv[1], sys.argv[2], int(sys.argv[3])
 x = {"beyond": [np.zeros(n % 99)], "before": [np.zeros(n % 99, np.int64), np.zeros(1, np.int64)]}
 function(os.path.abspath("planted.py"), name, declaration)(n, *x.get(name, [np.zeros(1, np.int64)]))
@@ -48,7 +49,7 @@ def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sanitized")
     (folder / "planted.c").write_text(PLANTED)
     try:
-        build_kernels.build(folder / "planted.c", COMPILER, kernels.library(folder / "planted.c"))
+        build_kernels.build(folder / "planted.c", COMPILER, loader.library(folder / "planted.c"))
     except (PipelineError, FileNotFoundError) as error:
         pytest.skip(f"no compiler with sanitizers here: {str(error).splitlines()[-1]}")
     if not runtime().is_file():
@@ -57,7 +58,7 @@ def site(tmp_path_factory):
         ROOT / "pipeline", folder / "pipeline", ignore=shutil.ignore_patterns("__pycache__", "*.so")
     )
     for source in sorted((folder / "pipeline").rglob("*.c")):
-        build_kernels.build(source, COMPILER, kernels.library(source))
+        build_kernels.build(source, COMPILER, loader.library(source))
     return folder
 
 

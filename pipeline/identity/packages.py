@@ -14,7 +14,7 @@ from importlib.metadata import EntryPoint, distributions, entry_points
 from types import ModuleType
 from typing import NamedTuple
 
-from pipeline.study.additions import Addition
+from pipeline.identity.additions import Addition
 from pipeline.study.errors import PipelineError
 from pipeline.study.parameters import shorten
 from pipeline.study.problem import LEFT_OUT, Problem

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import pipeline as pl
+from pipeline.kernels.arguments import WrongArgument, check, read
+from pipeline.kernels.fast_check import fast_check
 from pipeline.problems.clustering.sampling.pair_throws import put_pairs
 from pipeline.problems.common.stationary import stationary
 from pipeline.problems.crowd.estimators.signed_sums import em_steps, weighted_votes
@@ -16,8 +18,6 @@ from pipeline.problems.response.sampling.answers import draw_answers
 from pipeline.problems.response.sampling.pair_counts import differences_of
 from pipeline.study.frozen import frozen
 from pipeline.study.handover import InputWritten, call
-from pipeline.study.kernel_arguments import WrongArgument, check, read
-from pipeline.study.kernel_fast_check import fast_check
 from tests.helpers import kernels_called
 from tests.helpers.engine import ROOT
 

@@ -11,10 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.study import build_kernels, kernels
+from pipeline.identity.fingerprints import _module, _syntax
+from pipeline.kernels import loader
 from pipeline.study.errors import PipelineError
-from pipeline.study.fingerprints import _module, _syntax
 from tests.helpers.engine import ROOT, environment
+from tools import build_kernels
 
 SOURCES = sorted((ROOT / "pipeline").rglob("*.c"))
 FUNCTIONS = """
@@ -58,7 +59,7 @@ def functions(tmp_path):
 def units_off(name, module, exact, x):
     """Greatest error of a function in units in the last place."""
     found = np.empty_like(x)
-    kernels.function(module, name, OF_ARRAYS)(len(x), x, found)
+    loader.function(module, name, OF_ARRAYS)(len(x), x, found)
     with localcontext(prec=60):
         true = [exact(Decimal(float(one))) for one in x]
         return max(
@@ -95,7 +96,7 @@ def test_functions_are_exact_within_their_bounds(functions):
 
 def test_ends_of_functions(functions):
     x, y = np.array([np.nan, 1e9, -1e9, np.inf, -np.inf, 0, 708, -708]), np.empty(8)
-    kernels.function(functions, "exponentials", OF_ARRAYS)(8, x, y)
+    loader.function(functions, "exponentials", OF_ARRAYS)(8, x, y)
     top, bottom = y[6], y[7]
     assert np.isnan(y[0]) and y[1:].tolist() == [top, bottom, top, bottom, 1, top, bottom]
 
@@ -107,7 +108,7 @@ def test_every_compiler_and_width_gives_the_same_bits(source, tmp_path, monkeypa
     for k, compiler in enumerate(versions()):
         site = tmp_path / str(k)
         shutil.copytree(ROOT / "pipeline", site / "pipeline", ignore=LEFT_OUT)
-        build_kernels.build(source, compiler, site / kernels.library(source).relative_to(ROOT))
+        build_kernels.build(source, compiler, site / loader.library(source).relative_to(ROOT))
         done = subprocess.run(
             [sys.executable, ROOT / "tests/helpers/kernel_values.py", source.stem],
             text=True,
@@ -130,10 +131,10 @@ def test_no_compiler_warns(source, tmp_path):
 
 def test_memory_that_ends_is_an_error(functions):
     with pytest.raises(MemoryError, match="fail"):
-        kernels.function(functions, "fail", "x: f8")(1.0)
-    kernels.function(functions, "fail", "x: f8")(-1.0)
+        loader.function(functions, "fail", "x: f8")(1.0)
+    loader.function(functions, "fail", "x: f8")(-1.0)
     with pytest.raises(PipelineError, match="functions.c: has no function cube; run `make setup`"):
-        kernels.function(functions, "cube", OF_ARRAYS)
+        loader.function(functions, "cube", OF_ARRAYS)
 
 
 def test_a_kernel_that_is_not_that_of_its_source_is_refused(tmp_path, functions, monkeypatch):
@@ -143,16 +144,16 @@ def test_a_kernel_that_is_not_that_of_its_source_is_refused(tmp_path, functions,
         source.write_text(FUNCTIONS)
     build_kernels.build_all(tmp_path)
     edited.write_text(FUNCTIONS + "\n")
-    kernels.library(missing).unlink()
-    whole = kernels.library(damaged).read_bytes()
-    kernels.library(damaged).write_bytes(b"no library" * 10)
+    loader.library(missing).unlink()
+    whole = loader.library(damaged).read_bytes()
+    loader.library(damaged).write_bytes(b"no library" * 10)
     for path, why in (
         (edited, "edited, or its header, since"),
         (missing, "not compiled"),
-        (kernels.library(damaged), "cannot be loaded"),
+        (loader.library(damaged), "cannot be loaded"),
     ):
         with pytest.raises(PipelineError, match=f"{path}: {why}.*; run `make setup`"):
-            kernels.function(str(path.with_name(path.stem.removeprefix("lib"))), "roots", OF_ARRAYS)
+            loader.function(str(path.with_name(path.stem.removeprefix("lib"))), "roots", OF_ARRAYS)
     for length in (
         0,
         10,
@@ -160,24 +161,24 @@ def test_a_kernel_that_is_not_that_of_its_source_is_refused(tmp_path, functions,
         len(whole) // 2,
         len(whole) - 1,
     ):  # the process would end where such a one is read
-        kernels.library(damaged).write_bytes(whole[:length])
+        loader.library(damaged).write_bytes(whole[:length])
         with pytest.raises(
             PipelineError, match="libdamaged.so: damaged, a part of it is missing; run `make setup`"
         ):
-            kernels.function(str(tmp_path / "damaged.py"), "roots", OF_ARRAYS)
+            loader.function(str(tmp_path / "damaged.py"), "roots", OF_ARRAYS)
     build_kernels.build_all(tmp_path)
     again = tmp_path / "again.c"  # a process keeps what it has opened
-    shutil.copy(edited, again), shutil.copy(kernels.library(edited), kernels.library(again))
-    kernels.function(str(again), "roots", OF_ARRAYS)
+    shutil.copy(edited, again), shutil.copy(loader.library(edited), loader.library(again))
+    loader.function(str(again), "roots", OF_ARRAYS)
     monkeypatch.setattr(build_kernels, "compilers", lambda: iter(()))
-    kernels.library(edited).unlink()
+    loader.library(edited).unlink()
     with pytest.raises(PipelineError, match="edited.c: no C compiler; install"):
         build_kernels.build_all(tmp_path)
     broken = tmp_path / "broken.c"
     broken.write_text("int f(void) { return g; }")
     with pytest.raises(PipelineError, match="(?s)broken.c: .* cannot compile it.*g"):
-        build_kernels.build(broken, compiler, kernels.library(broken))
-    assert not kernels.library(broken).exists() and not list(tmp_path.glob(".build*"))
+        build_kernels.build(broken, compiler, loader.library(broken))
+    assert not loader.library(broken).exists() and not list(tmp_path.glob(".build*"))
 
 
 def test_an_edited_kernel_changes_fingerprints(tmp_path, monkeypatch):
@@ -194,13 +195,13 @@ def test_an_edited_kernel_changes_fingerprints(tmp_path, monkeypatch):
 
 def test_a_header_counts_for_what_includes_it(tmp_path, monkeypatch):
     for name in ("kernel.h", "random.h"):
-        shutil.copy(kernels.HEADERS / name, tmp_path)
-    monkeypatch.setattr(kernels, "HEADERS", tmp_path)
+        shutil.copy(loader.HEADERS / name, tmp_path)
+    monkeypatch.setattr(loader, "HEADERS", tmp_path)
     with_it, without = (
         ROOT / "pipeline/problems/ranking/sampling/binomial.c",
         ROOT / "pipeline/problems/common/stationary.c",
     )
-    before = kernels.digest(with_it), kernels.digest(without)
+    before = loader.digest(with_it), loader.digest(without)
     with open(tmp_path / "random.h", "a") as header:
         header.write("/* more */\n")
-    assert kernels.digest(with_it) != before[0] and kernels.digest(without) == before[1]
+    assert loader.digest(with_it) != before[0] and loader.digest(without) == before[1]

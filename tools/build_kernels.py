@@ -1,4 +1,4 @@
-"""Compiles the kernels: `python -m pipeline.study.build_kernels`, and whenever the package is
+"""Compiles the kernels: `python -m tools.build_kernels`, and whenever the package is
 installed or packed.
 """
 
@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
+from pipeline.kernels.loader import FLAGS, HEADERS, digest, library
 from pipeline.study.errors import PipelineError
-from pipeline.study.kernels import FLAGS, HEADERS, digest, library
 
-PACKAGE = Path(__file__).resolve().parent.parent
+PACKAGE = Path(__file__).resolve().parent.parent / "pipeline"
 
 
 def compilers() -> Iterator[list[str]]:
