@@ -23,9 +23,9 @@ import psutil
 
 from pipeline.cli.compose import compose
 from pipeline.cli.config import read_experiments, read_settings
-from pipeline.cli.studies import stored_studies
 from pipeline.storage.replications import Store
 from pipeline.study.study import Study
+from pipeline.workflow.studies import stored_studies
 
 BLOCK = 2000
 ROOT = Path(__file__).resolve().parent.parent

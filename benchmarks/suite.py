@@ -79,13 +79,13 @@ def ours(experiments: list, folder: Path) -> tuple[list, dict[str, float]]:
 
     Little work is done in this process, as the command would.
     """
-    from pipeline.cli.reduce import seal
-    from pipeline.cli.studies import StoredStudy
     from pipeline.execution.clusters import Executor, Local
     from pipeline.execution.runner import Runner
     from pipeline.execution.schedule import COST_OF_A_SECOND, Schedule
     from pipeline.execution.sweep import run
     from pipeline.storage.replications import Store
+    from pipeline.workflow.reduce import seal
+    from pipeline.workflow.studies import StoredStudy
 
     stored = [
         StoredStudy(one, Store(one.study, folder / one.study.name), {}) for one in experiments

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pipeline.cli import statements
 from pipeline.cli.config import Settings
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED
-from pipeline.cli.studies import StoredStudy
 from pipeline.execution import plan
 from pipeline.execution.clusters import Cluster
 from pipeline.execution.clusters.batch_workers import BatchWorkers
@@ -17,6 +15,8 @@ from pipeline.execution.schedule import find_unit
 from pipeline.execution.systems.base import UNTRIED
 from pipeline.study.parameters import InvalidInput, printable
 from pipeline.study.status import OK
+from pipeline.workflow import statements
+from pipeline.workflow.studies import StoredStudy
 
 MOST_REMARKS = 2  # on a mechanism's cells, made by plan
 

@@ -4,13 +4,14 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipeline.cli import inspect, on_end, reports, run, shelf, status, submit, verify
+from pipeline.cli import inspect
 from pipeline.cli.config import Experiment, Settings
 from pipeline.cli.exit_codes import EXIT_DONE
-from pipeline.cli.rounds import reached
-from pipeline.cli.studies import stored_studies
 from pipeline.execution.clusters import Cluster
 from pipeline.study.parameters import InvalidInput, path_of
+from pipeline.workflow import on_end, reports, run, shelf, status, submit, verify
+from pipeline.workflow.rounds import reached
+from pipeline.workflow.studies import stored_studies
 
 
 def perform(
@@ -31,7 +32,7 @@ def perform(
         print("---\n".join(map(reports.shown, raw)), end="")
         return EXIT_DONE
     if settings.task == "controls":
-        from pipeline.cli import controls  # SciPy
+        from pipeline.workflow import controls  # SciPy
 
         return controls.controls(experiments)
     outputs = path_of(settings.outputs, "outputs")
@@ -40,7 +41,7 @@ def perform(
     if settings.task == "remove":
         return shelf.remove(outputs, settings.studies, settings.sure)
     if settings.task == "compare":
-        from pipeline.cli import compare  # SciPy
+        from pipeline.workflow import compare  # SciPy
 
         return compare.compare(outputs, settings.studies, settings.store)
     studies = stored_studies(settings, experiments, raw)

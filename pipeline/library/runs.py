@@ -12,17 +12,17 @@ import numpy as np
 import threadpoolctl
 import xarray as xr
 
-from pipeline.cli import reports
-from pipeline.cli import run as tasks
-from pipeline.cli.rounds import reached
-from pipeline.cli.sealed import is_current
-from pipeline.cli.shortfalls import line_of
 from pipeline.library import requests
 from pipeline.library.requests import Asked, Request
 from pipeline.storage import datasets, results
 from pipeline.storage.layout import Layout, positions
 from pipeline.study.errors import FailedUnits
 from pipeline.study.parameters import InvalidInput
+from pipeline.workflow import reports
+from pipeline.workflow import run as tasks
+from pipeline.workflow.rounds import reached
+from pipeline.workflow.sealed import is_current
+from pipeline.workflow.shortfalls import line_of
 
 
 def run(

@@ -5,13 +5,13 @@ import dataclasses
 import pytest
 
 from pipeline.analysis.claims import SUPPORTED, NotSimulated, SimulatedControl
-from pipeline.cli import controls
 from pipeline.cli.compose import compose
 from pipeline.cli.config import read_experiment
 from pipeline.problems.common.changes import with_parameters
 from pipeline.problems.crowd.claims.limits import CLAIMS
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.wrong_worlds import unchanged
+from pipeline.workflow import controls
 
 LOSS = next(claim for claim in CLAIMS if claim.id == "wang.theorem_1")
 SLIGHTLY = SimulatedControl(

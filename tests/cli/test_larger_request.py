@@ -6,7 +6,7 @@ import pytest
 import xarray as xr
 
 from pipeline.__main__ import main
-from pipeline.cli import assess
+from pipeline.workflow import assess
 
 SMALL = [
     "experiment=xu/lemmas",

@@ -11,10 +11,10 @@ from pipeline.__main__ import main
 from pipeline.cli import own_experiments
 from pipeline.cli.compose import compose
 from pipeline.cli.config import read_experiment
-from pipeline.cli.reports import repeated
 from pipeline.identity.registry import problems
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.study import Study
+from pipeline.workflow.reports import repeated
 
 SMALL = dict(
     problem="ranking",

@@ -4,8 +4,8 @@ import subprocess
 
 import pytest
 
-from pipeline.cli import provenance
 from pipeline.identity.registry import problem, problems
+from pipeline.workflow import provenance
 
 
 @pytest.fixture

@@ -3,9 +3,9 @@
 import json
 
 from pipeline.analysis import moments
-from pipeline.cli import reduce, sealed
 from pipeline.execution.clusters import Executor
 from pipeline.storage.replications import Store
+from pipeline.workflow import reduce, sealed
 from tests.helpers import engine
 from tests.helpers.engine import stored, study
 

@@ -10,8 +10,8 @@ import xarray as xr
 from scipy import stats
 
 from pipeline.__main__ import main
-from pipeline.cli import compare
-from pipeline.cli.reports import _digest_line as digest_line
+from pipeline.workflow import compare
+from pipeline.workflow.reports import _digest_line as digest_line
 
 SMALL = [
     "experiment=xu/lemmas",

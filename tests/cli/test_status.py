@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from pipeline.__main__ import main
-from pipeline.cli import status
 from pipeline.execution.clusters import queued
 from pipeline.storage import efforts, replications
 from pipeline.storage.replications import Store
 from pipeline.study.study import Study
+from pipeline.workflow import status
 from tests.helpers.engine import advance, arguments, pending, stored, study
 
 SESSION = dict(units=0, seconds=1.0, cost_done=0.0, shard=None)

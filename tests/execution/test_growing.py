@@ -7,11 +7,11 @@ import time
 import distributed
 import pytest
 
-from pipeline.cli import reduce
 from pipeline.execution.clusters import Address
 from pipeline.execution.runner import Runner
 from pipeline.execution.sweep import run
 from pipeline.storage.replications import Store
+from pipeline.workflow import reduce
 from tests.helpers.engine import pending, sealed, stored, study
 
 MANY, PATIENCE = 8, 60.0

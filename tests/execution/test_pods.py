@@ -14,7 +14,7 @@ import yaml
 
 from pipeline.__main__ import main
 from pipeline.cli.compose import compose
-from pipeline.cli.reports import shown
+from pipeline.workflow.reports import shown
 from tests.helpers.engine import ROOT, arguments, contents, without_report
 from tests.helpers.servers import pods
 from tests.helpers.servers.buckets import Objects, moto
@@ -86,8 +86,8 @@ def scheduler_and_workers(*workers: Pod):
 @pytest.fixture
 def reductions_on_workers(monkeypatch):
     """Let small studies be sealed, packed, checked, judged and drawn by workers, as large ones are."""
-    monkeypatch.setattr("pipeline.cli.reduce.FEW_FILES", -1)
-    monkeypatch.setattr("pipeline.cli.assess.FEW", -1)
+    monkeypatch.setattr("pipeline.workflow.reduce.FEW_FILES", -1)
+    monkeypatch.setattr("pipeline.workflow.assess.FEW", -1)
 
 
 def test_workers_in_pods_need_the_bucket_alone(
@@ -122,7 +122,7 @@ TASKS = """
 import glob, sys
 from pipeline.__main__ import main
 from pipeline.cli.compose import compose
-from pipeline.cli.reports import shown
+from pipeline.workflow.reports import shown
 for words in eval(sys.argv[1]):
     if "task=compare" in words:
         names = [path.removeprefix("/tmp/outputs/") for path in glob.glob("/tmp/outputs/xu/*")]

@@ -5,9 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pipeline.cli import reduce
 from pipeline.cli.config import Experiment, Text, read_experiment
-from pipeline.cli.studies import StoredStudy
 from pipeline.execution import sweep
 from pipeline.execution.clusters import Executor
 from pipeline.execution.runner import Runner
@@ -15,6 +13,8 @@ from pipeline.execution.schedule import Schedule
 from pipeline.storage.integrity import Integrity
 from pipeline.storage.replications import Store
 from pipeline.storage.results import SEALED, SUMMARY, place
+from pipeline.workflow import reduce
+from pipeline.workflow.studies import StoredStudy
 
 ROOT = Path(__file__).resolve().parents[2]
 GRID = {"m": [3, 5], "L": [20, 50], "epsilon": [0.5, 2.0], "estimator": ["debiased", "plug_in"]}
@@ -121,7 +121,7 @@ def arguments(where, **changes):
 
 def without_report(monkeypatch):
     """Let `task=run` end with an empty page: where the report is not the subject."""
-    monkeypatch.setattr("pipeline.cli.reports.write", empty_report)
+    monkeypatch.setattr("pipeline.workflow.reports.write", empty_report)
 
 
 def empty_report(where, *_, turn, **__):

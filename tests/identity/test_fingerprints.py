@@ -282,7 +282,7 @@ def test_threads_may_ask_at_once():
     """Python 3.11.7 fails where a thread parses while another one is interrupted in it, as by a callback of gc."""
     script = (
         "import gc, time\nfrom concurrent.futures import ThreadPoolExecutor\n"
-        "from pipeline.study import fingerprints as f\n"
+        "from pipeline.identity import fingerprints as f\n"
         "def ask(_):\n    f._module.cache_clear(), f._closure.cache_clear()\n    return f.fingerprint(f.Module)\n"
         "gc.callbacks.append(lambda *_: time.sleep(0))\ngc.set_threshold(200)\n"
         "with ThreadPoolExecutor(8) as threads:\n    print(len(set(threads.map(ask, range(100)))))"

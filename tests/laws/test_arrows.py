@@ -11,11 +11,13 @@ from tests.helpers.engine import ROOT, environment
 
 # What a folder may import besides the standard library and itself. A problem's claims may also import `analysis`.
 ALLOWED = {
-    "study": {"numpy"},
+    "study": {"numpy", "identity.registry", "identity.fingerprints"},
+    "identity": {"numpy", "study", "kernels"},
+    "kernels": {"numpy", "study"},
     "privacy": {"numpy", "scipy", "study"},
-    "problems": {"numpy", "scipy", "study", "privacy"},
-    "analysis": {"numpy", "scipy", "xarray", "study"},
-    "advice": {"numpy", "scipy", "study", "analysis"},
+    "problems": {"numpy", "scipy", "study", "kernels", "privacy"},
+    "analysis": {"numpy", "scipy", "xarray", "study", "identity.registry"},
+    "advice": {"numpy", "scipy", "study", "identity", "analysis"},
     "reporting": {
         "numpy",
         "xarray",
@@ -27,7 +29,14 @@ ALLOWED = {
         "study",
         "analysis",
     },
-    "storage": {"numpy", "google_crc32c", "xarray", "zarr", "study"},
+    "storage": {
+        "numpy",
+        "google_crc32c",
+        "xarray",
+        "zarr",
+        "study",
+        "identity.fingerprints",
+    },
     "execution": {
         "numpy",
         "scipy",
@@ -39,6 +48,21 @@ ALLOWED = {
         "tornado",
         "study",
         "storage",
+        "identity",
+    },
+    "workflow": {
+        "numpy",
+        "xarray",
+        "dask",
+        "yaml",
+        "study",
+        "storage",
+        "execution",
+        "analysis",
+        "advice",
+        "reporting",
+        "identity",
+        "cli",
     },
     "cli": {
         "numpy",
@@ -53,6 +77,8 @@ ALLOWED = {
         "analysis",
         "advice",
         "reporting",
+        "identity",
+        "workflow",
     },
     "library": {
         "numpy",
@@ -64,10 +90,19 @@ ALLOWED = {
         "analysis",
         "advice",
         "cli",
+        "workflow",
+        "identity",
     },
-    "__main__": {"hydra", "cli", "execution.copies", "execution.errors", "study"},
-    "hatch_build": {"hatchling", "study"},
-    "": {"library", "execution.arithmetic", "execution.errors", "study"},
+    "__main__": {
+        "hydra",
+        "cli",
+        "workflow",
+        "execution.copies",
+        "execution.errors",
+        "study",
+        "identity.registry",
+    },
+    "": {"library", "execution.arithmetic", "execution.errors", "study", "identity.registry"},
 }
 CLAIMS = {"xarray", "analysis"}
 # What one module may import on top of that, but only when it is called: packages that not everyone installs.

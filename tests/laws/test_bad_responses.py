@@ -5,7 +5,7 @@ import pytest
 from pipeline.__main__ import main
 from pipeline.cli.compose import compose
 from pipeline.cli.config import read_experiment
-from pipeline.cli.statements import privacy, source
+from pipeline.workflow.statements import privacy, source
 
 SMALL = [
     "experiment=nguyen/figure_2",

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-import pipeline.cli.reports
 import pipeline.library.runs  # which a child then need not import
+import pipeline.workflow.reports
 from pipeline.__main__ import main
 from pipeline.cli.config import read_experiment
 from pipeline.cli.flags import load_own_files
@@ -66,7 +66,7 @@ def warm(tmp_path_factory):
     assert not any(patches(module) for module in modules)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(where)
-        patch.setattr(pipeline.cli.reports, "write", write)
+        patch.setattr(pipeline.workflow.reports, "write", write)
         assert main(["experiment=study.yaml", "cluster=synchronous", "outputs=out"]) == 0
 
 
@@ -103,7 +103,7 @@ def run(folder, *words, files=("parts.py",), variables=()):
     """Exit code and texts of a command."""
 
     def act():
-        pipeline.cli.reports.write = write
+        pipeline.workflow.reports.write = write
         given = [word for name in files for word in ("--with", name)]
         with (
             contextlib.redirect_stdout(io.StringIO()) as out,

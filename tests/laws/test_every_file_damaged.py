@@ -16,8 +16,8 @@ import xarray as xr
 
 import pipeline as pl
 import pipeline.cli.compose
-import pipeline.cli.effort
-import pipeline.cli.reports
+import pipeline.workflow.effort
+import pipeline.workflow.reports
 from pipeline.__main__ import main
 from pipeline.execution.sessions import sessions
 from pipeline.problems.ranking.estimators.moments import Debiased
@@ -101,8 +101,8 @@ def quick():
         patch.setattr(
             pipeline.cli.compose, "compose", lambda words: copy.deepcopy(composed(tuple(words)))
         )
-        patch.setattr("pipeline.cli.assess.render", render)
-        for module in (pipeline.cli.reports, pipeline.cli.effort):
+        patch.setattr("pipeline.workflow.assess.render", render)
+        for module in (pipeline.workflow.reports, pipeline.workflow.effort):
             patch.setattr(module, "sessions", lambda folder: sessions(folder)[:0])
         patch.setattr(Debiased, "fit", breaks())
         patch.setattr(replications, "PACKED_FROM", 2)

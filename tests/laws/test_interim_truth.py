@@ -5,10 +5,10 @@ import xarray as xr
 
 from pipeline.__main__ import main
 from pipeline.analysis.summary import paired_difference
-from pipeline.cli import reduce
 from pipeline.execution.clusters import Executor, Threads
 from pipeline.execution.reduction import Reduce
 from pipeline.storage import layout, results
+from pipeline.workflow import reduce
 from tests.helpers.engine import advance, arguments, contents, stored, study
 
 

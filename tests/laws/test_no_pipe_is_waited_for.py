@@ -28,7 +28,6 @@ EXCEPTIONS = {
     "study/files.py:write_whole": "makes a file under a new name",
     "study/files.py:_in_new_folder": "makes a file under a new name",
     "study/files.py:open_regular": "is the door",
-    "tools/build_kernels.py:build_all": "of the program, before it is installed",
     "storage/folder.py:_machine": "of the kernel",
     "execution/probe.py:_limit_memory": "of the kernel",
     "execution/room.py:_device": "of the kernel",

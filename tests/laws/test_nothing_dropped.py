@@ -179,7 +179,7 @@ def test_a_retry_that_is_killed_is_not_taken_for_the_old_results(
         assert main(words) == 1
     with monkeypatch.context() as patch:
         patch.setattr(
-            "pipeline.cli.reduce.seal", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
+            "pipeline.workflow.reduce.seal", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
         )
         assert main([*words, "retry_failed=true"]) == 75
     assert main(words) == 0

@@ -50,7 +50,7 @@ if "environment" in patches:
     found = runner_module.environment() | patches["environment"]
     runner_module.environment = lambda: found
 if "without_report" in patches:
-    import pipeline.cli.reports as reports
+    import pipeline.workflow.reports as reports
     from tests.helpers.engine import empty_report
     reports.write = empty_report
 if "draw" in patches:

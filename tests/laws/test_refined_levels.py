@@ -5,11 +5,8 @@ import xarray as xr
 
 import pipeline as pl
 from pipeline.__main__ import main
-from pipeline.cli import run
 from pipeline.cli.config import Experiment, Settings, Text, read_experiment
 from pipeline.cli.exit_codes import EXIT_DONE
-from pipeline.cli.refinement import boundary_lines, reached
-from pipeline.cli.studies import StoredStudy
 from pipeline.execution.clusters import Local, Synchronous, Threads
 from pipeline.execution.runner import Runner
 from pipeline.execution.schedule import Schedule
@@ -18,6 +15,9 @@ from pipeline.storage.replications import Store
 from pipeline.storage.results import SEALED, SUMMARY
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.refinement import LEVELS
+from pipeline.workflow import run
+from pipeline.workflow.refinement import boundary_lines, reached
+from pipeline.workflow.studies import StoredStudy
 from tests.helpers.engine import contents, mapping, stored, without_report
 from tests.helpers.servers.buckets import Objects, moto
 

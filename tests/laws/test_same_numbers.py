@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from pipeline.cli import reduce
 from pipeline.execution.clusters import Executor, Local, Synchronous, Threads
 from pipeline.execution.runner import Runner
 from pipeline.storage.replications import Store
+from pipeline.workflow import reduce
 from tests.helpers.engine import GRID, advance, contents, pending, sealed, stamps, stored, study
 
 

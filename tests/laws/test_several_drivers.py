@@ -7,7 +7,6 @@ import pytest
 import xarray as xr
 
 from pipeline.__main__ import main
-from pipeline.cli import reduce
 from pipeline.execution import sweep
 from pipeline.execution.clusters import Executor
 from pipeline.execution.runner import Runner
@@ -15,6 +14,7 @@ from pipeline.execution.schedule import Schedule
 from pipeline.storage import results
 from pipeline.storage.replications import RAW, Listing, Store
 from pipeline.study.parameters import InvalidInput
+from pipeline.workflow import reduce
 from tests.helpers.engine import GRID, advance, arguments, contents, stamps, stored, study
 
 WHAT = study(grid=GRID | {"epsilon": [0.5], "m": [3]}, replications=40)

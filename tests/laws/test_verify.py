@@ -12,8 +12,6 @@ from pathlib import Path
 import pytest
 
 from pipeline.__main__ import main
-from pipeline.cli import reduce
-from pipeline.cli.verify import Damages, _repair
 from pipeline.execution.clusters import Executor
 from pipeline.problems.ranking.estimators.moments import PlugIn
 from pipeline.storage import results
@@ -21,6 +19,8 @@ from pipeline.storage.folder import Folder
 from pipeline.storage.integrity import Integrity
 from pipeline.storage.replications import Store
 from pipeline.study.parameters import InvalidInput
+from pipeline.workflow import reduce
+from pipeline.workflow.verify import Damages, _repair
 from tests.helpers.engine import (
     GRID,
     advance,

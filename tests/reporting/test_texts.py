@@ -7,10 +7,10 @@ import pandas
 import pytest
 from matplotlib.figure import Figure
 
-from pipeline.cli.provenance import escape
 from pipeline.reporting import page, style
 from pipeline.reporting.tables import csv_of
 from pipeline.study.texts import cell, visible
+from pipeline.workflow.provenance import escape
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from pipeline.cli import reduce
 from pipeline.execution.clusters import Executor
 from pipeline.storage import replications, results
 from pipeline.storage.folder import Folder
@@ -11,6 +10,7 @@ from pipeline.storage.integrity import Integrity
 from pipeline.storage.packs import PackedUnit, Packs
 from pipeline.storage.replications import RAW, Store
 from pipeline.storage.units import Damaged
+from pipeline.workflow import reduce
 from tests.helpers.engine import advance, contents, damages_of, stored, study
 
 PACKED = f"{RAW}/packs"

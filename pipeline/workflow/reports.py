@@ -11,14 +11,9 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from pipeline.cli import own_experiments, provenance, statements
+from pipeline.cli import own_experiments
 from pipeline.cli.arguments import own_path
 from pipeline.cli.config import Settings, read_common
-from pipeline.cli.effort import effort
-from pipeline.cli.reduce import names
-from pipeline.cli.refinement import boundary_lines
-from pipeline.cli.studies import StoredStudy
-from pipeline.cli.until import ends
 from pipeline.execution.clusters import Cluster, workers_of
 from pipeline.execution.schedule import Unit, failures, unit_in_words, unit_name
 from pipeline.execution.sessions import sessions
@@ -34,6 +29,12 @@ from pipeline.study.files import read_regular, write_whole
 from pipeline.study.parameters import DataFile, path_of, shorten
 from pipeline.study.streams import digest
 from pipeline.study.study import Study
+from pipeline.workflow import provenance, statements
+from pipeline.workflow.effort import effort
+from pipeline.workflow.reduce import names
+from pipeline.workflow.refinement import boundary_lines
+from pipeline.workflow.studies import StoredStudy
+from pipeline.workflow.until import ends
 
 # Not needed to repeat a study.
 PASSING = (
@@ -339,9 +340,9 @@ def write(
     from pipeline.analysis import shortfalls  # a run with nothing to do must not wait for these
     from pipeline.analysis.claims import Judgement
     from pipeline.analysis.summary import summarise_moments
-    from pipeline.cli import assess
     from pipeline.reporting import common_figure, page
     from pipeline.reporting.drawn import files_of
+    from pipeline.workflow import assess
 
     sources = [
         assess.Source(one.experiment, one.store, *names(one.store, one in interim))

@@ -4,10 +4,10 @@ claims are decided.
 Each round is sealed, and what follows is a function of the sealed results.
 """
 
-from pipeline.cli import refinement, until
-from pipeline.cli.studies import StoredStudy
-from pipeline.cli.until import Judged
 from pipeline.storage import results
+from pipeline.workflow import refinement, until
+from pipeline.workflow.studies import StoredStudy
+from pipeline.workflow.until import Judged
 
 __all__ = ["Judged", "grows", "reached", "what_follows"]
 

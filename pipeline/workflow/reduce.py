@@ -10,9 +10,6 @@ from typing import Any
 
 from pipeline.analysis.moments import COUNTS, STATISTICS, block_moments, merged
 from pipeline.analysis.pairs import PAIR
-from pipeline.cli.precision import rule_of
-from pipeline.cli.sealed import is_current, reduced_by
-from pipeline.cli.studies import StoredStudy
 from pipeline.execution import sweep
 from pipeline.execution.bundles import Bundle
 from pipeline.execution.clusters import FEW_FILES, Executor
@@ -25,6 +22,9 @@ from pipeline.storage.replications import Store
 from pipeline.storage.results import INTERIM, SEALED, SUMMARY
 from pipeline.study.refinement import config_of
 from pipeline.study.study import Study
+from pipeline.workflow.precision import rule_of
+from pipeline.workflow.sealed import is_current, reduced_by
+from pipeline.workflow.studies import StoredStudy
 
 MOST_ABOVE = 20  # groups of cells that a dataset names
 

@@ -15,7 +15,6 @@ from pathlib import Path
 
 from pipeline.cli.exit_codes import EXIT_DONE
 from pipeline.cli.own_experiments import RECORD
-from pipeline.cli.reports import OF_FILES, OF_RESULTS, finished_size, is_whole
 from pipeline.execution.amounts import format_bytes
 from pipeline.execution.sessions import sessions
 from pipeline.reporting.formatting import count
@@ -24,6 +23,7 @@ from pipeline.storage.replications import DESCRIPTION, RAW
 from pipeline.storage.results import REQUESTS, SEALED, root_attributes
 from pipeline.study.files import open_to_lock, read_regular, write_whole
 from pipeline.study.parameters import InvalidInput, nearest, printable
+from pipeline.workflow.reports import OF_FILES, OF_RESULTS, finished_size, is_whole
 
 INDEX = "index.html"
 # Which an index page names, so that no page of somebody else is overwritten.

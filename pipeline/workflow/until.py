@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from pipeline.cli.sealed import reduced_by
-from pipeline.cli.studies import StoredStudy
 from pipeline.storage import results
 from pipeline.storage.layout import Layout, positions
 from pipeline.storage.replications import Store
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.study import Study
 from pipeline.study.until import recorded
+from pipeline.workflow.sealed import reduced_by
+from pipeline.workflow.studies import StoredStudy
 
 if TYPE_CHECKING:  # loaded where a study stops by its claims
     import xarray as xr
@@ -40,7 +40,7 @@ def reached(stored: StoredStudy, judged: Judged) -> StoredStudy:
     import dask
 
     from pipeline.analysis.looks import Ends
-    from pipeline.cli.assess import claims_of
+    from pipeline.workflow.assess import claims_of
 
     study = stored.study
     claims = claims_of(stored.experiment)

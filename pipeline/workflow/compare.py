@@ -18,13 +18,13 @@ from pipeline.analysis.summary import (
 )
 from pipeline.cli.config import Storage
 from pipeline.cli.exit_codes import EXIT_DONE
-from pipeline.cli.shelf import Shelved, asked_for, named
 from pipeline.reporting.formatting import count, levels, number
 from pipeline.storage.backend import check_url
 from pipeline.storage.folder import Folder
 from pipeline.storage.results import SEALED, load_from
 from pipeline.study.parameters import InvalidInput, printable
 from pipeline.study.status import FAILED
+from pipeline.workflow.shelf import Shelved, asked_for, named
 
 CONFIDENCE = 0.95  # of all intervals of one metric together
 AGAIN = "task=verify repair=true removes it, and run of that study makes it again"

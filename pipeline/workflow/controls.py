@@ -16,7 +16,6 @@ from pipeline.analysis.wrong_worlds import (
     checks_of_wrong_worlds,
     outcome,
 )
-from pipeline.cli.assess import claims_of
 from pipeline.cli.compose import compose_once
 from pipeline.cli.config import Experiment
 from pipeline.cli.config_files import options
@@ -25,6 +24,7 @@ from pipeline.storage import datasets, results
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.streams import canonical
 from pipeline.study.study import Study
+from pipeline.workflow.assess import claims_of
 
 UNSEEN = "unseen"  # of a wrong world that all of an experiment's data leave undecided
 

@@ -9,9 +9,6 @@ from typing import Any, NamedTuple
 
 from pipeline.cli.config import Settings
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED
-from pipeline.cli.reduce import worth_a_cluster
-from pipeline.cli.sealed import is_current
-from pipeline.cli.studies import StoredStudy, agree
 from pipeline.execution import sessions, sweep
 from pipeline.execution.clusters import Cluster, Executor, workers_of
 from pipeline.execution.reduction import Check, Digest
@@ -21,6 +18,9 @@ from pipeline.storage.datasets import ZarrLocation
 from pipeline.storage.folder import Folder
 from pipeline.storage.integrity import LEFT_OVER, Damage, Integrity
 from pipeline.study.parameters import InvalidInput, path_of, shorten
+from pipeline.workflow.reduce import worth_a_cluster
+from pipeline.workflow.sealed import is_current
+from pipeline.workflow.studies import StoredStudy, agree
 
 LONGEST = 300  # characters of what is printed of a damage
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from pipeline.cli.config import Settings
 from pipeline.cli.exit_codes import EXIT_DONE
-from pipeline.cli.studies import StoredStudy
 from pipeline.execution import plan
 from pipeline.execution.amounts import format_bytes, format_time
 from pipeline.execution.clusters import Cluster, queued
@@ -18,6 +17,7 @@ from pipeline.execution.systems.registry import names
 from pipeline.execution.systems.sizes import MIB, Sizes, clock, sizes
 from pipeline.study.files import make_folders
 from pipeline.study.parameters import InvalidInput
+from pipeline.workflow.studies import StoredStudy
 
 HOUR = 3600
 DAY = 86400

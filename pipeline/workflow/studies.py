@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pipeline.cli.config import Experiment, Settings
-from pipeline.cli.precision import all_done, limits
-from pipeline.cli.sealed import is_current
 from pipeline.execution import suspects, sweep
 from pipeline.execution.clusters import Cluster
 from pipeline.execution.runner import Runner
@@ -19,6 +17,8 @@ from pipeline.storage import agreement, results
 from pipeline.storage.in_work import Driver
 from pipeline.storage.replications import Store
 from pipeline.study.study import Study
+from pipeline.workflow.precision import all_done, limits
+from pipeline.workflow.sealed import is_current
 
 
 class StoredStudy(NamedTuple):

@@ -12,14 +12,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from pipeline.cli import reduce, reports, status
 from pipeline.cli.config import Settings
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO
-from pipeline.cli.precision import limits, on_target
-from pipeline.cli.refinement import boundary_lines
-from pipeline.cli.rounds import Judged, grows, reached, what_follows
-from pipeline.cli.sealed import is_current
-from pipeline.cli.studies import StoredStudy, agree, runner, scheduled
 from pipeline.execution import plan, suspects, sweep
 from pipeline.execution.amounts import format_time
 from pipeline.execution.bundles import Bundle
@@ -39,6 +33,12 @@ from pipeline.storage.efforts import Efforts
 from pipeline.storage.integrity import Integrity, remove_abandoned
 from pipeline.study.errors import Stopped
 from pipeline.study.parameters import InvalidInput
+from pipeline.workflow import reduce, reports, status
+from pipeline.workflow.precision import limits, on_target
+from pipeline.workflow.refinement import boundary_lines
+from pipeline.workflow.rounds import Judged, grows, reached, what_follows
+from pipeline.workflow.sealed import is_current
+from pipeline.workflow.studies import StoredStudy, agree, runner, scheduled
 
 # Times its predicted seconds: as long this process computes before it starts workers all the same.
 MISJUDGED = 10

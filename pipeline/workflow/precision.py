@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from pipeline.cli.sealed import is_current
 from pipeline.execution import sweep
 from pipeline.execution.bundles import Bundle
 from pipeline.execution.clusters import FEW_FILES, Cluster, workers_of
@@ -12,6 +11,7 @@ from pipeline.storage import results
 from pipeline.storage.layout import Layout, counted, positions
 from pipeline.storage.replications import Listing, Store
 from pipeline.study.study import Study
+from pipeline.workflow.sealed import is_current
 
 
 def rule_of(study: Study) -> Rule | None:

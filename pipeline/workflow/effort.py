@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pipeline.cli.studies import StoredStudy
 from pipeline.execution.sessions import sessions
 from pipeline.reporting.formatting import levels
 from pipeline.storage.layout import Layout, positions
+from pipeline.workflow.studies import StoredStudy
 
 if TYPE_CHECKING:  # a run with nothing to do must not wait for it
     import xarray as xr

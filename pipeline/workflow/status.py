@@ -7,13 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipeline.cli import reports, seen
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO
-from pipeline.cli.precision import all_done, on_target, settled
-from pipeline.cli.sealed import is_current
-from pipeline.cli.shortfalls import line_of
-from pipeline.cli.studies import StoredStudy
-from pipeline.cli.until import ends, ends_in_words
 from pipeline.execution.amounts import format_time
 from pipeline.execution.schedule import Schedule, failures, unit_in_words
 from pipeline.execution.sessions import FAILED, RUNNING, cost_per_second, sessions, units_per_second
@@ -21,6 +15,12 @@ from pipeline.storage import agreement
 from pipeline.storage.layout import counted
 from pipeline.storage.replications import Listing
 from pipeline.study.parameters import InvalidInput
+from pipeline.workflow import reports, seen
+from pipeline.workflow.precision import all_done, on_target, settled
+from pipeline.workflow.sealed import is_current
+from pipeline.workflow.shortfalls import line_of
+from pipeline.workflow.studies import StoredStudy
+from pipeline.workflow.until import ends, ends_in_words
 
 MOST_FAILURES = 20  # that are listed
 MOST_SESSIONS = 20, 3  # that are listed: running ones, and the last ended ones

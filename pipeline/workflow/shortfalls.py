@@ -1,9 +1,9 @@
 """What did not converge or is not finite in the sealed results of a study, for the terminal."""
 
-from pipeline.cli.sealed import is_current
-from pipeline.cli.studies import StoredStudy
 from pipeline.storage import results
 from pipeline.study.checks import ROLES
+from pipeline.workflow.sealed import is_current
+from pipeline.workflow.studies import StoredStudy
 
 
 def line_of(stored: StoredStudy) -> str:

@@ -10,12 +10,12 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from pipeline.cli.sealed import is_current, reduced_by
-from pipeline.cli.studies import StoredStudy
 from pipeline.storage import results
 from pipeline.storage.replications import Store
 from pipeline.study.grid import Grid
 from pipeline.study.study import Study
+from pipeline.workflow.sealed import is_current, reduced_by
+from pipeline.workflow.studies import StoredStudy
 
 if TYPE_CHECKING:  # loaded where there is a refinement
     import xarray as xr

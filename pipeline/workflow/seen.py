@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.cli.studies import StoredStudy
 from pipeline.execution.amounts import format_bytes, format_time
 from pipeline.execution.clusters import queued
 from pipeline.execution.schedule import cell_in_words
 from pipeline.storage import efforts
 from pipeline.study.arrays import Floats
+from pipeline.workflow.studies import StoredStudy
 
 MOST_CELLS = 3  # that are listed as the slowest
 NO_JOB_LEFT = "no job of the last submission is in the queue"
