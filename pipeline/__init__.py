@@ -62,7 +62,7 @@ _NAMES = {  # name -> module that holds it
     "metric": "study.metric",
     "open_results": "library.results",
     "parameter": "study.parameters",
-    "register": "study.registry",
+    "register": "identity.registry",
     "report": "library.runs",
     "run": "library.runs",
     "simulate": "library.runs",

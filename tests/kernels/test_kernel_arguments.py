@@ -331,8 +331,8 @@ def uses_of_ctypes(source):
 def test_there_is_no_other_door():
     paths = {path.name: path for path in (ROOT / "pipeline").rglob("*.py")}
     assert {name for name, path in paths.items() if list(uses_of_ctypes(path.read_text()))} == {
-        "kernels.py",
-        "kernel_arguments.py",
+        "loader.py",
+        "arguments.py",
         "copies.py",  # tells the C library how to keep memory
         "limits.py",
     }  # asks Python itself to interrupt a thread
