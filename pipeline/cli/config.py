@@ -15,7 +15,7 @@ from pipeline.identity.registry import problem
 from pipeline.reporting import common_spec, specs
 from pipeline.reporting.common_spec import Common
 from pipeline.reporting.specs import FORMATS
-from pipeline.storage.backend import check_url
+from pipeline.storage.schemes import check_url, is_url
 from pipeline.study.checks import mapping
 from pipeline.study.grid import read_products
 from pipeline.study.parameters import (
@@ -170,12 +170,12 @@ class Settings(Checked):
         if not isinstance(self.store, Storage):
             raise InvalidInput("store", self.store, "must be a Storage")
         path_of(self.outputs, "outputs")
-        if self.outputs.startswith("s3:"):
+        if is_url(self.outputs):
             raise InvalidInput(
                 "outputs",
-                "s3://…",
+                f"{self.outputs.partition(':')[0]}://…",
                 "must be a folder of this machine, as outputs=/tmp/outputs: reports and records "
-                "of sessions go there; numbers go to a bucket by store.url=s3://…",
+                "of sessions go there; numbers go elsewhere by store.url=…",
             )
         longest = max(len(name.encode()) for name in self.outputs.split("/"))
         if not self.outputs.strip() or longest > LONGEST:

@@ -194,7 +194,7 @@ def text(store: Store, cluster: Cluster) -> str:
             *asked,
             *refined,
             *_effort(expected, workers, "at most" if asked else "about"),
-            f"  {'bucket' if store.url else 'disk  '}        about "
+            f"  {store.backend.kind:14}about "
             f"{format_bytes(stored_bytes(study))} when complete, raw and sealed; {wanted.sum():,} "
             "files until then, one for each unit",
         ]

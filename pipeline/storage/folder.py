@@ -3,21 +3,23 @@
 import fcntl
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+import uuid
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from io import FileIO
 from pathlib import Path
 
-from pipeline.storage.backend import Item, Result
-from pipeline.study.files import PARTIAL, open_regular, open_to_lock, write_whole
+from pipeline.storage.backend import ROOT, Backend, Listed
+from pipeline.study.files import PARTIAL, make_folders, open_regular, open_to_lock, write_whole
 
 SWEEPS = ".sweeps"  # is locked while units are written
 
 
-class Folder:
-    """A folder as a backend: see `Backend`. Disk errors are raised where they appear, as OSError."""
+class Folder(Backend):
+    """A folder as a backend: see `backend`. Disk errors are raised where they appear, as OSError."""
 
     setting = "outputs"
+    kind = "disk"
 
     def __init__(self, path: Path):
         self.path = path
@@ -32,47 +34,48 @@ class Folder:
         """Do nothing: errors of a disk are raised when it is used."""
 
     def read(self, key: str, start: int = 0, stop: int | None = None) -> bytes | None:
-        """Content of a file, or a part of it as of a slice, `start` perhaps from its end.
-
-        None if there is none.
-        """
+        """Content of a file, or a part of it as of a slice; None if there is no such file."""
         try:
             with open_regular(f"{self.path}/{key}") as file:
+                if start < 0:
+                    size = os.fstat(file.fileno()).st_size
+                    start = max(size + start, 0)
                 if start:
-                    file.seek(
-                        max(start, -os.fstat(file.fileno()).st_size),
-                        os.SEEK_SET if start > 0 else os.SEEK_END,
-                    )
+                    file.seek(start)
                 return file.readall() if stop is None else file.read(stop - start)
         except (FileNotFoundError, NotADirectoryError):
             return None
 
-    def put(self, key: str, content: bytes) -> None:
+    def put(self, key: str, content: bytes, patience: float | None = None) -> None:
         """Write a file: under another name first, which is then renamed, so that it is never seen
         in part.
         """
         write_whole(f"{self.path}/{key}", content)
 
-    def keys(self, prefix: str) -> Iterator[str]:
-        """Keys of the files below a prefix, relative to it, in no particular order.
+    def create(self, key: str, content: bytes) -> bool:
+        """Write a file where there is none: under another name first, which is then linked."""
+        partial = f"{key}.{uuid.uuid4().hex}{PARTIAL}"
+        self.put(partial, content)
+        try:
+            os.link(f"{self.path}/{partial}", f"{self.path}/{key}")
+        except FileExistsError:
+            return False
+        finally:
+            os.unlink(f"{self.path}/{partial}")
+        return True
 
-        An empty folder's ends in "/".
-        """
-        yield from (key for key, _ in _below(f"{self.path}/{prefix}", ""))
-
-    def sizes(self, prefix: str) -> dict[str, int]:
-        """Size in bytes of every file below a prefix, by its key relative to the prefix."""
-        sizes = {}
-        for key, entry in _below(str(self.path / prefix), ""):
+    def listed(self, prefix: str) -> Iterator[Listed]:
+        """All files below a prefix, and empty folders, whose keys end in "/"."""
+        for key, entry in _below(f"{self.path}/{prefix}", ""):
             with suppress(FileNotFoundError):  # removed or renamed just now
-                sizes[key] = entry.stat(follow_symlinks=False).st_size
-        return sizes
+                yield Listed(key, entry.stat(follow_symlinks=False).st_size)
+
+    def keys(self, prefix: str) -> Iterator[str]:
+        """The same without sizes, for which each file would have to be looked at."""
+        return (key for key, _ in _below(f"{self.path}/{prefix}", ""))
 
     def delete(self, *keys: str) -> None:
-        """Delete files, in this order, and folders that are empty then.
-
-        A file that is missing is no error.
-        """
+        """Delete files, in this order, and folders that are empty then."""
         for key in keys:
             path = f"{self.path}/{key}"
             try:
@@ -85,18 +88,15 @@ class Folder:
             with suppress(OSError):
                 os.rmdir(f"{self.path}/{folder}")
 
-    def remove(self, prefix: str) -> None:
+    def remove(self, name: str) -> None:
         """Delete a Zarr hierarchy, its root document first, so that half of it never passes for the
         whole.
         """
-        self.delete(f"{prefix}/zarr.json")
-        shutil.rmtree(self.path / prefix, ignore_errors=True)
+        self.delete(f"{name}/{ROOT}")
+        shutil.rmtree(self.path / name, ignore_errors=True)
 
     def stage(self, name: str) -> str:
-        """Key under which a new Zarr hierarchy is built before it is published as `name`.
-
-        Nothing is there yet.
-        """
+        """Key under which a new Zarr hierarchy is built: another folder, which is then renamed."""
         shutil.rmtree(self.path / f"{name}{PARTIAL}", ignore_errors=True)
         return f"{name}{PARTIAL}"
 
@@ -105,7 +105,7 @@ class Folder:
 
         Its root document comes last.
         """
-        self.put(f"{staged}/zarr.json", root)
+        self.put(f"{staged}/{ROOT}", root)
         self.remove(name)
         (self.path / staged).rename(self.path / name)
 
@@ -116,16 +116,15 @@ class Folder:
         except (FileNotFoundError, NotADirectoryError):
             return None
 
-    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """Results of a function that reads or writes one file, in order, computed as they are asked
-        for.
-        """
-        return map(function, items)
-
     @contextmanager
-    def locked(self, owner: str) -> Iterator[None]:
-        """No further lock: that on the local folder, which the caller has, is enough."""
-        yield
+    def locked(self) -> Iterator[None]:
+        """One process at a time, by a lock of the operating system, which is never lost."""
+        make_folders(self.path)
+        with locked(self.path):
+            yield
+
+    def check_lock(self) -> None:
+        """Do nothing: the lock is never lost."""
 
     @contextmanager
     def sweeping(self) -> Iterator[None]:
@@ -138,9 +137,8 @@ class Folder:
         """Keys of files whose writing was interrupted; empty while a process may be `sweeping`."""
         with ExitStack() as stack:
             try:
-                fcntl.flock(
-                    stack.enter_context(_open(self.path / SWEEPS)), fcntl.LOCK_EX | fcntl.LOCK_NB
-                )
+                handle = stack.enter_context(_open(self.path / SWEEPS))
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except FileNotFoundError:  # no sweep has begun
                 pass
             except OSError:  # a sweep is under way, or this cannot be known
@@ -149,18 +147,11 @@ class Folder:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[str]:
-    """One process at a time, on this folder; the lock ends with its process.
-
-    Yields a name of the lock file.
-
-    No other machine or folder has a lock file of that name: machines made from one image may share
-    their host name, but not the time when they were started.
-    """
+def locked(folder: Path) -> Iterator[None]:
+    """One process at a time, on this folder; the lock ends with its process."""
     with open_to_lock(folder / ".lock") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
-        status = os.fstat(handle.fileno())
-        yield f"{_machine()}-{status.st_dev:x}-{status.st_ino:x}"
+        yield
 
 
 def _open(path: Path) -> FileIO:
@@ -170,13 +161,6 @@ def _open(path: Path) -> FileIO:
         raise
     except OSError:  # another user's, or on a disk that is read-only
         return open_regular(path)
-
-
-def _machine() -> str:
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
-    except OSError:
-        return os.uname().nodename
 
 
 def _below(folder: str, prefix: str) -> "Iterator[tuple[str, os.DirEntry[str]]]":

@@ -19,7 +19,7 @@ import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,9 +27,9 @@ import numpy as np
 
 from pipeline.storage import units
 from pipeline.storage.backend import Backend, Unreachable
-from pipeline.storage.folder import Folder, locked
-from pipeline.storage.machine_lock import locked_here
+from pipeline.storage.folder import Folder
 from pipeline.storage.packs import PackedUnit, Packs
+from pipeline.storage.schemes import open_backend
 from pipeline.storage.units import Damaged, Record
 from pipeline.study.arrays import Array, Booleans
 from pipeline.study.files import make_folders
@@ -75,7 +75,11 @@ class Store:
         self.url = url
         self.timeout = timeout
         self._folder = None if folder is None else Path(folder)
-        self.backend: Backend = _bucket(url, timeout) if url else Folder(self.folder)
+        self.backend: Backend
+        if url is None:
+            self.backend = Folder(self.folder)
+        else:
+            self.backend = open_backend(url, timeout)
         self._cells: dict[int, tuple[str, bytes]] = {}
         self.packs = Packs(self.backend)
 
@@ -319,16 +323,9 @@ class Store:
 
         Others remove nothing that it is writing.
         """
-        with self._locked_here() as owner, self.backend.locked(owner), self.backend.sweeping():
+        with self.backend.locked(), self.backend.sweeping():
             self.packs.refresh()
             yield
-
-    def _locked_here(self) -> AbstractContextManager[str]:
-        """A lock that ends with its process; a name of it that no process elsewhere has."""
-        if self.url:
-            return locked_here(self.url)
-        make_folders(self.folder)
-        return locked(self.folder)
 
     def _cell(self, cell: int) -> tuple[str, bytes]:
         """Name of the files of a cell's units, and what their first lines have in common."""
@@ -403,9 +400,3 @@ def is_unit(key: str) -> bool:
     """Whether a key below the units is that of a unit's file."""
     block, _, name = key.partition("/")
     return block.isdecimal() and NAME.fullmatch(name) is not None
-
-
-def _bucket(url: str, timeout: float) -> Backend:
-    from pipeline.storage.s3 import Bucket
-
-    return Bucket(url, timeout)

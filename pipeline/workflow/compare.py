@@ -19,9 +19,9 @@ from pipeline.analysis.summary import (
 from pipeline.cli.config import Storage
 from pipeline.cli.exit_codes import EXIT_DONE
 from pipeline.reporting.formatting import count, levels, number
-from pipeline.storage.backend import check_url
 from pipeline.storage.folder import Folder
 from pipeline.storage.results import SEALED, load_from
+from pipeline.storage.schemes import check_url, open_backend
 from pipeline.study.parameters import InvalidInput, printable
 from pipeline.study.status import FAILED
 from pipeline.workflow.shelf import Shelved, asked_for, named
@@ -82,21 +82,19 @@ def _opened_in_bucket(storage: Storage, name: str) -> xr.Dataset:
     """The sealed results of a study in a bucket, by the last two names of its address, as
     task=status prints it.
     """
-    from pipeline.storage.s3 import Bucket
-
     try:
-        bucket = Bucket(check_url(f"{storage.url}/{name}"), storage.timeout)
+        backend = open_backend(check_url(f"{storage.url}/{name}"), storage.timeout)
     except InvalidInput:
         raise InvalidInput("studies", name, "is no name of a study") from None
-    bucket.check()
-    if bucket.stamp(f"{SEALED}/zarr.json") is None:
+    backend.check()
+    if backend.stamp(f"{SEALED}/zarr.json") is None:
         raise InvalidInput(
             "studies",
             name,
             f"has no sealed results in {storage.url}; task=status prints the "
             "addresses of studies, which end with their names",
         )
-    return load_from(bucket, SEALED, "studies", name, AGAIN)
+    return load_from(backend, SEALED, "studies", name, AGAIN)
 
 
 def _together(

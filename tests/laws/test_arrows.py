@@ -36,6 +36,7 @@ ALLOWED = {
         "zarr",
         "study",
         "identity.fingerprints",
+        "identity.packages",
     },
     "execution": {
         "numpy",

@@ -41,6 +41,9 @@ EXCEPTIONS = {  # a part of a command or of a block -> why it is not tried here
     "class Discretised": "docs/extending.md is run word for word by test_extending.py",
     "parameters: {model: btl, mechanism: discretised": "docs/extending.md is run word for word by test_extending.py",
     "class Lab": "test_batch_systems.py submits studies to it",
+    "class OneFile": "test_backends.py runs a study on it",
+    "one_file": "test_backends.py makes that package",
+    "sqlite://": "test_backends.py runs a study there",
     "survey_parts": "test_packages.py makes that package, with these files",
     "=frequency": "needs the package in docs/examples/frequency: test_fifth_paper.py installs it",
     "lsat6.csv": "LSAT-6 is no part of the project; test_response_files.py makes files of its counts",
@@ -211,6 +214,7 @@ def test_names_in_the_package_are_there(name):
             "pipeline.problems",
             "pipeline.parts",
             "pipeline.systems",
+            "pipeline.backends",
         ):  # groups of entry points
             assert pkgutil.resolve_name(one), one
 

@@ -17,7 +17,7 @@ from pipeline.storage.s3 import Bucket, _explain  # noqa: E402
 )
 def test_what_may_pass_is_tried_again(status, again):
     """RFC 9110, 15.5.9, and RFC 6585, 4: a request that timed out, and too many; and errors of the server."""
-    assert _explain(Exception(f"status code: {status}"))[1] == again
+    assert _explain(Exception(f"status code: {status}")).may_pass == again
 
 
 def test_an_object_that_an_earlier_attempt_made_is_ones_own(monkeypatch):
