@@ -51,10 +51,12 @@ mutants: $(READY)-test  ## seed faults, one at a time, and count those that the 
 calibrate: $(READY)  ## judge every claim on 100 seeds and count wrong verdicts (hours; ARGS=crowd, ARGS=docs)
 	$(BIN)/python -m calibration $(ARGS)
 
-lint: $(READY)-test  ## check style and types
+lint: $(READY)-test  ## check style, types and declared dependencies
 	$(BIN)/ruff format --quiet --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/deptry pipeline
+	$(BIN)/deptry benchmarks calibration docs tests tools --exclude docs/examples --ignore DEP002,DEP004
 
 format: $(READY)-test  ## format the code, and mend what can be mended by itself
 	$(BIN)/ruff format --quiet .

@@ -3,7 +3,7 @@ apart in grey.
 """
 
 import matplotlib
-from cycler import cycler
+from matplotlib import cycler
 
 COLOURS = ["#1b1b4b", "#c06000", "#7cc0ea", "#8a8a8a"]
 

@@ -1,11 +1,13 @@
-"""The project itself: one version, and nothing imported but what `make run` and the named extras install."""
+"""The project itself: one version, and what is imported is declared, and what is declared imported."""
 
-import ast
+import json
 import re
+import subprocess
 import sys
 import tomllib
-from importlib.metadata import PackageNotFoundError, packages_distributions, requires
+from pathlib import Path
 
+import pytest
 import yaml
 
 import pipeline
@@ -29,47 +31,43 @@ def name_of(requirement):
     return re.match(r"[\w.-]+", requirement)[0].lower().replace("_", "-")
 
 
-def installed_with(requirements):
-    """Names of distributions that come with these requirements, on this machine."""
-    left, found = [name_of(one) for one in requirements], set()
-    while left:
-        if (name := left.pop()) not in found:
-            found.add(name)
-            try:
-                left += [name_of(one) for one in requires(name) or () if "extra ==" not in one]
-            except PackageNotFoundError:  # of another system
-                found.discard(name)
-    return found
+LINT = re.findall(r"\$\(BIN\)/deptry (.*)", (ROOT / "Makefile").read_text())
 
 
-def imported(folder):
-    """Names of the packages that modules import, wherever in them."""
-    for path in folder.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            names = (
-                [one.name for one in node.names]
-                if isinstance(node, ast.Import)
-                else ([node.module] if isinstance(node, ast.ImportFrom) and not node.level else [])
-            )
-            yield from (name.partition(".")[0] for name in names)
+def wrong(words, project, folder):
+    """Rules of deptry that are broken, and by which package, with a project file."""
+    subprocess.run(
+        [
+            Path(sys.executable).parent / "deptry",
+            *("--config", project, "--json-output", folder / "wrong.json"),
+            *words,
+        ],
+        cwd=ROOT,
+        capture_output=True,
+    )
+    reports = json.loads((folder / "wrong.json").read_text())
+    return {(report["error"]["code"], report["module"]) for report in reports}
 
 
-def test_nothing_is_imported_that_is_not_installed():
-    extras = PROJECT["optional-dependencies"]
-    build = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"][
-        "requires"
-    ]  # for the hook alone
-    wanted = [*PROJECT["dependencies"], *extras["hpc"], *extras["s3"], *extras["release"], *build]
-    there, distributions = installed_with(wanted), packages_distributions()
-    foreign = set(imported(ROOT / "pipeline")) - sys.stdlib_module_names - {"pipeline"}
-    assert {"numpy", "dask_jobqueue", "obstore", "opendp"} <= foreign
-    missing = {
-        name for name in foreign if not there & {name_of(one) for one in distributions[name]}
-    }
-    assert missing == set()
-    assert (
-        "pytest" not in there and "sphinx" not in there
-    )  # the negative control: what only tests and docs need
+@pytest.mark.parametrize("words", LINT)
+def test_what_is_imported_is_declared(words, tmp_path):
+    assert wrong(words.split(), ROOT / "pyproject.toml", tmp_path) == set()
+
+
+@pytest.mark.parametrize(
+    "before, after, expected",
+    [
+        (r'"pandas>=[^"]*",', "", ("DEP003", "pandas")),  # comes with another package
+        (r'"obstore>=[^"]*"', "", ("DEP003", "obstore")),  # of an extra
+        ("s3 = .*", "", ("DEP004", "obstore")),  # for tests alone
+        (r"\ndependencies = \[", r'\g<0>"joblib",', ("DEP002", "joblib")),  # nothing imports it
+    ],
+)
+def test_what_is_not_declared_is_seen(before, after, expected, tmp_path):
+    """The negative control."""
+    text, count = re.subn(before, after, (ROOT / "pyproject.toml").read_text())
+    (tmp_path / "pyproject.toml").write_text(re.sub(r"\[, ", "[", text.replace(", ,", ",")))
+    assert count and wrong(["pipeline"], tmp_path / "pyproject.toml", tmp_path) == {expected}
 
 
 def test_extras_are_asked_for_by_their_packages():
