@@ -165,8 +165,8 @@ def pair_throws():
 
 def user_counts():
     """Splits of few and of many users by narrow and by wide laws, and sums of one and of two subsets of theirs."""
-    from pipeline.problems.clustering.sampling.subset_sums import SubsetCounts, subset_sums
-    from pipeline.problems.clustering.sampling.user_counts import (
+    from pipeline.problems.common.subset_sums import SubsetCounts, subset_sums
+    from pipeline.problems.common.user_counts import (
         UserCounts,
         binomial,
         hypergeometric,

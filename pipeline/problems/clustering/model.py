@@ -8,13 +8,13 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
+from pipeline.problems.common.subset_sums import SubsetCounts, subset_sums
+from pipeline.problems.common.user_counts import UserCounts, hypergeometric
 from pipeline.study.arrays import Floats, Integers
 from pipeline.study.parameters import Checked, InvalidInput, parameter
 
 from .design import proportions, rating_probabilities, sizes
 from .releases import SeenRatings
-from .sampling.subset_sums import SubsetCounts, subset_sums
-from .sampling.user_counts import UserCounts, hypergeometric
 
 FEW = 3  # clusters, up to which there are few kinds of users
 BATCH = 1 << 18  # users at a time, where there are so many clusters that few users are alike

@@ -8,8 +8,8 @@ from scipy import stats
 
 from pipeline.problems.clustering.model import BlockModel as Model
 from pipeline.problems.clustering.model import BlockTruth, Users
-from pipeline.problems.clustering.sampling.subset_sums import SubsetCounts, subset_sums
-from pipeline.problems.clustering.sampling.user_counts import UserCounts, binomial, hypergeometric
+from pipeline.problems.common.subset_sums import SubsetCounts, subset_sums
+from pipeline.problems.common.user_counts import UserCounts, binomial, hypergeometric
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.study import build
 from tests.helpers.checks import counts_agree, mean_agrees

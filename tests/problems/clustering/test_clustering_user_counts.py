@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pipeline.problems.clustering.sampling import user_counts
-from pipeline.problems.clustering.sampling.subset_sums import SubsetCounts, subset_sums
-from pipeline.problems.clustering.sampling.user_counts import (
+from pipeline.problems.common import user_counts
+from pipeline.problems.common.subset_sums import SubsetCounts, subset_sums
+from pipeline.problems.common.user_counts import (
     UserCounts,
     binomial,
     hypergeometric,
@@ -180,7 +180,7 @@ def test_laws_that_are_none_are_refused():
 
 MANY_LAWS = """
 import numpy as np
-from pipeline.problems.clustering.sampling.user_counts import UserCounts, binomial
+from pipeline.problems.common.user_counts import UserCounts, binomial
 rows = np.arange(40_000)
 n, p = rows % 100 + 1, (rows + 0.5) / rows.size
 found = binomial(np.random.default_rng(1), UserCounts({}, np.full(rows.size, 3)), "x", n, p)

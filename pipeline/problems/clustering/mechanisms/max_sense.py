@@ -6,14 +6,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from pipeline.problems.common.subset_sums import SubsetCounts, subset_sums
+from pipeline.problems.common.user_counts import UserCounts, binomial
 from pipeline.study.arrays import Integers
 from pipeline.study.parameters import InvalidInput, parameter
 
 from ..design import block_law, proportions, sizes
 from ..model import BlockModel, Users
 from ..releases import ScoreSketches
-from ..sampling.subset_sums import SubsetCounts, subset_sums
-from ..sampling.user_counts import UserCounts, binomial
 from ..theory.sketch_means import maxsense_means
 from .one_bit import OneBit
 

@@ -9,6 +9,14 @@ import numpy as np
 from scipy import special
 
 from pipeline.privacy.attacks import Attack, FlippedBits
+from pipeline.problems.common.subset_sums import SubsetCounts, subset_sums
+from pipeline.problems.common.user_counts import (
+    UserCounts,
+    binomial,
+    hypergeometric,
+    sampled,
+    tabulated,
+)
 from pipeline.study.arrays import Floats
 from pipeline.study.parameters import InvalidInput, parameter
 
@@ -16,8 +24,6 @@ from ..design import proportions
 from ..model import FEW, Users
 from ..releases import ScoreSketches
 from ..sampling.set_entries import Questions, by_entries
-from ..sampling.subset_sums import SubsetCounts, subset_sums
-from ..sampling.user_counts import UserCounts, binomial, hypergeometric, sampled, tabulated
 from .max_sense import Sensing
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pipeline.problems.common.user_counts import UserCounts, hypergeometric
 from pipeline.study.arrays import Array, Booleans, Floats, Integers
 
 from ..model import Users
-from .user_counts import UserCounts, hypergeometric
 
 ENTRIES = 1 << 21  # of shuffled items of a batch of users: fit the L2 cache, and amortise calls
 
