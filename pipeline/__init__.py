@@ -46,6 +46,17 @@ __version__ = "0.1.0"
 # because it is no code of a part: what it chose stands in the environment of the writer.
 import_module("pipeline.execution.arithmetic").pin()
 
+
+def _problem(name: str) -> "Problem":
+    """The problem of a name: of installed packages, or registered in this process."""
+    from pipeline.identity.registry import problem
+
+    return problem(name)
+
+
+# By its name, too, as the list of problems is no code of a part.
+import_module("pipeline.study.known").look_up_by(_problem)
+
 _NAMES = {  # name -> module that holds it
     "Checked": "study.parameters",
     "FailedUnits": "study.errors",

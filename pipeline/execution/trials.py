@@ -14,13 +14,13 @@ from typing import Any
 
 import cloudpickle
 
+from pipeline.execution.trial import Record, Trial, own_parts
 from pipeline.identity.fingerprints import uncovered
 from pipeline.identity.registry import adopt, registrations
 from pipeline.identity.surroundings import watched
 from pipeline.study.parameters import printable
 from pipeline.study.returned import WrongPart
 from pipeline.study.study import Study
-from pipeline.study.trial import Record, Trial, own_parts
 
 START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "

@@ -27,13 +27,13 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from pipeline.identity.registry import problem
 from pipeline.study import checks, factors
 from pipeline.study.arrays import Array, Floats
 from pipeline.study.checks import ROLES, Declarations
 from pipeline.study.factors import PER_UNIT, checked_costs, released
 from pipeline.study.grid import Grid, Level, read_products
 from pipeline.study.handover import Chain
+from pipeline.study.known import problem_named
 from pipeline.study.making import build, computed, predicted_cost
 from pipeline.study.parameters import (
     Checked,
@@ -119,7 +119,7 @@ class Study(Checked):
                 self.name,
                 f"must be letters, digits, _ - and single / between, at most {NAME_LONGEST}",
             )
-        asked = problem(self.problem)
+        asked = problem_named(self.problem)
         if self.replications % self.block:
             near = max(self.replications // self.block, 1) * self.block
             raise InvalidInput(
@@ -371,7 +371,7 @@ class Study(Checked):
 
     def part(self, kind: str, name: Any, key: str | None = None) -> Any:
         """A part of the study's problem, by its kind and name."""
-        return problem(self.problem).part(kind, name, key)
+        return problem_named(self.problem).part(kind, name, key)
 
     def values(self, labels: Mapping[str, Any]) -> dict[str, Any]:
         """All parameters of a cell: constants, labels, and what is derived.

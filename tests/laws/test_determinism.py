@@ -19,11 +19,11 @@ from pipeline.cli.config import read_experiments
 from pipeline.execution import runner, trials
 from pipeline.execution.runner import TRIAL, Runner
 from pipeline.execution.schedule import Schedule
+from pipeline.execution.trial import Trial
 from pipeline.identity import registry
 from pipeline.storage import agreement
 from pipeline.storage.replications import Listing, Store
 from pipeline.study.study import Study
-from pipeline.study.trial import Trial
 from tests.helpers.engine import command as run_command
 from tests.helpers.engine import environment, without_report
 from tests.helpers.own_parts import (
