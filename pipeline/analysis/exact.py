@@ -1,11 +1,13 @@
 """Laws that hold exactly, tested as exact: a mean equals its prediction in every cell."""
 
+import math
 from collections.abc import Mapping
 from statistics import NormalDist
 
 import numpy as np
 import xarray as xr
 
+from pipeline.analysis.estimate import floored
 from pipeline.analysis.measures import Cells, confidence_for, labelled, of_look
 from pipeline.analysis.ratio import risk_ratio
 from pipeline.analysis.summary import REPLICATION, t_interval
@@ -36,7 +38,7 @@ def law_ratios(
     """
     used = int((data["status"] > 0).any(REPLICATION).sum())
     alpha = FALSE_ALARM * of_look() / used
-    cells = _widened(risk_ratio(data, metric, predicted, power), 1 - alpha)
+    cells = _widened(risk_ratio(data, metric, predicted, power, 1 - alpha), 1 - alpha)
     others = [str(axis) for axis in cells["ratio"].dims if axis not in by]
     pooled = _pooled(cells, others, confidence_for(error_share=error_share))
     return {TOGETHER: _estimates(pooled), EACH_CELL: _estimates(cells)}
@@ -66,7 +68,12 @@ def _widened(cells: xr.Dataset, confidence: float) -> xr.Dataset:
     half = (
         t_interval(cells["ratio"], cells["mcse"], cells["pairs"], confidence)[1] - cells["ratio"]
     ) * factor
-    return cells.assign(low=cells["ratio"] - half, high=cells["ratio"] + half)
+    spread = (
+        cells["mcse"] > 0
+    )  # elsewhere `risk_ratio` says what values that were not seen could be
+    low = (cells["ratio"] - half).where(spread, cells["low"])
+    high = (cells["ratio"] + half).where(spread, cells["high"])
+    return cells.assign(low=low, high=high)
 
 
 def _estimates(cells: xr.Dataset) -> Cells:
@@ -76,10 +83,17 @@ def _estimates(cells: xr.Dataset) -> Cells:
 def _pooled(cells: xr.Dataset, over: list[str], confidence: float) -> xr.Dataset:
     """Ratio of all cells along some dimensions together, with weights 1/mcse².
 
-    Those left are simultaneous.
+    Those left are simultaneous. A cell without an error has the smallest one of the others; where
+    none has one, nothing is known of it, and the interval is infinite.
     """
-    total = (1 / cells["mcse"] ** 2).sum(over)
-    ratio = (cells["ratio"] / cells["mcse"] ** 2).sum(over) / total
+    errors = cells["mcse"].copy(data=floored(cells["mcse"].values))
+    if not (errors > 0).any():
+        ratio = cells["ratio"].mean(over)
+        everything = xr.full_like(ratio, math.inf)
+        nothing = xr.zeros_like(ratio)
+        return xr.Dataset(dict(ratio=ratio, low=-everything, high=everything, mcse=nothing))
+    total = (1 / errors**2).sum(over)
+    ratio = (cells["ratio"] / errors**2).sum(over) / total
     error = total**-0.5
     half = NormalDist().inv_cdf(1 - (1 - confidence) / total.size / 2) * error
     return xr.Dataset(dict(ratio=ratio, low=ratio - half, high=ratio + half, mcse=error))

@@ -19,6 +19,7 @@ FEWEST = 30  # values from which on a mean has an interval where more may follow
 MOST_LEAN = (
     0.5  # t·|γ|/√n up to which it has: larger ones err more often than a number fixed in advance
 )
+ROUNDING = 1e-12  # of the size of values: a standard deviation below is none but that of rounding
 _MORE_FOLLOW: ContextVar[bool] = ContextVar(
     "whether more looks at the same data may follow", default=False
 )
@@ -75,6 +76,18 @@ def interval_within(
             np.where(equal, mean - unseen * (mean - least), low),
             np.where(equal, mean + unseen * (most - mean), high),
         )
+
+
+def without_rounding(squares: Array, n: Array, size: Array) -> Array:
+    """Σ (v − mean)² of n values of this size, 0 where they are equal but for rounding.
+
+    As values that are equal do, such values show nothing of others. Arrays of one shape.
+
+    >>> without_rounding(np.array([1e-30, 1e-20]), np.array([100, 100]), np.array([2.0, 2.0]))
+    array([0.e+00, 1.e-20])
+    """
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.where(squares > n * (ROUNDING * size) ** 2, squares, 0.0 * squares)
 
 
 def wilson(share: Array, n: Array, confidence: float) -> tuple[Floats, Floats]:

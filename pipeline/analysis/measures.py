@@ -20,6 +20,7 @@ import xarray as xr
 
 from pipeline.analysis.estimate import Estimate, floored
 from pipeline.analysis.intervals import clopper_pearson, rule_of_three
+from pipeline.analysis.metric_classes import is_exact
 from pipeline.analysis.rates import fit_rate
 from pipeline.analysis.ratio import risk_ratio
 from pipeline.analysis.selection import InsufficientEvidence, Level, NotTested
@@ -283,7 +284,8 @@ def exponent(
 ) -> Estimate:
     """Exponent of the mean of `metric` in the first of the predictors.
 
-    Each level of the groups has its constant.
+    Each level of the groups has its constant. Where all replications agree in every cell, nothing
+    is known of the error, and the interval is infinite unless the metric is an exact number.
     """
     summary = summarise(data[[metric, "status"]])
     mean = summary[metric]
@@ -291,7 +293,9 @@ def exponent(
     rate = fit_rate(
         mean, mcse, groups=groups, confidence=confidence_for(error_share=error_share), **predictors
     )
-    return next(iter(rate.exponents.values()))
+    fitted = next(iter(rate.exponents.values()))
+    has_error = bool((mcse > 0).any()) or is_exact(data.attrs, metric)
+    return fitted if has_error else replace(fitted, low=-math.inf, high=math.inf)
 
 
 def share(flags: xr.DataArray) -> Estimate:

@@ -7,9 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
-from pipeline.analysis.intervals import rule_of_three, skewed_mean
+from pipeline.analysis.intervals import rule_of_three, skewed_mean, without_rounding
 from pipeline.analysis.metric_classes import is_exact
-from pipeline.analysis.summary import mean_of, moments_over_replications, skewness_of
+from pipeline.analysis.summary import (
+    mean_of,
+    moments_over_replications,
+    skewness_of,
+    standard_error,
+)
 from pipeline.study.status import FAILED
 
 
@@ -25,7 +30,7 @@ def risk_ratio(
     unit to that power (for the default 2: the predicted mean square). Returns, without unit and
     over the grid axes, `ratio`, `mcse`, `low`, `high` (t interval, corrected for skewness as in
     `skewed_mean`), `skewness` of v^power − R y, and `pairs` = n. Where v^power − R y is 0 in every
-    replication, the interval reaches as far as values of the metric's range that were not seen
+    replication but for rounding, the interval reaches as far as values of the metric's range that were not seen
     could move the ratio, as in `interval_within`. NaN where there are no pairs or the prediction is
     not positive. Raises KeyError for an unknown variable. Source: Cochran, Sampling Techniques, 3rd
     ed. (1977), §6.4.
@@ -40,8 +45,9 @@ def risk_ratio(
     scale = scale.where(scale > 0)
     ratio = mean / scale
     (residuals,) = moments_over_replications((risk - ratio * predicted) / scale)
-    mcse = mean_of(residuals)[1].where(np.isfinite(ratio))
     squares, cubes = (residuals.sel(statistic=name, drop=True) for name in ("m2", "m3"))
+    squares = xr.apply_ufunc(without_rounding, squares, pairs, ratio)
+    mcse = xr.apply_ufunc(standard_error, squares, pairs).where(np.isfinite(ratio))
     ends = xr.apply_ufunc(
         skewed_mean, ratio, squares, cubes, pairs, confidence, output_core_dims=[[], []]
     )

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 from scipy import special
 
-from pipeline.analysis.intervals import interval_within
+from pipeline.analysis.intervals import interval_within, without_rounding
 from pipeline.analysis.metric_classes import is_exact
 from pipeline.analysis.moments import COUNTS, STATISTICS, Moments, block_moments, merged
 from pipeline.study.arrays import Array, Floats
@@ -23,8 +23,8 @@ def mean_over_replications(values: xr.DataArray) -> tuple[xr.DataArray, xr.DataA
     """Mean over finite replications, its Monte Carlo standard error, and their number.
 
     mean = Σ v / n and mcse = √(Σ (v − mean)² / (n(n−1))). `values` has the dimension `replication`.
-    The standard error is infinite for n = 1 and NaN for n = 0; equal values give exactly their
-    value and 0. Source: Morris, White, Crowther, Statistics in Medicine 38 (2019), Table 6.
+    The standard error is infinite for n = 1 and NaN for n = 0; values that are equal but for
+    rounding give 0. Source: Morris, White, Crowther, Statistics in Medicine 38 (2019), Table 6.
     """
     return mean_of(*moments_over_replications(values))
 
@@ -35,9 +35,10 @@ def mean_of(moments: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray, xr.DataA
     moments: (…, statistic), as `moments_over_replications` gives them.
     """
     mean = moments.sel(statistic="mean", drop=True)
-    squares = moments.sel(statistic="m2", drop=True)
     n = moments.sel(statistic="n", drop=True).astype(int)
-    return mean, mean.copy(data=standard_error(squares.values, n.values)), n
+    squares = moments.sel(statistic="m2", drop=True).values
+    spread = without_rounding(squares, n.values, mean.values)
+    return mean, mean.copy(data=standard_error(spread, n.values)), n
 
 
 def standard_error(squares: Array, n: Array) -> Floats:
@@ -233,6 +234,7 @@ def _columns(
     """
     statistics = _by_statistic(values.transpose(*counts.dims[:-1], "statistic"))
     mean = statistics["mean"]
+    statistics["m2"] = without_rounding(statistics["m2"], statistics["n"], mean)
     n = statistics["n"].astype(int)
     mcse = standard_error(statistics["m2"], n)
     total = counts.sel(count="run").values
@@ -259,6 +261,16 @@ def _columns(
         ),
         "_n": (n, ", number of values"),
     }
+
+
+def _without_rounding(moments: xr.DataArray, size: xr.DataArray) -> xr.DataArray:
+    """Moments, (…, statistic), of values that are computed from others of this size."""
+    settled = moments.transpose(..., "statistic").copy()
+    squares = STATISTICS.index("m2")
+    n = settled.values[..., STATISTICS.index("n")]
+    sizes = size.transpose(*settled.dims[:-1]).values
+    settled.values[..., squares] = without_rounding(settled.values[..., squares], n, sizes)
+    return settled
 
 
 def _by_statistic(moments: xr.DataArray) -> dict[str, Array]:
@@ -309,6 +321,8 @@ def paired_difference(
     at_first = values.sel({along: first}).reset_coords(drop=True)
     at_second = values.sel({along: second}).reset_coords(drop=True)
     (moments,) = moments_over_replications(at_first - at_second)
+    size = (abs(at_first) + abs(at_second)).mean(REPLICATION)
+    moments = _without_rounding(moments, size)
     mean, mcse, pairs = mean_of(moments)
     least, most = _range(values)
     largest = most - least  # that a difference can be

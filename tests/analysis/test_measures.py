@@ -9,6 +9,7 @@ from scipy import stats
 from scipy.special import ndtri
 
 from pipeline.analysis.estimate import Estimate
+from pipeline.analysis.exact import law_ratios
 from pipeline.analysis.intervals import skewed_mean, wilson
 from pipeline.analysis.measures import (
     CONFIDENCE,
@@ -201,3 +202,28 @@ def test_only_replications_in_use_can_be_above_a_bound(cells):
     used = cells.assign(status=cells["status"].where(cells["L"] < 4, 0))
     assert share_above(used, "v", xr.DataArray(0.5)).value == 0
     assert share_above(cells, "v", xr.DataArray(0.5)).value == float((cells["v"] > 0.5).mean())
+
+
+@pytest.mark.parametrize("jitter", [0, 1e-16, 1e-3])
+def test_values_that_differ_by_rounding_alone_show_nothing_of_others(sealed, jitter):
+    """Whatever is measured of them had an interval as short as their rounding, which decided any claim.
+
+    Negative control: values that do differ.
+    """
+    rng = np.random.default_rng(7)
+    alike = 1.998 * (1 + jitter * rng.standard_normal((3, 200)))
+    share_of = rng.random((3, 200)) + 0.5
+    levels = dict(n=[10, 20, 40])
+    data = sealed(levels, v=alike, w=alike * share_of, y=share_of)
+    beside = sealed(dict(arm=["a", "b"]), v=np.stack([alike[0] + share_of[0], share_of[0]]))
+    summary = summarise(data[["v", "status"]])
+    measured = {
+        "mean": mean_cells(data, "v")["n=10"],
+        "ratio": ratio_cells(data, "w", "y", power=1)["n=10"],
+        "paired": paired_cells(beside, "v", "arm", "a", "b")[""],
+        "over cells": mean_over_cells(summary["v"], summary["v_mcse"]),
+        "exponent": exponent(data.assign(v=data["v"] * data["n"]), "v", (), n=data["n"]),
+    } | {part: cells["n=10"] for part, cells in law_ratios(data, "w", "y", 1, "n").items()}
+    for name, estimate in measured.items():
+        print(name, estimate)
+        assert np.isinf(estimate.high - estimate.low) == (jitter < 1e-12), name
