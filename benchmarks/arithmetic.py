@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from pipeline.cli.compose import compose
-from pipeline.cli.config import read_experiment
-from pipeline.cli.config_files import options
 from pipeline.execution import schedule
 from pipeline.storage.replications import Listing
+from pipeline.workflow.config import read_experiment
+from pipeline.workflow.config_files import options
 
 LONGEST = 2.0  # predicted seconds of a unit: longer ones are left out
 OWN = ("own/", "xu/movielens")  # experiments on a person's own data

@@ -7,10 +7,10 @@ import time
 from unittest import mock
 
 from pipeline.cli.compose import compose
-from pipeline.cli.config import read_experiment
 from pipeline.execution.runner import Runner, writer
 from pipeline.execution.schedule import Schedule
 from pipeline.storage.replications import Store
+from pipeline.workflow.config import read_experiment
 
 WORKERS = 80
 

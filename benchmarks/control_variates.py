@@ -15,9 +15,9 @@ from threadpoolctl import threadpool_limits
 from pipeline.analysis.control_variates import controlled
 from pipeline.analysis.summary import summarise
 from pipeline.cli.compose import compose
-from pipeline.cli.config import read_experiment
 from pipeline.storage.datasets import describe
 from pipeline.study.study import Study
+from pipeline.workflow.config import read_experiment
 
 REPS, ROUNDS = 2000, 3
 NOISE = ("noise_control", "noise_control_squared", "spread_control", "spread_control_fourth")

@@ -22,9 +22,9 @@ import numpy as np
 import psutil
 
 from pipeline.cli.compose import compose
-from pipeline.cli.config import read_experiments, read_settings
 from pipeline.storage.replications import Store
 from pipeline.study.study import Study
+from pipeline.workflow.config import read_experiments, read_settings
 from pipeline.workflow.studies import stored_studies
 
 BLOCK = 2000

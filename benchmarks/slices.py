@@ -14,12 +14,12 @@ import sys
 import tempfile
 import time
 
-from pipeline.cli.config import read_experiment
 from pipeline.execution.runner import Runner
 from pipeline.execution.schedule import Unit
 from pipeline.storage.replications import Store
 from pipeline.study.slices import BYTES, slices
 from pipeline.study.study import Study
+from pipeline.workflow.config import read_experiment
 
 LIMIT = int(1.5e9)  # bytes of data, as `cluster.memory` sets them
 REPLICATIONS = 2000

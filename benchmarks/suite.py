@@ -54,7 +54,7 @@ def experiment(scenario: int, replications: int):
     replications.
     """
     from pipeline.cli.compose import compose
-    from pipeline.cli.config import read_experiment
+    from pipeline.workflow.config import read_experiment
 
     [raw] = compose([f"experiment=xu/scenario_{scenario}"])
     raw |= {

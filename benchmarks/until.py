@@ -29,10 +29,10 @@ from pipeline.analysis.claims import INCONCLUSIVE, NOT_TESTED, Claim, judge
 from pipeline.analysis.looks import Ends
 from pipeline.analysis.measures import CONFIDENCE, mean_cells, ratio_cells, spending
 from pipeline.cli.compose import compose
-from pipeline.cli.config import read_experiment
 from pipeline.identity.registry import problems
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.until import FUNCTIONS, Look, Until
+from pipeline.workflow.config import read_experiment
 
 STUDIES, CELLS, BLOCK, MOST = 2000, 4, 50, 2000
 SUITES = ("xu", "nguyen", "banerjee", "wang")

@@ -19,12 +19,12 @@ from pipeline.analysis.claims import (
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.wrong_worlds import as_expected, checks_of_wrong_worlds
 from pipeline.cli.compose import compose, options
-from pipeline.cli.config import read_experiment
 from pipeline.execution.runner import writer
 from pipeline.identity.registry import problems
 from pipeline.storage import datasets
 from pipeline.study.streams import digest
 from pipeline.study.targets import Target
+from pipeline.workflow.config import read_experiment
 
 CLAIMS, WORLDS = (
     "claims",

@@ -200,7 +200,7 @@ def _run(arguments: list[str]) -> int:
     """A task on experiments: all is read and checked before the task begins."""
     from pipeline.cli import tasks
     from pipeline.cli.compose import compose
-    from pipeline.cli.config import read_cluster, read_experiments, read_settings
+    from pipeline.workflow.config import read_cluster, read_experiments, read_settings
 
     mappings = compose([word for word in arguments if not word.startswith("-")])
     settings = [read_settings(raw) for raw in mappings][0]

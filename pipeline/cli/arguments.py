@@ -4,10 +4,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from pipeline.cli import own_experiments
-from pipeline.cli.config_files import GROUPS, check_one, options
 from pipeline.study.parameters import InvalidInput, nearest
 from pipeline.study.problem import LEFT_OUT
+from pipeline.workflow import own_experiments
+from pipeline.workflow.config_files import GROUPS, check_one, options
 
 QUOTES = "'\""
 AS_TYPED = (
@@ -109,7 +109,7 @@ def check_override(override: str) -> None:
 
 def _instead(word: str, example: str = "grid.m=[10,20]") -> str:
     """What to write in place of a word that is no key=value, such as the name of a task by itself."""
-    from pipeline.cli.config import TASKS
+    from pipeline.workflow.settings import TASKS
 
     named = {
         **dict.fromkeys(options("suite"), "suite"),

@@ -4,12 +4,12 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
-from pipeline.cli.config_files import options
 from pipeline.cli.help import table
 from pipeline.identity.registry import problems
 from pipeline.reporting import specs
 from pipeline.study.parameters import InvalidInput, describe, fields, nearest
 from pipeline.study.problem import Problem
+from pipeline.workflow.config_files import options
 
 SINGULAR = {
     f"{kind}s": kind for kind in ("model", "mechanism", "estimator", "metric", "derivation")

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pipeline.cli.compose import compose
-from pipeline.cli.config import TASKS, Settings
-from pipeline.cli.config_files import GROUPS, folder, options
 from pipeline.study.parameters import InvalidInput, fields
+from pipeline.workflow.config_files import GROUPS, folder, options
+from pipeline.workflow.settings import TASKS, Settings
 
 
 def candidates(line: str) -> list[str]:

@@ -5,12 +5,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from pipeline.cli import own_experiments
+from pipeline.cli import offers
 from pipeline.cli.arguments import check_override, in_quotes, own_path, quoted, refuse_secrets
-from pipeline.cli.config_files import GROUPS, check_one, folder, folders, offer_systems, options
 from pipeline.cli.long_lists import restored, shortened
 from pipeline.study.checks import mapping
 from pipeline.study.parameters import InvalidInput, nearest, shorten
+from pipeline.workflow import own_experiments
+from pipeline.workflow.config_files import GROUPS, check_one, folder, folders, options
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -51,7 +52,7 @@ def _checked(overrides: Sequence[str], own: Mapping[str, Any] | None) -> list[st
 
     Raises InvalidInput for what this program has no use for.
     """
-    own_experiments.forget_offers()
+    offers.forget_offers()
     for override in overrides:
         refuse_secrets(override)
     overrides = [*map(quoted, overrides)]
@@ -61,7 +62,7 @@ def _checked(overrides: Sequence[str], own: Mapping[str, Any] | None) -> list[st
             raise InvalidInput("claims", "[]", "write claims=false to judge none")
     values = dict(override.partition("=")[::2] for override in overrides)
     overrides = [
-        f"experiment={own_experiments.offer(own_experiments.read(path))}"
+        f"experiment={offers.offer(own_experiments.read(path))}"
         if (path := own_path(override)) is not None
         else override
         for override in overrides
@@ -74,7 +75,7 @@ def _checked(overrides: Sequence[str], own: Mapping[str, Any] | None) -> list[st
         )
     if own is not None:
         overrides = [
-            f"experiment={own_experiments.offer(own_experiments.checked(own))}",
+            f"experiment={offers.offer(own_experiments.checked(own))}",
             *overrides,
         ]
     return overrides
@@ -162,7 +163,7 @@ def _hydra_compose(overrides: Sequence[str]) -> "DictConfig":
     import hydra
 
     if any(override.startswith("cluster=") for override in overrides):
-        offer_systems()
+        offers.offer_systems()
     path = as_text([f"file://{conf}" for conf in folders()[1:]])
     words = [*map(shortened, overrides), f"hydra.searchpath={path}"]
     return cast("DictConfig", hydra.compose("config", overrides=words))

@@ -4,13 +4,13 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
-from pipeline.cli.config import TASKS, Settings, Storage
-from pipeline.cli.config_files import files, options
 from pipeline.execution.systems.registry import names
 from pipeline.identity.registry import problems
 from pipeline.study.files import read_regular
 from pipeline.study.parameters import describe, fields, shorten
 from pipeline.study.study import Study
+from pipeline.workflow.config_files import files, options
+from pipeline.workflow.settings import TASKS, Settings, Storage
 
 
 def text() -> str:

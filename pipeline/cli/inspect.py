@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pipeline.cli.config import Settings
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED
 from pipeline.execution import plan
 from pipeline.execution.clusters import Cluster
@@ -16,6 +15,7 @@ from pipeline.execution.systems.base import UNTRIED
 from pipeline.study.parameters import InvalidInput, printable
 from pipeline.study.status import OK
 from pipeline.workflow import statements
+from pipeline.workflow.settings import Settings
 from pipeline.workflow.studies import StoredStudy
 
 MOST_REMARKS = 2  # on a mechanism's cells, made by plan

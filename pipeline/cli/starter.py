@@ -9,9 +9,7 @@ from typing import Any
 
 from pipeline.cli.arguments import pairs
 from pipeline.cli.compose import compose
-from pipeline.cli.config import Experiment, Text, read_experiment
 from pipeline.cli.exit_codes import EXIT_DONE
-from pipeline.cli.own_experiments import ENDS, name_of
 from pipeline.identity.registry import problem, problems
 from pipeline.study.checks import ROLES, Declarations, declarations
 from pipeline.study.files import write_whole
@@ -19,6 +17,9 @@ from pipeline.study.grid import read_products
 from pipeline.study.parameters import InvalidInput, describe, fields, path_of, shorten
 from pipeline.study.problem import Problem
 from pipeline.study.study import Study
+from pipeline.workflow.config import read_experiment
+from pipeline.workflow.experiment import Experiment, Text
+from pipeline.workflow.own_experiments import ENDS, name_of
 
 GAP = 2  # blanks before a comment
 LISTED = 12  # metrics that are offered as comments

@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pipeline.cli import inspect
-from pipeline.cli.config import Experiment, Settings
 from pipeline.cli.exit_codes import EXIT_DONE
 from pipeline.execution.clusters import Cluster
 from pipeline.study.parameters import InvalidInput, path_of
 from pipeline.workflow import on_end, reports, run, shelf, status, submit, verify
+from pipeline.workflow.experiment import Experiment
 from pipeline.workflow.rounds import reached
+from pipeline.workflow.settings import Settings
 from pipeline.workflow.studies import stored_studies
 
 

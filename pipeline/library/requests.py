@@ -14,14 +14,15 @@ import numpy as np
 
 from pipeline.cli.arguments import AS_TYPED
 from pipeline.cli.compose import as_text, compose, compose_once
-from pipeline.cli.config import Settings, read_cluster, read_experiments, read_settings
-from pipeline.cli.own_experiments import RECORD, mapping_of
 from pipeline.execution.clusters import Cluster, Connected
 from pipeline.execution.runner import parts
 from pipeline.identity.registry import SCRIPT
 from pipeline.study.grid import Grid
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.study import Study
+from pipeline.workflow.config import read_cluster, read_experiments, read_settings
+from pipeline.workflow.own_experiments import RECORD, mapping_of
+from pipeline.workflow.settings import Settings
 from pipeline.workflow.studies import StoredStudy, stored_studies
 
 Asked: TypeAlias = str | os.PathLike[str] | Study | Mapping[str, Any]

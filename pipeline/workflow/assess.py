@@ -10,7 +10,6 @@ from pipeline.analysis.claims import Claim
 from pipeline.analysis.control_variates import controlled
 from pipeline.analysis.looks import judge
 from pipeline.analysis.summary import summarise_moments
-from pipeline.cli.config import Experiment
 from pipeline.execution import sweep
 from pipeline.execution.clusters import Executor
 from pipeline.execution.sight import NeedsStores
@@ -18,6 +17,7 @@ from pipeline.identity.registry import adopt, problem, registrations
 from pipeline.reporting.drawn import render
 from pipeline.storage import results
 from pipeline.storage.replications import Store
+from pipeline.workflow.experiment import Experiment
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -16,7 +16,6 @@ from pipeline.analysis.summary import (
     paired_difference,
     t_interval,
 )
-from pipeline.cli.config import Storage
 from pipeline.cli.exit_codes import EXIT_DONE
 from pipeline.reporting.formatting import count, levels, number
 from pipeline.storage.folder import Folder
@@ -24,6 +23,7 @@ from pipeline.storage.results import SEALED, load_from
 from pipeline.storage.schemes import check_url, open_backend
 from pipeline.study.parameters import InvalidInput, printable
 from pipeline.study.status import FAILED
+from pipeline.workflow.settings import Storage
 from pipeline.workflow.shelf import Shelved, asked_for, named
 
 CONFIDENCE = 0.95  # of all intervals of one metric together

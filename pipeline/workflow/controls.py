@@ -17,14 +17,14 @@ from pipeline.analysis.wrong_worlds import (
     outcome,
 )
 from pipeline.cli.compose import compose_once
-from pipeline.cli.config import Experiment
-from pipeline.cli.config_files import options
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED
 from pipeline.storage import datasets, results
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.streams import canonical
 from pipeline.study.study import Study
 from pipeline.workflow.assess import claims_of
+from pipeline.workflow.config_files import options
+from pipeline.workflow.experiment import Experiment
 
 UNSEEN = "unseen"  # of a wrong world that all of an experiment's data leave undecided
 

@@ -8,10 +8,10 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 
-from pipeline.cli.config import Settings
 from pipeline.cli.exit_codes import EXIT_BAD_INPUT, EXIT_FAILED, EXIT_MORE_TO_DO
 from pipeline.execution.systems.registry import job
 from pipeline.study.parameters import InvalidInput, path_of
+from pipeline.workflow.settings import Settings
 from pipeline.workflow.studies import StoredStudy
 
 PATIENCE = 600.0  # seconds that the command may take

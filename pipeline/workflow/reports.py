@@ -11,9 +11,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from pipeline.cli import own_experiments
 from pipeline.cli.arguments import own_path
-from pipeline.cli.config import Settings, read_common
 from pipeline.execution.clusters import Cluster, workers_of
 from pipeline.execution.schedule import Unit, failures, unit_in_words, unit_name
 from pipeline.execution.sessions import sessions
@@ -29,10 +27,12 @@ from pipeline.study.files import read_regular, write_whole
 from pipeline.study.parameters import DataFile, path_of, shorten
 from pipeline.study.streams import digest
 from pipeline.study.study import Study
-from pipeline.workflow import provenance, statements
+from pipeline.workflow import own_experiments, provenance, statements
+from pipeline.workflow.config import read_common
 from pipeline.workflow.effort import effort
 from pipeline.workflow.reduce import names
 from pipeline.workflow.refinement import boundary_lines
+from pipeline.workflow.settings import Settings
 from pipeline.workflow.studies import StoredStudy
 from pipeline.workflow.until import ends
 

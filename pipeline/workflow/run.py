@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from pipeline.cli.config import Settings
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO
 from pipeline.execution import plan, suspects, sweep
 from pipeline.execution.amounts import format_time
@@ -38,6 +37,7 @@ from pipeline.workflow.precision import limits, on_target
 from pipeline.workflow.refinement import boundary_lines
 from pipeline.workflow.rounds import Judged, grows, reached, what_follows
 from pipeline.workflow.sealed import is_current
+from pipeline.workflow.settings import Settings
 from pipeline.workflow.studies import StoredStudy, agree, runner, scheduled
 
 # Times its predicted seconds: as long this process computes before it starts workers all the same.

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.cli.exit_codes import EXIT_DONE
-from pipeline.cli.own_experiments import RECORD
 from pipeline.execution.amounts import format_bytes
 from pipeline.execution.sessions import sessions
 from pipeline.reporting.formatting import count
@@ -23,6 +22,7 @@ from pipeline.storage.replications import DESCRIPTION, RAW
 from pipeline.storage.results import REQUESTS, SEALED, root_attributes
 from pipeline.study.files import open_to_lock, read_regular, write_whole
 from pipeline.study.parameters import InvalidInput, nearest, printable
+from pipeline.workflow.own_experiments import RECORD
 from pipeline.workflow.reports import OF_FILES, OF_RESULTS, finished_size, is_whole
 
 INDEX = "index.html"

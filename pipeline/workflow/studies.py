@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pipeline.cli.config import Experiment, Settings
 from pipeline.execution import suspects, sweep
 from pipeline.execution.clusters import Cluster
 from pipeline.execution.runner import Runner
@@ -17,8 +16,10 @@ from pipeline.storage import agreement, results
 from pipeline.storage.in_work import Driver
 from pipeline.storage.replications import Store
 from pipeline.study.study import Study
+from pipeline.workflow.experiment import Experiment
 from pipeline.workflow.precision import all_done, limits
 from pipeline.workflow.sealed import is_current
+from pipeline.workflow.settings import Settings
 
 
 class StoredStudy(NamedTuple):

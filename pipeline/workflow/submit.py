@@ -4,7 +4,6 @@ import math
 import shlex
 from collections.abc import Sequence
 
-from pipeline.cli.config import Settings
 from pipeline.cli.exit_codes import EXIT_DONE
 from pipeline.execution import plan
 from pipeline.execution.amounts import format_bytes, format_time
@@ -17,6 +16,7 @@ from pipeline.execution.systems.registry import names
 from pipeline.execution.systems.sizes import MIB, Sizes, clock, sizes
 from pipeline.study.files import make_folders
 from pipeline.study.parameters import InvalidInput
+from pipeline.workflow.settings import Settings
 from pipeline.workflow.studies import StoredStudy
 
 HOUR = 3600

@@ -7,7 +7,6 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from pipeline.cli.config import Settings
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED
 from pipeline.execution import sessions, sweep
 from pipeline.execution.clusters import Cluster, Executor, workers_of
@@ -20,6 +19,7 @@ from pipeline.storage.integrity import LEFT_OVER, Damage, Integrity
 from pipeline.study.parameters import InvalidInput, path_of, shorten
 from pipeline.workflow.reduce import worth_a_cluster
 from pipeline.workflow.sealed import is_current
+from pipeline.workflow.settings import Settings
 from pipeline.workflow.studies import StoredStudy, agree
 
 LONGEST = 300  # characters of what is printed of a damage

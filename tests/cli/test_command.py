@@ -9,9 +9,9 @@ import zipfile
 import pytest
 
 from pipeline.__main__ import main
-from pipeline.cli.config import TASKS, Settings
-from pipeline.cli.config_files import options as names_of
 from pipeline.study.parameters import fields
+from pipeline.workflow.config_files import options as names_of
+from pipeline.workflow.settings import TASKS, Settings
 from tests.helpers.engine import ROOT, arguments, command, environment
 
 

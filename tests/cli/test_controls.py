@@ -6,12 +6,12 @@ import pytest
 
 from pipeline.analysis.claims import SUPPORTED, NotSimulated, SimulatedControl
 from pipeline.cli.compose import compose
-from pipeline.cli.config import read_experiment
 from pipeline.problems.common.changes import with_parameters
 from pipeline.problems.crowd.claims.limits import CLAIMS
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.wrong_worlds import unchanged
 from pipeline.workflow import controls
+from pipeline.workflow.config import read_experiment
 
 LOSS = next(claim for claim in CLAIMS if claim.id == "wang.theorem_1")
 SLIGHTLY = SimulatedControl(

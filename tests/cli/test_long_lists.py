@@ -6,11 +6,12 @@ from hydra.core.config_store import ConfigStore
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from pipeline.__main__ import main
-from pipeline.cli import own_experiments
+from pipeline.cli import offers
 from pipeline.cli.compose import compose
-from pipeline.cli.config import read_experiment
 from pipeline.cli.long_lists import LONG, MOST_TYPED
 from pipeline.study import parameters
+from pipeline.workflow import own_experiments
+from pipeline.workflow.config import read_experiment
 
 SMALL = ["experiment=xu/lemmas", "grid.m=[3]", "grid.L=[20]"]
 LEVELS = [round(0.01 + 0.001 * number, 6) for number in range(3_000)]
@@ -56,13 +57,11 @@ def test_hydra_sees_short_lists_only(tmp_path, monkeypatch):
     assert words and max(word.count(",") for word in words) < LONG
     compose([], {key: value for key, value in config.items() if key in own_experiments.KEYS})
     offered = ConfigStore.instance().repo["experiment"]
-    (node,) = [
-        one.node for name, one in offered.items() if name.startswith(own_experiments.OFFERED)
-    ]
+    (node,) = [one.node for name, one in offered.items() if name.startswith(offers.OFFERED)]
     assert len(node["grid"]["epsilon"]) == 1
     compose(SMALL)
     assert not [
-        name for name in offered if name.startswith(own_experiments.OFFERED)
+        name for name in offered if name.startswith(offers.OFFERED)
     ]  # nothing is left of it
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from pipeline.__main__ import main
-from pipeline.cli import own_experiments
 from pipeline.study.study import Study
+from pipeline.workflow import own_experiments
 from tests.helpers.engine import arguments, without_report
 
 

@@ -8,12 +8,12 @@ import pytest
 import yaml
 
 from pipeline.__main__ import main
-from pipeline.cli import own_experiments
 from pipeline.cli.compose import compose
-from pipeline.cli.config import read_experiment
 from pipeline.identity.registry import problems
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.study import Study
+from pipeline.workflow import own_experiments
+from pipeline.workflow.config import read_experiment
 from pipeline.workflow.reports import repeated
 
 SMALL = dict(
@@ -83,7 +83,7 @@ def test_what_it_would_run_is_shown_and_runs(survey, tmp_path, capsys):
 
 @pytest.mark.parametrize("like", [None, *(f"{one.experiments[0]}/" for one in problems().values())])
 def test_a_first_one_is_written_with_comments(like, tmp_path, capsys):
-    from pipeline.cli.config_files import options
+    from pipeline.workflow.config_files import options
 
     name = like and next(option for option in options("experiment") if option.startswith(like))
     assert main(["task=new", "experiment=first.yaml", *([f"like={name}"] if name else [])]) == 0

@@ -9,11 +9,11 @@ from types import SimpleNamespace as Plain
 import pytest
 
 from pipeline.cli.compose import compose
-from pipeline.cli.config import read_experiment
 from pipeline.cli.help import text
 from pipeline.identity import registry
 from pipeline.workflow import reports as present
 from pipeline.workflow import statements
+from pipeline.workflow.config import read_experiment
 from tests.helpers import toy_paper
 
 CONFIG = dict(

@@ -14,7 +14,6 @@ import types
 import pytest
 
 from pipeline.__main__ import main
-from pipeline.cli.config import TASKS
 from pipeline.execution import arithmetic, plan
 from pipeline.execution.clusters.arrays import Submission
 from pipeline.execution.clusters.batch_workers import BatchWorkers
@@ -30,6 +29,7 @@ from pipeline.execution.systems.sizes import MIB, Sizes
 from pipeline.execution.systems.slurm import Slurm
 from pipeline.storage.replications import Store
 from pipeline.study.parameters import InvalidInput
+from pipeline.workflow.settings import TASKS
 from tests.helpers.engine import ROOT, arguments, study
 
 FIELDS = dict(

@@ -181,9 +181,7 @@ def test_a_driver_in_a_pod_can_do_all_tasks(credentials, bucket, laptop):
 def test_a_folder_is_asked_for_where_a_bucket_is_given_for_outputs(capsys):
     assert main(["experiment=xu/lemmas", "outputs=s3://bucket/studies"]) == 2
     error = capsys.readouterr().err
-    assert (
-        error.startswith("error: outputs=s3://…: must be a folder") and "store.url=…" in error
-    )
+    assert error.startswith("error: outputs=s3://…: must be a folder") and "store.url=…" in error
 
 
 class KubeCluster:

@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.__main__ import main
-from pipeline.cli.config import read_settings
 from pipeline.execution import runner
 from pipeline.execution.clusters import Executor, Synchronous
 from pipeline.execution.runner import Runner
@@ -15,6 +14,7 @@ from pipeline.execution.sweep import run
 from pipeline.storage.replications import Listing, Store
 from pipeline.study.parameters import InvalidInput
 from pipeline.workflow import reduce
+from pipeline.workflow.config import read_settings
 from pipeline.workflow.run import _exit_code
 from pipeline.workflow.studies import scheduled
 from tests.helpers.engine import (

@@ -9,7 +9,6 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from pipeline.cli.config import read_settings
 from pipeline.execution import elsewhere
 from pipeline.execution.clusters import Executor, Synchronous
 from pipeline.execution.elsewhere import Elsewhere
@@ -19,6 +18,7 @@ from pipeline.execution.sweep import run
 from pipeline.storage import in_work
 from pipeline.storage.in_work import Driver
 from pipeline.storage.replications import Listing, Store
+from pipeline.workflow.config import read_settings
 from pipeline.workflow.studies import scheduled
 from tests.helpers.engine import mapping, stored, study
 

@@ -12,9 +12,9 @@ import pytest
 
 from pipeline.__main__ import main
 from pipeline.cli.compose import compose
-from pipeline.cli.config import read_experiment
 from pipeline.storage.agreement import FOLDER
 from pipeline.storage.replications import Store
+from pipeline.workflow.config import read_experiment
 from tests.helpers.engine import ROOT, arguments, command, contents, environment, without_report
 from tests.helpers.fault_runs import FULL, Tally, one_line
 

@@ -5,7 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pipeline.cli.config import Experiment, Text, read_experiment
 from pipeline.execution import sweep
 from pipeline.execution.clusters import Executor
 from pipeline.execution.runner import Runner
@@ -14,6 +13,8 @@ from pipeline.storage.integrity import Integrity
 from pipeline.storage.replications import Store
 from pipeline.storage.results import SEALED, SUMMARY, place
 from pipeline.workflow import reduce
+from pipeline.workflow.config import read_experiment
+from pipeline.workflow.experiment import Experiment, Text
 from pipeline.workflow.studies import StoredStudy
 
 ROOT = Path(__file__).resolve().parents[2]

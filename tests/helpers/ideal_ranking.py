@@ -12,10 +12,10 @@ from scipy.special import ndtr
 
 from pipeline.analysis.selection import LEAST
 from pipeline.cli.compose import compose
-from pipeline.cli.config import read_experiment
 from pipeline.privacy import randomized_response_laws
 from pipeline.problems.common.rating_files import MOVIELENS
 from pipeline.problems.ranking import derivations
+from pipeline.workflow.config import read_experiment
 
 REPLICATIONS = 2 * LEAST
 X = [1, 2, 4, 5.6, 8, 11, 16, 32, 64]

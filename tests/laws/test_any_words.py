@@ -20,10 +20,10 @@ import yaml
 
 from pipeline.__main__ import main
 from pipeline.cli.compose import compose
-from pipeline.cli.config import TASKS
-from pipeline.cli.config_files import files
 from pipeline.execution.plan import Prediction
 from pipeline.identity.registry import problems
+from pipeline.workflow.config_files import files
+from pipeline.workflow.settings import TASKS
 
 SECONDS = float(os.environ.get("PIPELINE_FUZZ_SECONDS", 0))
 FIRST = int(

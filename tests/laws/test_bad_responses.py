@@ -4,7 +4,7 @@ import pytest
 
 from pipeline.__main__ import main
 from pipeline.cli.compose import compose
-from pipeline.cli.config import read_experiment
+from pipeline.workflow.config import read_experiment
 from pipeline.workflow.statements import privacy, source
 
 SMALL = [

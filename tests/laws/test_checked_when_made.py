@@ -8,7 +8,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipeline.cli.config import Settings, Storage, Text, read_experiment, read_settings
 from pipeline.execution.clusters import CLUSTERS
 from pipeline.identity.registry import problems
 from pipeline.study.grid import Grid
@@ -16,6 +15,9 @@ from pipeline.study.parameters import InvalidInput, fields
 from pipeline.study.protocols import PROTOCOLS
 from pipeline.study.study import Study
 from pipeline.study.targets import Target
+from pipeline.workflow.config import read_experiment, read_settings
+from pipeline.workflow.experiment import Text
+from pipeline.workflow.settings import Settings, Storage
 from tests.helpers.engine import mapping
 
 PARTS = {

@@ -17,12 +17,12 @@ import yaml
 import pipeline.library.runs  # which a child then need not import
 import pipeline.workflow.reports
 from pipeline.__main__ import main
-from pipeline.cli.config import read_experiment
 from pipeline.cli.flags import load_own_files
 from pipeline.execution.runner import parts as parts_of
 from pipeline.execution.runner import writer
 from pipeline.identity import fingerprints
 from pipeline.identity.patches import patches
+from pipeline.workflow.config import read_experiment
 
 PARTS = """
 from dataclasses import dataclass, replace

@@ -12,10 +12,10 @@ import pytest
 
 from pipeline.__main__ import main
 from pipeline.cli.compose import compose
-from pipeline.cli.config import read_cluster, read_experiment, read_settings
 from pipeline.execution.clusters import CLUSTERS
 from pipeline.storage.replications import Store
 from pipeline.study.streams import canonical, digest
+from pipeline.workflow.config import read_cluster, read_experiment, read_settings
 
 GONE = object()
 NAN, INF, HUGE = math.nan, math.inf, 10**400

@@ -15,7 +15,6 @@ import yaml
 import pipeline as pl
 from pipeline.__main__ import main
 from pipeline.cli.compose import compose
-from pipeline.cli.config import read_experiments
 from pipeline.execution import runner, trials
 from pipeline.execution.runner import TRIAL, Runner
 from pipeline.execution.schedule import Schedule
@@ -24,6 +23,7 @@ from pipeline.identity import registry
 from pipeline.storage import agreement
 from pipeline.storage.replications import Listing, Store
 from pipeline.study.study import Study
+from pipeline.workflow.config import read_experiments
 from tests.helpers.engine import command as run_command
 from tests.helpers.engine import environment, without_report
 from tests.helpers.own_parts import (

@@ -16,8 +16,8 @@ import pytest
 
 from pipeline.__main__ import main
 from pipeline.cli.compose import compose
-from pipeline.cli.config import read_cluster, read_experiments, read_settings
 from pipeline.identity import registry
+from pipeline.workflow.config import read_cluster, read_experiments, read_settings
 from tests.helpers.engine import ROOT
 
 DOCUMENTS = [

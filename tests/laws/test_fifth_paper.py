@@ -20,13 +20,14 @@ import xarray as xr
 
 from pipeline.analysis.summary import paired_difference, summarise
 from pipeline.cli import tasks
-from pipeline.cli.config import Settings, read_experiment
 from pipeline.execution.clusters import Local, Synchronous
 from pipeline.execution.runner import Runner
 from pipeline.execution.schedule import failures
 from pipeline.identity import registry
 from pipeline.storage.replications import Store
 from pipeline.study.parameters import InvalidInput
+from pipeline.workflow.config import read_experiment
+from pipeline.workflow.settings import Settings
 from tests.helpers import toy_paper
 from tests.helpers.checks import mean_agrees
 from tests.helpers.engine import ROOT, contents, environment, without_report

@@ -174,6 +174,6 @@ def test_an_experiment_of_a_package_that_is_no_file_is_not_offered(
 ):
     (tmp_path / "experiment").mkdir()
     put(tmp_path / "experiment" / "odd.yaml")
-    monkeypatch.setattr("pipeline.cli.config_files.folders", lambda: [ROOT / "conf", tmp_path])
+    monkeypatch.setattr("pipeline.workflow.config_files.folders", lambda: [ROOT / "conf", tmp_path])
     assert main(["experiment=odd", "task=show"]) == 2
     assert "no such experiment" in capsys.readouterr().err

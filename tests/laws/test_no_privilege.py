@@ -10,9 +10,9 @@ import zipfile
 
 import pytest
 
-from pipeline.cli import config_files
 from pipeline.cli.compose import compose
 from pipeline.study.parameters import InvalidInput
+from pipeline.workflow import config_files
 from tests.helpers.engine import ROOT, command, contents, environment
 
 WORDS = [

@@ -12,13 +12,13 @@ import pipeline as pl
 from pipeline.__main__ import main
 from pipeline.analysis.summary import summarise
 from pipeline.cli.compose import compose
-from pipeline.cli.config import read_experiment
 from pipeline.execution.errors import SweepError
 from pipeline.execution.failures import FailuresAlike
 from pipeline.execution.schedule import failures
 from pipeline.problems.ranking.estimators.moments import Debiased
 from pipeline.storage.replications import Store
 from pipeline.study.status import FAILED, NOT_CONVERGED, OK
+from pipeline.workflow.config import read_experiment
 from tests.helpers.engine import arguments, contents, stamps, without_report
 
 CELL = dict(m=4, L=20, epsilon=0.5)

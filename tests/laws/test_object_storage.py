@@ -14,7 +14,6 @@ import pytest
 import pipeline.storage.lease
 import pipeline.storage.s3
 from pipeline.__main__ import main
-from pipeline.cli.config import Experiment, Text, read_settings
 from pipeline.execution.clusters import Executor
 from pipeline.execution.runner import Runner, writer
 from pipeline.storage import agreement, replications, results
@@ -26,6 +25,8 @@ from pipeline.storage.s3 import Bucket
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.status import OK
 from pipeline.workflow import reduce
+from pipeline.workflow.config import read_settings
+from pipeline.workflow.experiment import Experiment, Text
 from pipeline.workflow.studies import StoredStudy
 from tests.helpers.engine import GRID, ROOT, arguments, contents, damages_of, environment, study
 from tests.helpers.servers.buckets import Objects, moto

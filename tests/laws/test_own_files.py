@@ -9,8 +9,8 @@ from scipy.stats import binom
 
 from pipeline.__main__ import main
 from pipeline.cli.compose import compose
-from pipeline.cli.config import read_experiments
 from pipeline.study.parameters import InvalidInput
+from pipeline.workflow.config import read_experiments
 from tests.helpers.checks import counts_agree
 from tests.helpers.real_data import real
 

@@ -5,8 +5,8 @@ import yaml
 
 import pipeline as pl
 from pipeline.cli.compose import compose
-from pipeline.cli.config import read_experiment
 from pipeline.study.parameters import InvalidInput
+from pipeline.workflow.config import read_experiment
 from tests.helpers.engine import mapping, study
 
 TARGETS = {"error_l2": {"relative": 0.5}}

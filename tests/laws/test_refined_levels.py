@@ -5,7 +5,6 @@ import xarray as xr
 
 import pipeline as pl
 from pipeline.__main__ import main
-from pipeline.cli.config import Experiment, Settings, Text, read_experiment
 from pipeline.cli.exit_codes import EXIT_DONE
 from pipeline.execution.clusters import Local, Synchronous, Threads
 from pipeline.execution.runner import Runner
@@ -16,7 +15,10 @@ from pipeline.storage.results import SEALED, SUMMARY
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.refinement import LEVELS
 from pipeline.workflow import run
+from pipeline.workflow.config import read_experiment
+from pipeline.workflow.experiment import Experiment, Text
 from pipeline.workflow.refinement import boundary_lines, reached
+from pipeline.workflow.settings import Settings
 from pipeline.workflow.studies import StoredStudy
 from tests.helpers.engine import contents, mapping, stored, without_report
 from tests.helpers.servers.buckets import Objects, moto

@@ -12,7 +12,6 @@ import xarray as xr
 import pipeline as pl
 from pipeline.__main__ import main
 from pipeline.analysis.precision import Prefix, Rule
-from pipeline.cli.config import Settings
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_MORE_TO_DO
 from pipeline.execution import sweep
 from pipeline.execution.clusters import Executor, Local, Synchronous, Threads
@@ -22,6 +21,7 @@ from pipeline.storage.replications import Store
 from pipeline.storage.results import SEALED, SUMMARY
 from pipeline.study.pairing import Pairing
 from pipeline.workflow import precision, reduce, run
+from pipeline.workflow.settings import Settings
 from tests.helpers.engine import contents, mapping, stored, study, without_report
 
 TARGETS = {

@@ -13,7 +13,6 @@ from pipeline.analysis.controls import scaled
 from pipeline.analysis.measures import mean_cells, measure, measure_every_cell, spending
 from pipeline.analysis.selection import select
 from pipeline.analysis.tolerances import AtMost, Within
-from pipeline.cli.config import Settings
 from pipeline.execution.clusters import Local, Synchronous, Threads
 from pipeline.identity import registry
 from pipeline.library import requests
@@ -22,6 +21,7 @@ from pipeline.study.errors import Stopped
 from pipeline.study.parameters import InvalidInput
 from pipeline.workflow import run
 from pipeline.workflow.rounds import reached
+from pipeline.workflow.settings import Settings
 from tests.helpers import toy_paper
 from tests.helpers.engine import contents, without_report
 

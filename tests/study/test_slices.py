@@ -7,7 +7,6 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from pipeline.cli.config import read_experiment
 from pipeline.identity.registry import problem
 from pipeline.privacy import integer_noise
 from pipeline.problems.crowd.mechanisms.randomized_response import RandomizedResponse
@@ -20,6 +19,7 @@ from pipeline.study.parameters import InvalidInput
 from pipeline.study.protocols import Components
 from pipeline.study.streams import Stream
 from pipeline.study.study import build
+from pipeline.workflow.config import read_experiment
 from tests.helpers.engine import mapping
 
 REPS = 10

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.cli.config import read_experiment
 from pipeline.problems.common.rating_files import SMALL_SHA256, Ratings
 from pipeline.problems.ranking.data import files
 from pipeline.problems.ranking.data.choices import Choices
 from pipeline.problems.ranking.data.recorded import Recorded
 from pipeline.study.parameters import DataFile, InvalidInput
+from pipeline.workflow.config import read_experiment
 from tests.helpers.real_data import real
 
 HEADER = "user,winner,loser\n"

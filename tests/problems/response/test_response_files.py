@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.cli.config import read_experiment
 from pipeline.problems.common import rating_files
 from pipeline.problems.common.rating_files import SMALL_SHA256
 from pipeline.problems.response.data import files, rating_completion
 from pipeline.problems.response.data.files import LSAT_6, load
 from pipeline.problems.response.data.recorded import RecordedResponses
 from pipeline.study.parameters import DataFile, InvalidInput
+from pipeline.workflow.config import read_experiment
 from tests.helpers.real_data import real
 
 GOOD = "person,a,b,c\np,1,0,\nq,0,1,NA\nr,1,,0\ns,0,1,1\n"

@@ -3,24 +3,20 @@
 import os
 import re
 import unicodedata
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pipeline.cli import long_lists
-from pipeline.cli.long_lists import restored, without_long_lists
 from pipeline.study import refinement, until
 from pipeline.study.checks import mapping
 from pipeline.study.files import read_regular
 from pipeline.study.grid import Grid
 from pipeline.study.parameters import DataFile, InvalidInput, path_of, shorten
-from pipeline.study.streams import digest
 from pipeline.study.study import NAME, NAME_LONGEST, Study
 from pipeline.study.targets import config_of
+from pipeline.workflow import yaml_text
 
 RECORD = "report.yaml"  # in the folder of a finished study: its config
 ENDS = (".yaml", ".yml")
-OFFERED = "own-"  # what names begin with by which Hydra knows experiments of a person
 # What an experiment may hold; all else is given on the command line.
 KEYS = {
     "name",
@@ -51,6 +47,9 @@ PASSED_OVER = {
     "shards",
 }  # what the config of a finished study holds besides
 
+KEY_TYPES = (str, bool, int, float)
+VALUE_TYPES = (*KEY_TYPES, type(None))
+
 
 def is_file(value: str) -> bool:
     """Whether an experiment is given by the path of a file, or of the folder of a finished study."""
@@ -64,19 +63,12 @@ def read(path: str) -> dict[str, Any]:
 
     Raises InvalidInput.
     """
-    from omegaconf import OmegaConf
-
-    from pipeline.cli import yaml_text
-
     file = path_of(path, "experiment")
-    file = file / RECORD if os.path.isdir(file) else file
+    if os.path.isdir(file):
+        file = file / RECORD
     try:
         loaded = yaml_text.load(read_regular(file).decode())
-        if isinstance(
-            loaded, dict
-        ):  # OmegaConf refuses what is no number, text or container of these
-            short = OmegaConf.create(without_long_lists(loaded))
-            loaded = restored(OmegaConf.to_container(short, resolve=False))
+        refuse_odd_values(loaded)
     except OSError as error:
         raise InvalidInput(
             "experiment",
@@ -176,28 +168,22 @@ def products_of(grid: Grid) -> Any:
     return products[0] if len(products) == 1 else products
 
 
-def offer(experiment: Mapping[str, Any]) -> str:
-    """Let Hydra know an experiment; the name by which a command can ask for it."""
-    from hydra.core.config_store import ConfigStore
+def refuse_odd_values(value: Any) -> None:
+    """Raise ValueError for what is no number, text, list or mapping, as YAML can hold with tags.
 
-    name = f"{OFFERED}{digest(repr(experiment), 8).hex()}"
-    ConfigStore.instance().store(
-        group="experiment",
-        name=name,
-        node=without_long_lists(experiment),
-        package="_global_",
-        provider="own",
-    )
-    return name
-
-
-def forget_offers() -> None:
-    """Take away from Hydra what earlier calls offered: each one that is there makes every later
-    call slower.
+    RecursionError for a value that holds itself.
     """
-    from hydra.core.config_store import ConfigStore
+    if isinstance(value, dict):
+        for name, part in value.items():
+            _refuse_odd(name, KEY_TYPES)
+            refuse_odd_values(part)
+    elif isinstance(value, list):
+        for part in value:
+            refuse_odd_values(part)
+    else:
+        _refuse_odd(value, VALUE_TYPES)
 
-    long_lists.forget()
-    group = ConfigStore.instance().repo.get("experiment", {})
-    for name in [name for name in group if name.startswith(OFFERED)]:
-        del group[name]
+
+def _refuse_odd(value: Any, types: tuple[type, ...]) -> None:
+    if not isinstance(value, types):
+        raise ValueError(f"{shorten(value)} is no number, text, list or mapping")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pipeline.execution.systems.registry import systems
 from pipeline.identity.registry import packages
-from pipeline.study.parameters import InvalidInput, fields
+from pipeline.study.parameters import InvalidInput
 
 GROUPS = ("experiment", "suite", "cluster")
 
@@ -71,18 +71,3 @@ def options(group: str) -> list[str]:
     if group == "cluster":
         return sorted({*files(group), *systems()})
     return list(files(group))
-
-
-def offer_systems() -> None:
-    """Let Hydra know the batch systems that have no file, with what is so unless a person says
-    else.
-    """
-    from hydra.core.config_store import ConfigStore
-
-    there = files("cluster")
-    for name, system in systems().items():
-        if name not in there:
-            defaults = {key: field.default for key, field in fields(system).items()}
-            ConfigStore.instance().store(
-                group="cluster", name=name, node={"kind": name, **defaults}
-            )

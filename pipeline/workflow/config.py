@@ -1,0 +1,177 @@
+"""From a composed config to checked, frozen objects: everything is checked before anything is
+created.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING
+from typing import Any, TypeVar
+
+from pipeline.execution.clusters import CLUSTERS, Cluster
+from pipeline.execution.clusters.batch_workers import BatchWorkers
+from pipeline.execution.systems.registry import system as batch_system
+from pipeline.identity.registry import problem
+from pipeline.reporting import common_spec, specs
+from pipeline.reporting.common_spec import Common
+from pipeline.study.checks import mapping
+from pipeline.study.grid import read_products
+from pipeline.study.parameters import InvalidInput, check, fields, nearest
+from pipeline.study.study import Study
+from pipeline.workflow.experiment import Experiment, Text
+from pipeline.workflow.settings import Settings, Storage
+
+Declared = TypeVar("Declared")
+STUDY_KEYS = {*fields(Study), *fields(Text), "figures", "data"}
+FILES = ("path", "items", "truth")  # of a person's own data
+OTHER_KEYS = {
+    *fields(Settings),
+    "cluster",
+    "size",
+    "quick",
+    "suite",
+    "suite_title",
+    "experiments",
+    "common",
+}
+
+
+def read_settings(raw: Mapping[str, Any]) -> Settings:
+    """Settings from a plain mapping; InvalidInput names the key."""
+    _known(raw, STUDY_KEYS | OTHER_KEYS, "")
+    store = _read(Storage, mapping(raw.get("store", {}), "store"), "store.")
+    given = {name: raw[name] for name in fields(Settings) if name in raw and name != "store"}
+    return _read(Settings, given, "", store=store)
+
+
+def read_cluster(raw: Mapping[str, Any]) -> Cluster:
+    """The cluster from its mapping: `kind` and that kind's fields."""
+    settings = dict(mapping(raw.get("cluster", {"kind": "local"}), "cluster"))
+    kind = settings.pop("kind", None)
+    if isinstance(kind, str) and kind in CLUSTERS:
+        return _read(CLUSTERS[kind], settings, "cluster.")
+    return BatchWorkers(_read(batch_system(kind, CLUSTERS), settings, "cluster."))
+
+
+def read_experiments(mappings: Sequence[Mapping[str, Any]]) -> list[Experiment]:
+    """Checked experiments of one command.
+
+    A data file goes to those that take one, and one of them must.
+    """
+    experiments = []
+    for raw in mappings:
+        try:
+            experiments.append(read_experiment(raw, others=len(mappings) > 1))
+        except InvalidInput as error:
+            where = f" [in {raw.get('name')}]" if len(mappings) > 1 else ""
+            raise InvalidInput(error.key, error.value, error.allowed + where) from None
+    files = {
+        f"data_{name}": path
+        for name, path in (mappings[0].get("data") or {}).items()
+        if path is not None
+    }
+    for name in files.keys() - {name for one in experiments for name in one.study.parameters}:
+        raise InvalidInput(
+            _config_key(f"parameters.{name}"),
+            files[name],
+            "none of these studies takes such a file",
+        )
+    read_common(mappings[0], experiments)
+    return experiments
+
+
+def read_common(raw: Mapping[str, Any], experiments: Iterable[Experiment]) -> Common | None:
+    """The figure that all studies of a suite share; None without one. InvalidInput names the key."""
+    studies = (one.study for one in experiments)
+    return common_spec.read(
+        raw.get("common"),
+        {study.name: (study.grid.axes, [*study.derivations], study.metrics) for study in studies},
+    )
+
+
+def read_experiment(raw: Mapping[str, Any], others: bool = False) -> Experiment:
+    """A checked experiment from a plain mapping; InvalidInput names the dotted key.
+
+    others: whether it is one of several, so that a data file may be for another.
+    """
+    _known(raw, STUDY_KEYS | OTHER_KEYS, "")
+    text = _read(Text, {n: raw[n] for n in fields(Text) if n in raw}, "")
+    for name, declared in fields(Study).items():
+        if "meaning" in declared.metadata and raw.get(name) is None:
+            raise InvalidInput(name, None, f"is needed ({declared.metadata['meaning']})")
+    constants, derive, files = (
+        mapping({} if raw.get(key) is None else raw[key], key)
+        for key in ("parameters", "derive", "data")
+    )
+    _known(files, FILES, "data.")
+    constants |= {f"data_{name}": path for name, path in files.items() if path is not None}
+    for name in _untaken(raw, constants, files):
+        if not others:
+            raise InvalidInput(
+                _config_key(f"parameters.{name}"),
+                constants[name],
+                "the model of this study takes no such file; it must be null",
+            )
+        del constants[name]
+    try:
+        study = Study(
+            **{name: raw.get(name, getattr(Study, name, None)) for name in fields(Study)}
+            | {"parameters": constants, "derive": derive}
+        )
+    except InvalidInput as error:
+        raise InvalidInput(_config_key(error.key), error.value, error.allowed) from None
+    figures = specs.read(raw.get("figures"), study.grid.axes, study.derivations, study.metrics)
+    return Experiment(study, text, figures)
+
+
+def _untaken(
+    raw: Mapping[str, Any], constants: Mapping[str, Any], files: Mapping[str, Any]
+) -> list[str]:
+    """Parameters that are data files which no model of the experiment takes.
+
+    None where a model is unknown.
+    """
+    named = {f"data_{name}" for name in files} & constants.keys()
+    if not named:
+        return []
+    asked = problem(raw["problem"])
+    levels = (
+        level
+        for product in read_products(raw.get("grid"), named=True)
+        for level in product.get("model", ())
+    )
+    models = [name for name in (constants.get("model"), *levels) if name is not None]
+    if not all(isinstance(name, str) and name in asked.models for name in models):
+        return []
+    return sorted(named - {name for model in models for name in fields(asked.part("model", model))})
+
+
+def _read(
+    cls: type[Declared], values: Mapping[str, Any], prefix: str, **checked_already: Any
+) -> Declared:
+    """An object of a class whose fields are made by `parameter`.
+
+    InvalidInput names the key after its prefix.
+    """
+    known = fields(cls)
+    _known(values, known, prefix)
+    for name, declared in known.items():
+        if declared.default is MISSING and values.get(name) is None:
+            raise InvalidInput(prefix + name, None, f"is needed ({declared.metadata['meaning']})")
+    checked = {name: check(known[name], value, prefix + name) for name, value in values.items()}
+    try:
+        return cls(**checked, **checked_already)
+    except InvalidInput as error:  # a check of the class itself, which does not know its prefix
+        raise InvalidInput(prefix + error.key, error.value, error.allowed) from None
+
+
+def _known(values: Mapping[str, Any], known: Iterable[str], prefix: str) -> None:
+    for name in values:
+        if name not in known:
+            raise InvalidInput(
+                f"{prefix}{name}", values[name], f"no such key; {nearest(name, known)}"
+            )
+
+
+def _config_key(key: str) -> str:
+    """The key by which a person gives a value: parameters that are data files stand under data."""
+    name = key.removeprefix("parameters.data_")
+    return f"data.{name}" if name != key and name in FILES else key

@@ -1,0 +1,212 @@
+"""What a task tells while it works: facts as they come, without the words of a terminal.
+
+A task tells each event to all who subscribed to its `Job`. The command prints them
+(`pipeline.cli.lines`), a notebook draws the progress, and without a subscriber nothing is said.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from pipeline.execution.progress import Advance
+
+
+@dataclass(frozen=True)
+class NothingToDo:
+    """All units were done before."""
+
+    units: int
+
+
+@dataclass(frozen=True)
+class SweepBegins:
+    """Units are about to be simulated.
+
+    done: units that were done before. shard: "3/20" where only a share is simulated, else None.
+    open_ended: whether more units follow where targets of precision need them.
+    """
+
+    pending: int
+    done: int
+    shard: str | None
+    open_ended: bool
+
+
+@dataclass(frozen=True)
+class ExecutorOpened:
+    """Who simulates. description: of the workers, in words."""
+
+    description: str
+
+
+@dataclass(frozen=True)
+class SweepStarted:
+    """Counting begins. cost: the sum of the predicted costs of the units.
+
+    left: gives the units that are left and their cost where that changes on the way. waits: says
+    what is waited for while no unit has ended, such as jobs in a queue, else "".
+    """
+
+    units: int
+    cost: float
+    left: Callable[[], tuple[int, float]] | None
+    waits: Callable[[], str]
+
+
+@dataclass(frozen=True)
+class Progressed:
+    """Units ended together."""
+
+    advance: Advance
+
+
+@dataclass(frozen=True)
+class Warned:
+    """Something went wrong that does not stop the task, such as a worker that vanished."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Noted:
+    """Something that a person had better know, such as what no fingerprint covers."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Swept:
+    """Counting ends: all units of this sweep are done, or it was stopped."""
+
+
+@dataclass(frozen=True)
+class FailedUnit:
+    """One failed unit. name: its cell and block in words. error: the last line of its traceback.
+
+    replay: what simulates it again here, with its traceback.
+    """
+
+    name: str
+    error: str
+    replay: str
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The failed units of one study: how many there are, and the first of them."""
+
+    study: str
+    count: int
+    first: tuple[FailedUnit, ...]
+
+
+@dataclass(frozen=True)
+class MoreReplications:
+    """A round ended without a decision: the study goes on to its next look at the claims."""
+
+    study: str
+    replications: int
+    next_look: int
+    most: int
+
+
+@dataclass(frozen=True)
+class MoreLevels:
+    """A round of refinement ended: the study goes on with more cells.
+
+    searched: what is looked for, as `error_l2 = 0.5 along epsilon`.
+    """
+
+    study: str
+    cells: int
+    searched: str
+
+
+Round: TypeAlias = MoreReplications | MoreLevels
+
+
+@dataclass(frozen=True)
+class ShardDone:
+    """One share of the units is simulated; a run without `shard` seals and reports."""
+
+    shard: str
+
+
+@dataclass(frozen=True)
+class OnTarget:
+    """How many groups of cells of sealed results met their targets of precision."""
+
+    study: str
+    groups_on_target: int
+    groups: int
+    replications: int
+
+
+@dataclass(frozen=True)
+class Crossed:
+    """Where a curve of sealed results crosses its level, or a boundary over a second axis.
+
+    level: in the unit of the metric. place: the labels of the curve, "" where there is one curve
+    only. says: a sentence.
+    """
+
+    study: str
+    metric: str
+    level: float
+    place: str
+    says: str
+
+
+@dataclass(frozen=True)
+class DataSource:
+    """Where the data of a study come from, as its model states it."""
+
+    study: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The verdict on one claim. text: the result in words, as long as it is."""
+
+    claim: str
+    verdict: str
+    text: str
+
+
+@dataclass(frozen=True)
+class FellShort:
+    """What did not converge or is not finite in a study's sealed results, in words."""
+
+    study: str
+    says: str
+
+
+@dataclass(frozen=True)
+class Reported:
+    """The page of a report. seconds: that writing it took; None where it was up to date."""
+
+    page: Path
+    seconds: float | None
+
+
+Event: TypeAlias = (
+    NothingToDo
+    | SweepBegins
+    | ExecutorOpened
+    | SweepStarted
+    | Progressed
+    | Warned
+    | Noted
+    | Swept
+    | Failed
+    | Round
+    | ShardDone
+    | OnTarget
+    | Crossed
+    | DataSource
+    | Judged
+    | FellShort
+    | Reported
+)
