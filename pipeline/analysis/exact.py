@@ -89,9 +89,10 @@ def _pooled(cells: xr.Dataset, over: list[str], confidence: float) -> xr.Dataset
     errors = cells["mcse"].copy(data=floored(cells["mcse"].values))
     if not (errors > 0).any():
         ratio = cells["ratio"].mean(over)
-        everything = xr.full_like(ratio, math.inf)
+        far = xr.full_like(ratio, math.inf)
         nothing = xr.zeros_like(ratio)
-        return xr.Dataset(dict(ratio=ratio, low=-everything, high=everything, mcse=nothing))
+        columns = dict(ratio=ratio, low=-far, high=far, mcse=nothing)
+        return xr.Dataset(columns)
     total = (1 / errors**2).sum(over)
     ratio = (cells["ratio"] / errors**2).sum(over) / total
     error = total**-0.5

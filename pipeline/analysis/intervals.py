@@ -87,7 +87,9 @@ def without_rounding(squares: Array, n: Array, size: Array) -> Array:
     array([0.e+00, 1.e-20])
     """
     with np.errstate(invalid="ignore", over="ignore"):
-        return np.where(squares > n * (ROUNDING * size) ** 2, squares, 0.0 * squares)
+        nothing = 0.0 * squares
+        rounding = ROUNDING * size
+        return np.where(squares > n * rounding**2, squares, nothing)
 
 
 def wilson(share: Array, n: Array, confidence: float) -> tuple[Floats, Floats]:

@@ -238,16 +238,23 @@ def _widened(measured: Measured, counted: Sequence[Counted]) -> Measured:
     """
     if isinstance(measured, Estimate):
         return _moved(measured, counted)
-    ends = [end for group in counted for end in (group.filled, group.least, group.most)]
+    trees = [measured]
+    lost = 0
+    for group in counted:
+        trees += [group.filled, group.least, group.most]
+        lost += group.lost
+    everywhere = set(measured)
+    parts: dict[str, Any] = {}
+    for tree in trees:
+        everywhere &= set(tree)
+        parts = {**tree, **parts}
     widened: dict[str, Any] = {}
-    for tree in (measured, *ends):
-        for name, part in tree.items():
-            if name in widened:
-                continue
-            if all(name in other for other in (measured, *ends)):
-                widened[name] = _widened(part, [group.part(name) for group in counted])
-            else:
-                widened[name] = _unbounded(part, sum(group.lost for group in counted))
+    for name, part in parts.items():
+        if name in everywhere:
+            of_part = [group.part(name) for group in counted]
+            widened[name] = _widened(part, of_part)
+        else:
+            widened[name] = _unbounded(part, lost)
     return widened
 
 

@@ -266,10 +266,12 @@ def _columns(
 def _without_rounding(moments: xr.DataArray, size: xr.DataArray) -> xr.DataArray:
     """Moments, (…, statistic), of values that are computed from others of this size."""
     settled = moments.transpose(..., "statistic").copy()
-    squares = STATISTICS.index("m2")
+    cells = settled.dims[:-1]
+    sizes = size.transpose(*cells).values
     n = settled.values[..., STATISTICS.index("n")]
-    sizes = size.transpose(*settled.dims[:-1]).values
-    settled.values[..., squares] = without_rounding(settled.values[..., squares], n, sizes)
+    place = STATISTICS.index("m2")
+    squares = settled.values[..., place]
+    settled.values[..., place] = without_rounding(squares, n, sizes)
     return settled
 
 
