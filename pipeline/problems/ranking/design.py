@@ -2,42 +2,61 @@
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 
 from pipeline.privacy.budget_groups import groups_of
+from pipeline.privacy.composition import answer_budget, person_budget
+from pipeline.problems.common.person import PERSON, PERSON_DELTA, check_agreement
+from pipeline.problems.common.questions import check_questions
 from pipeline.problems.common.rounding import largest_remainder
 from pipeline.study.arrays import Floats, Integers
 from pipeline.study.frozen import read_only
 from pipeline.study.parameters import Checked, InvalidInput, parameter
 
+QUESTIONS: Any = parameter(
+    "pairs that each user compares; null is every pair", unit="pairs", default=None, low=1
+)
+
 
 @dataclass(frozen=True)
 class Budgets(Checked):
-    """L users who compare all pairs of m items, their groups and the budgets of these.
+    """L users who compare pairs of m items, their groups and the budgets of these.
 
-    profile: groups of users as "share:multiple, …"; a group's budget is
-    multiple · epsilon, its size share · L rounded so that sizes add up. "1:1" is one
-    budget for all. given: comparisons of the user who made most, from which the budget
-    of all his comparisons follows.
+    What one comparison may spend is said by `epsilon`, as in the paper, or follows from `person`:
+    what all comparisons of a user together may spend. profile: groups of users as
+    "share:multiple, …"; a group's budget is multiple · epsilon, or multiple · person, its size
+    share · L rounded so that sizes add up. "1:1" is one budget for all. questions: pairs that
+    each user compares. given: comparisons of the user who made most, in data that were recorded.
     """
 
     m: int = parameter("items", unit="items", low=2)
     L: int = parameter("users", unit="users", low=1)
-    epsilon: float = parameter(
-        "privacy budget of one comparison; mechanism=none is for no privacy", unit="nats", above=0
+    epsilon: float | None = parameter(
+        "privacy budget of one comparison; null follows from person; mechanism=none is for no "
+        "privacy",
+        unit="nats",
+        default=None,
+        above=0,
     )
-    profile: str = parameter("groups of users, share:multiple of epsilon", default="1:1")
+    profile: str = parameter("groups of users, share:multiple of the budget", default="1:1")
     given: int | None = parameter(
-        "comparisons of the user who made most; null is every pair once",
+        "comparisons of the user who made most; null is every pair that is asked for once",
         unit="comparisons",
         default=None,
         low=1,
     )
+    questions: int | None = QUESTIONS
+    person: float | None = PERSON
+    person_delta: float = PERSON_DELTA
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        asked_of_person("questions", self.questions, self.m)
         _ = self.users  # raises InvalidInput
+        _ = self.budgets  # raises InvalidInput
+        check_agreement(self.epsilon, self.person, self.answers, self.person_delta)
 
     @cached_property
     def users(self) -> Integers:
@@ -47,27 +66,58 @@ class Budgets(Checked):
     @cached_property
     def budgets(self) -> Floats:
         """(groups,): budget of one comparison in each group."""
-        return self.epsilon * multiples_of(self.profile)
+        multiples = multiples_of(self.profile)
+        if self.person is None:
+            return self.answer_epsilon * multiples
+        of_persons = (self.person * multiples).tolist()
+        return np.array(
+            [answer_budget(person, self.answers, self.person_delta) for person in of_persons]
+        )
+
+    @property
+    def answer_epsilon(self) -> float:
+        """Budget of one comparison of a user whose multiple in `profile` is 1."""
+        if self.person is not None:
+            return answer_budget(self.person, self.answers, self.person_delta)
+        if self.epsilon is None:
+            allowed = "is needed, or person, the budget of all comparisons of a user"
+            raise InvalidInput("epsilon", None, allowed)
+        return self.epsilon
 
     @property
     def answers(self) -> int:
         """Comparisons of the user who made most."""
         if self.given is not None:
             return self.given
-        return self.m * (self.m - 1) // 2
+        return asked_of_person("questions", self.questions, self.m)
+
+    def check_charge(self, most_answers: int | None) -> None:
+        """Raise InvalidInput where a user of the data made more comparisons than are charged."""
+        if self.questions is None or most_answers is None or most_answers <= self.answers:
+            return
+        raise InvalidInput(
+            "questions",
+            self.questions,
+            f"each user of these data made {most_answers:,} comparisons, all of which cost budget",
+        )
 
     def memory(self) -> float:
         """Bytes of one replication: raw and released wins of all groups, and their sources."""
         return 16 * self.m**2 * len(self.users)
 
     def spent(self) -> dict[str, float]:
-        """Largest budget of a user, in nats: of one comparison, and of all by basic composition."""
+        """Largest budget of a user, in nats: of one comparison, and of all, exactly composed."""
         largest = float(self.budgets.max())
         person = "a user" if self.given is None else "the user who made most"
         return {
             "one comparison": largest,
-            f"all comparisons of {person}": largest * self.answers,
+            f"all comparisons of {person}": person_budget(largest, self.answers, self.person_delta),
         }
+
+
+def asked_of_person(key: str, questions: int | None, m: int) -> int:
+    """Pairs that each user compares, of m items; None is all of them. Raises InvalidInput."""
+    return check_questions(key, questions, m * (m - 1) // 2, f"pairs of m={m:,} items")
 
 
 def group_sizes(profile: str, L: int) -> Integers:

@@ -10,7 +10,7 @@ import numpy as np
 from pipeline.study.arrays import Floats, Integers
 from pipeline.study.parameters import parameter
 
-from .model import BTL, Comparisons, Preferences, divided
+from .model import BTL, AskedComparisons, Comparisons, Preferences, divided
 from .sampling.binomial import binomial
 from .theory.rates import win_probability
 
@@ -102,12 +102,18 @@ class MisspecifiedBTL(BTL):
     def simulate(self, truth: Preferences, rng: np.random.Generator) -> Comparisons:
         """Comparisons of L users; cost O(reps · m²), whatever L."""
         won = (1 - self.at_random) * win_probability(truth.theta) + self.at_random / 2
+        survey = self.survey
         if not isinstance(truth, SilencedPreferences) or self.left_out == 0:
-            return Comparisons(won, self.L, self.m, rng)
+            if survey is None:
+                return Comparisons(won, self.L, self.m, rng)
+            return AskedComparisons(won, self.L, self.m, survey, rng)
         first, second = np.triu_indices(self.m, 1)
         won_and_there = won * (1 - truth.silent[:, second])
         presence = won_and_there + (1 - won) * (1 - truth.silent[:, first])
-        return PartialComparisons(presence, won_and_there / presence, self.L, self.m, rng)
+        won_if_there = won_and_there / presence
+        if survey is None:
+            return PartialComparisons(presence, won_if_there, self.L, self.m, rng)
+        return AskedComparisons(won_if_there, self.L, self.m, survey, rng, presence)
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond.

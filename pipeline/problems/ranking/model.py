@@ -1,15 +1,18 @@
 """Bradley–Terry–Luce model: every user compares every pair of items once."""
 
+import copy
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 
+from pipeline.problems.common.questions import DESIGNS, times_asked
 from pipeline.study.arrays import Array, Floats, Integers
 from pipeline.study.parameters import Checked, InvalidInput, parameter
 
+from .design import QUESTIONS, asked_of_person
 from .releases import FlippedWins
 from .sampling.binomial import binomial
 from .theory.rates import win_probability
@@ -72,6 +75,11 @@ class Comparisons:
         no_privacy = np.array([np.inf])
         compared = self.compared(users)
         return FlippedWins(self.wins[:, None], users, no_privacy, self.items, compared)
+
+    @property
+    def most_answers(self) -> int | None:
+        """Comparisons of the user who made most; None where the data do not tell."""
+        return None if self.probability is None else self.items * (self.items - 1) // 2
 
     @cached_property
     def wins(self) -> Integers:
@@ -137,11 +145,83 @@ class CountedComparisons(Comparisons):
         return self.trials[:, None]
 
 
+class AskedComparisons(Comparisons):
+    """Comparisons of users who are asked some of the pairs, as `times_asked` says.
+
+    Given how often a pair is compared, its wins are binomial. All draws start from streams of
+    their own, so that asking again gives the same numbers; groups of other sizes have another
+    survey of the same law. presence: (reps, pairs), chance that a comparison which is asked for
+    is made; None where all are.
+    """
+
+    def __init__(
+        self,
+        probability: Floats,
+        users: int,
+        items: int,
+        survey: "Survey",
+        rng: np.random.Generator,
+        presence: Floats | None = None,
+    ):
+        super().__init__(probability, users, items, rng)
+        self._chance = probability
+        self._survey = survey
+        self._presence = presence
+        self._survey_rng, self._wins_rng = rng.spawn(2)
+        self._last_sizes: tuple[int, ...] = ()
+        self._last_counts: tuple[Integers, Integers] | None = None
+
+    @property
+    def most_answers(self) -> int:
+        """Pairs that each user is asked for."""
+        return self._survey.questions
+
+    def compared(self, sizes: Integers) -> Integers:
+        """(reps, groups, pairs): comparisons made within groups of these sizes."""
+        made, _ = self._counts(sizes)
+        return made
+
+    def split(self, sizes: Integers, rng: np.random.Generator) -> Integers:
+        """(reps, groups, pairs): wins within these groups; who is in one belongs to the data."""
+        _, wins = self._counts(sizes)
+        return wins
+
+    @cached_property
+    def wins(self) -> Integers:
+        """(reps, pairs): number of users who prefer i to j."""
+        _, wins = self._counts(np.array([self.users]))
+        return wins[:, 0]
+
+    def _counts(self, sizes: Integers) -> tuple[Integers, Integers]:
+        """Comparisons and wins of each group, (reps, groups, pairs) both."""
+        if self._last_counts is None or self._last_sizes != tuple(sizes):
+            survey_rng = copy.deepcopy(self._survey_rng)
+            wins_rng = copy.deepcopy(self._wins_rng)
+            made = self._survey.times(sizes, self.items, len(self._chance), survey_rng)
+            if self._presence is not None:
+                made = binomial(survey_rng, made, self._presence[:, None])
+            self._last_counts = (made, binomial(wins_rng, made, self._chance[:, None]))
+            self._last_sizes = tuple(sizes)
+        return self._last_counts
+
+
+class Survey(NamedTuple):
+    """Who is asked what. questions: pairs of each user. design: see `times_asked`."""
+
+    questions: int
+    design: str
+
+    def times(self, sizes: Integers, items: int, reps: int, rng: np.random.Generator) -> Integers:
+        """(reps, groups, pairs): users of each group who compare a pair."""
+        pairs = items * (items - 1) // 2
+        return times_asked(self.design, sizes, self.questions, pairs, reps, rng)
+
+
 @dataclass(frozen=True)
 class BTL(Checked):
-    """P(i beats j) = σ(θ_i − θ_j), Σθ = 0; L users compare all m(m−1)/2 pairs.
+    """P(i beats j) = σ(θ_i − θ_j), Σθ = 0; L users compare pairs, all m(m−1)/2 or `questions`.
 
-    Source: Xu, Sun and Cheng, §2 and §5.1.
+    Source: Xu, Sun and Cheng, §2 and §5.1, where all users compare all pairs.
     """
 
     m: int = parameter("items", unit="items", low=2)
@@ -166,9 +246,32 @@ class BTL(Checked):
         high=50,
     )
 
+    questions: int | None = QUESTIONS
+    design: str = parameter(
+        "who compares what: every pair equally often, or each user's own random pairs",
+        default="balanced",
+        choices=DESIGNS,
+    )
+
     population: ClassVar[tuple[str, ...]] = ("m", "spread")
     produces: ClassVar[type] = Comparisons
-    by_replication: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        asked_of_person("questions", self.questions, self.m)
+
+    @property
+    def by_replication(self) -> bool:
+        """Whether a block may be cut: a survey has streams of its own."""
+        return self.survey is None
+
+    @property
+    def survey(self) -> Survey | None:
+        """Who is asked what; None where all users compare all pairs."""
+        questions = asked_of_person("questions", self.questions, self.m)
+        if questions == asked_of_person("questions", None, self.m):
+            return None
+        return Survey(questions, self.design)
 
     def truth(
         self, rng: np.random.Generator, reps: int, population: np.random.Generator
@@ -190,7 +293,11 @@ class BTL(Checked):
 
     def simulate(self, truth: Preferences, rng: np.random.Generator) -> Comparisons:
         """Comparisons of L users; cost O(reps · m²), whatever L."""
-        return Comparisons(win_probability(truth.theta), self.L, self.m, rng)
+        probability = win_probability(truth.theta)
+        survey = self.survey
+        if survey is None:
+            return Comparisons(probability, self.L, self.m, rng)
+        return AskedComparisons(probability, self.L, self.m, survey, rng)
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""

@@ -91,6 +91,9 @@ class TiltedBTL(BTL):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.survey is not None:
+            allowed = "model=tilted has all users compare all pairs; must be left out"
+            raise InvalidInput("questions", self.questions, allowed)
         users, budgets = self.groups
         noise = amplification(budgets) ** 2
         share = float(noise.max() * users.sum() / (users @ noise))

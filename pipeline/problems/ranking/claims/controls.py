@@ -143,7 +143,8 @@ def faded(epsilon: Callable[[float, int], float]) -> Change:
         mechanism = parts.mechanism
         if not isinstance(mechanism, Budgets):
             return parts
-        return with_parameters("mechanism", epsilon=epsilon(mechanism.epsilon, mechanism.L))(parts)
+        other = epsilon(mechanism.answer_epsilon, mechanism.L)
+        return with_parameters("mechanism", epsilon=other, person=None)(parts)
 
     return changed
 

@@ -18,8 +18,8 @@ class Laplace(Budgets):
 
     unit: one comparison of one user.
     neighbours: that comparison replaced by its opposite (sensitivity 1).
-    budget: pure ε-LDP per comparison; all m(m−1)/2 comparisons of a user compose to
-    ε·m(m−1)/2.
+    budget: pure ε-LDP per comparison; the k comparisons of a user compose to kε, or exactly
+    at δ = `person_delta`.
 
     The sum of n Laplace variables is the difference of two Gamma(n) variables, so nothing
     is drawn per user. Cost O(reps · groups · m²).
@@ -28,13 +28,14 @@ class Laplace(Budgets):
 
     unit: ClassVar[str] = "one comparison of one user"
     neighbours: ClassVar[str] = "that comparison replaced by its opposite"
-    budget: ClassVar[str] = "pure ε-LDP per comparison; ε·m(m−1)/2 for all comparisons of a user"
+    budget: ClassVar[str] = "pure ε-LDP per comparison; kε for the k comparisons of a user"
     accepts: ClassVar[type] = Comparisons
     releases: ClassVar[type] = LaplaceWins
     by_replication: ClassVar[bool] = True
 
     def release(self, data: Comparisons, rng: np.random.Generator) -> LaplaceWins:
         """Noisy wins of a block, (reps, groups, pairs)."""
+        self.check_charge(data.most_answers)
         compared = data.compared(self.users)
         raw = data.split(self.users, rng)
         trials = np.broadcast_to(trials_of(self.users, compared), raw.shape)

@@ -21,8 +21,8 @@ class RandomizedResponse(Budgets):
 
     unit: one comparison of one user.
     neighbours: that comparison replaced by its opposite.
-    budget: pure ε-LDP per comparison; all m(m−1)/2 comparisons of a user compose to
-    ε·m(m−1)/2.
+    budget: pure ε-LDP per comparison; the k comparisons of a user compose to kε, or exactly
+    at δ = `person_delta`.
 
     Classic and debiased randomized response have the same release: debiasing is
     post-processing, done by the estimator. draw: `conditional` flips the raw wins, so that
@@ -40,7 +40,7 @@ class RandomizedResponse(Budgets):
 
     unit: ClassVar[str] = "one comparison of one user"
     neighbours: ClassVar[str] = "that comparison replaced by its opposite"
-    budget: ClassVar[str] = "pure ε-LDP per comparison; ε·m(m−1)/2 for all comparisons of a user"
+    budget: ClassVar[str] = "pure ε-LDP per comparison; kε for the k comparisons of a user"
     accepts: ClassVar[type] = Comparisons
     releases: ClassVar[type] = FlippedWins
     by_replication: ClassVar[bool] = True
@@ -48,6 +48,7 @@ class RandomizedResponse(Budgets):
     def release(self, data: Comparisons, rng: np.random.Generator) -> FlippedWins:
         """Released wins of a block, (reps, groups, pairs)."""
         budgets = self.budgets[:, None]
+        self.check_charge(data.most_answers)
         compared = data.compared(self.users)
         trials = trials_of(self.users, compared)
         if self.draw == "marginal" and data.probability is not None:
