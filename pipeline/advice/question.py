@@ -6,7 +6,7 @@ Checked before anything is simulated.
 import inspect
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -278,10 +278,13 @@ def _unknown(
                 f"mechanism={values.get('mechanism')} has no {name}; ask for another, "
                 f"or give another mechanism: {', '.join(sorted(problem.mechanisms))}",
             )
+    to_be_known = {*values, *derive}
+    if word is not None:
+        to_be_known.add(words[word].parameter)
     needed = {
         name: unknown
         for name, unknown in words.items()
-        if unknown.parameter not in derive and _is_needed(problem, values, unknown.parameter)
+        if name == word or _is_needed(problem, values, to_be_known, unknown.parameter)
     }
     missing = [name for name in needed if name != word]
     if word is None and len(missing) == 1:
@@ -303,11 +306,17 @@ def _unknown(
     return str(word)
 
 
-def _is_needed(problem: Problem, values: Mapping[str, Any], name: str) -> bool:
-    """Whether a parameter has neither a value nor a default."""
-    if name in values:
+def _is_needed(
+    problem: Problem, values: Mapping[str, Any], to_be_known: Collection[str], name: str
+) -> bool:
+    """Whether a parameter has neither a value nor a default, nor another one in its place."""
+    if name in to_be_known:
         return False
-    return any(declared.default is MISSING for declared in _declared(problem, values, name))
+    for declared in _declared(problem, values, name):
+        instead = declared.metadata["instead"]
+        if declared.default is MISSING or (instead is not None and instead not in to_be_known):
+            return True
+    return False
 
 
 def _with_parameter(word: str, unknown: Unknown) -> str:
@@ -321,8 +330,13 @@ def _nothing_left(
     """That all is known, and what may be left out, or asked for by its word."""
     leave_out = list[str]()
     ask_for = list[str]()
+    replaced = {
+        declared.metadata["instead"]
+        for name in values
+        for declared in _declared(problem, values, name)
+    }
     for word, unknown in advice.unknowns.items():
-        if not [*_declared(problem, values, unknown.parameter)]:
+        if unknown.parameter in replaced or not [*_declared(problem, values, unknown.parameter)]:
             continue
         if unknown.parameter not in values:
             ask_for.append(f"unknown={word}")

@@ -122,7 +122,8 @@ def nearest(name: Any, valid: Iterable[str]) -> str:
 class Limits(TypedDict, total=False):
     """Unit and allowed range of a parameter: `low` and `high` inclusive, `above` and `below` not.
 
-    choices: allowed texts. infinite: whether +inf is allowed.
+    choices: allowed texts. infinite: whether +inf is allowed. instead: name of the parameter that
+    may be given in this one's place, so that one of both is needed.
     """
 
     unit: str
@@ -132,12 +133,20 @@ class Limits(TypedDict, total=False):
     below: float | None
     choices: tuple[str, ...] | None
     infinite: bool
+    instead: str | None
 
 
 def declaration(meaning: str, **limits: Unpack[Limits]) -> dict[str, Any]:
     """Metadata of a field that holds a parameter."""
     unlimited = Limits(
-        unit="1", low=None, above=None, high=None, below=None, choices=None, infinite=False
+        unit="1",
+        low=None,
+        above=None,
+        high=None,
+        below=None,
+        choices=None,
+        infinite=False,
+        instead=None,
     )
     return {"meaning": meaning, **unlimited, **limits}
 

@@ -95,8 +95,7 @@ def survey(model: Any, mechanism: Any) -> str:
     """Who compares what, and who makes it private, in one sentence."""
     if not isinstance(model, BTL):
         return f"nobody is asked anew, only what privacy adds is random: {model.source.rstrip('.')}"
-    pairs = model.m * (model.m - 1) // 2
-    people = f"each of {model.L:,} people compares all {pairs:,} pairs of {model.m:,} items, once"
+    people = f"each of {model.L:,} people compares {_pairs_in_words(model)}"
     if not isinstance(mechanism, Budgets):
         return f"{people}, and says so openly"
     private = f"{people}; every answer is made private before it leaves the person"
@@ -109,10 +108,23 @@ def survey(model: Any, mechanism: Any) -> str:
     return f"{private} ({', '.join(groups)})"
 
 
+def _pairs_in_words(model: BTL) -> str:
+    """Which pairs a person compares."""
+    pairs = f"{model.m * (model.m - 1) // 2:,} pairs of {model.m:,} items"
+    if model.survey is None:
+        return f"all {pairs}, once"
+    questions = model.survey.questions
+    some = "one" if questions == 1 else f"{questions:,}"
+    if model.survey.design == "balanced":
+        return f"{some} of the {pairs}, so that every pair is compared equally often"
+    return f"{some} of the {pairs}, drawn at random for each person"
+
+
 ADVICE = Advice(
     unknowns={
         "epsilon": Unknown("epsilon", "privacy budget of one comparison", 1e-3, 20, 1.0),
-        "people": Unknown("L", "users, each of whom compares all pairs", 1, 1e8, 1000),
+        "person": Unknown("person", "privacy budget of all answers of a person", 1e-3, 100, 1.0),
+        "people": Unknown("L", "users, each of whom compares pairs", 1, 1e8, 1000),
         "items": Unknown("m", "items", 3, 200, 20, helps=None),
     },
     parameters={"model": "btl", "mechanism": "randomized_response"},

@@ -39,6 +39,7 @@ class Budgets(Checked):
         unit="nats",
         default=None,
         above=0,
+        instead="person",
     )
     profile: str = parameter("groups of users, share:multiple of the budget", default="1:1")
     given: int | None = parameter(
