@@ -330,11 +330,9 @@ def _nothing_left(
     """That all is known, and what may be left out, or asked for by its word."""
     leave_out = list[str]()
     ask_for = list[str]()
-    replaced = {
-        declared.metadata["instead"]
-        for name in values
-        for declared in _declared(problem, values, name)
-    }
+    replaced = set[str | None]()
+    for name in values:
+        replaced |= {declared.metadata["instead"] for declared in _declared(problem, values, name)}
     for word, unknown in advice.unknowns.items():
         if unknown.parameter in replaced or not [*_declared(problem, values, unknown.parameter)]:
             continue
