@@ -34,49 +34,53 @@ class Writer:
     @property
     def id(self) -> str:
         """16 hexadecimal digits that name it."""
-        return digest(
-            canonical({"code": dict(self.code), "environment": dict(self.environment)}), 8
-        ).hex()
+        text = canonical({"code": dict(self.code), "environment": dict(self.environment)})
+        return digest(text, 8).hex()
 
     def differences(self, other: "Writer") -> list[str]:
         """What differs between this writer and the other, in short texts; code before versions."""
-        parts = unlike(self.code, other.code)
-        edited = unlike(self.modules, other.modules)
-        texts = (
-            [f"code of {some(parts)}" + (f" in {some(edited)}" if edited else "")] if parts else []
-        )
         before = other.environment
         after = self.environment
-        return texts + [
+        versions = [
             change(name, before.get(name, "none"), after.get(name, "none"))
             for name in unlike(before, after)
         ]
+        parts = unlike(self.code, other.code)
+        if not parts:
+            return versions
+        code = f"code of {some(parts)}"
+        edited = unlike(self.modules, other.modules)
+        if edited:
+            code = f"{code} in {some(edited)}"
+        return [code, *versions]
 
     def distance(self, other: "Writer") -> int:
         """How many parts, versions and kinds differ."""
-        return len(unlike(self.code, other.code)) + len(unlike(self.environment, other.environment))
+        parts = unlike(self.code, other.code)
+        versions = unlike(self.environment, other.environment)
+        return len(parts) + len(versions)
 
 
-def unlike(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
+def unlike(first: Mapping[str, str], second: Mapping[str, str]) -> list[str]:
     """Names under which two mappings hold different texts, or only one of them does."""
-    return [name for name in {**one, **other} if one.get(name) != other.get(name)]
+    return [name for name in {**first, **second} if first.get(name) != second.get(name)]
 
 
 def some(names: list[str]) -> str:
     """The first few names, and how many more there are."""
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more
+    shown = ", ".join(names[:SHOWN])
+    more = len(names) - SHOWN
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def change(name: str, before: str, after: str) -> str:
     """What changed of a version or kind, such as `numpy 2.3.1 → 2.4.6`."""
     if name != "CPU features":
         return f"{name} {before} → {after}"
-    lost = {*before.split()} - {*after.split()}
-    gained = {*after.split()} - {*before.split()}
-    return "CPU features " + " ".join(
-        [*(f"−{one}" for one in sorted(lost)), *(f"+{one}" for one in sorted(gained))]
-    )
+    lost = sorted({*before.split()} - {*after.split()})
+    gained = sorted({*after.split()} - {*before.split()})
+    signs = [f"−{feature}" for feature in lost] + [f"+{feature}" for feature in gained]
+    return f"CPU features {' '.join(signs)}"
 
 
 @dataclass(frozen=True)
@@ -116,16 +120,15 @@ def recorded(store: Store) -> list[Agreed]:
     Damaged records are left out: their writers are compared again.
     """
     records = (_read(store, key) for key in sorted(store.backend.keys(FOLDER)))
-    return [one for one in records if one]
+    return [agreed for agreed in records if agreed is not None]
 
 
 def damaged(store: Store) -> Iterator[Damage]:
     """Records that are not what this program wrote; without them their writers are compared again."""
+    folder = FOLDER.removeprefix(f"{RAW}/")
     for key in sorted(store.backend.keys(FOLDER)):
         if not key.endswith(PARTIAL) and _read(store, key) is None:
-            yield Damage(
-                f"{FOLDER.removeprefix(f'{RAW}/')}/{key}", "is not what this program wrote"
-            )
+            yield Damage(f"{folder}/{key}", "is not what this program wrote")
 
 
 def begin(store: Store, writer_id: str, unit: str, before: int | None = None) -> int:
@@ -137,8 +140,8 @@ def begin(store: Store, writer_id: str, unit: str, before: int | None = None) ->
     were ended.
     """
     if before is None:
-        last, before = trying(store, writer_id) or ("", 0)
-        before = before if last == unit else 0
+        last = trying(store, writer_id)
+        before = last[1] if last is not None and last[0] == unit else 0
     store.backend.put(f"{TRYING}/{writer_id}", f"{unit} {before + 1}\n".encode())
     return before
 
@@ -148,34 +151,34 @@ def trying(store: Store, writer_id: str) -> tuple[str, int] | None:
 
     None if there is nothing.
     """
-    unit, _, count = (
-        (store.backend.read(f"{TRYING}/{writer_id}") or b"")
-        .decode(errors="replace")
-        .rpartition(" ")
-    )
+    content = store.backend.read(f"{TRYING}/{writer_id}") or b""
+    unit, _, count = content.decode(errors="replace").rpartition(" ")
     return (unit, int(count)) if count.strip().isdecimal() else None
 
 
 def tries(store: Store) -> list[tuple[str, int]]:
     """The same of all writers."""
-    return [*filter(None, (trying(store, key) for key in sorted(store.backend.keys(TRYING))))]
+    all_tries = (trying(store, key) for key in sorted(store.backend.keys(TRYING)))
+    return [begun for begun in all_tries if begun is not None]
 
 
 def forget_tries(store: Store, *writer_ids: str) -> None:
     """Forget what processes of these writers, or of all, began."""
-    if keys := [f"{TRYING}/{one}" for one in writer_ids or store.backend.keys(TRYING)]:
+    names = writer_ids or store.backend.keys(TRYING)
+    keys = [f"{TRYING}/{name}" for name in names]
+    if keys:
         store.backend.delete(*keys)
 
 
-def _content(one: Agreed) -> bytes:
+def _content(agreed: Agreed) -> bytes:
     text: dict[str, Any] = {
-        "code": dict(one.writer.code),
-        "environment": dict(one.writer.environment),
-        "modules": dict(one.writer.modules),
-        "accepted": one.accepted,
+        "code": dict(agreed.writer.code),
+        "environment": dict(agreed.writer.environment),
+        "modules": dict(agreed.writer.modules),
+        "accepted": agreed.accepted,
     }
-    if one.tried:
-        text["tried"] = [*one.tried]
+    if agreed.tried:
+        text["tried"] = [*agreed.tried]
     whole = text | {"digest": digest(canonical(text), 8).hex()}
     return (json.dumps(whole, indent=1, sort_keys=True) + "\n").encode()
 
@@ -186,10 +189,11 @@ def _read(store: Store, key: str) -> Agreed | None:
     try:
         text: dict[str, Any] = json.loads(content or b"")
         writer = Writer(text["code"], text["environment"], text["modules"])
-        one = Agreed(writer, text["accepted"], tuple(text.get("tried", ())))
-        return one if key == f"{one.writer.id}.json" and content == _content(one) else None
+        agreed = Agreed(writer, text["accepted"], tuple(text.get("tried", ())))
+        is_sound = key == f"{writer.id}.json" and content == _content(agreed)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
+    return agreed if is_sound else None
 
 
 def provenance(store: Store, writers: Collection[str]) -> list[dict[str, Any]]:
@@ -198,18 +202,20 @@ def provenance(store: Store, writers: Collection[str]) -> list[dict[str, Any]]:
 
     A writer without a record counts as one that differs: nothing shows that its numbers agree.
     """
-    known = {one.writer.id: one for one in recorded(store)}
-    return [
-        {
-            "writer": name,
-            "code": dict(known[name].writer.code),
-            "environment": dict(known[name].writer.environment),
-            "accepted": known[name].accepted,
-        }
-        if name in known
-        else {"writer": name, "accepted": UNKNOWN}
-        for name in sorted(writers)
-    ]
+    known = {agreed.writer.id: agreed for agreed in recorded(store)}
+    return [_described(name, known.get(name)) for name in sorted(writers)]
+
+
+def _described(writer_id: str, agreed: Agreed | None) -> dict[str, Any]:
+    """The record of a writer for people; agreed: None where there is none."""
+    if agreed is None:
+        return {"writer": writer_id, "accepted": UNKNOWN}
+    return {
+        "writer": writer_id,
+        "code": dict(agreed.writer.code),
+        "environment": dict(agreed.writer.environment),
+        "accepted": agreed.accepted,
+    }
 
 
 def nearest(store: Store, writer: Writer) -> Writer | None:

@@ -8,11 +8,12 @@ import json
 import math
 import warnings
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pipeline.storage.backend import Backend
+from pipeline.storage.backend import ROOT, Files
 from pipeline.storage.layout import Layout, positions
 from pipeline.study.arrays import Array
 from pipeline.study.checks import ROLES
@@ -32,17 +33,16 @@ ROLE_NAMES = {
     REPLICATION: {"long_name": "number of the replication"},
 }
 
-
-Files = dict[str, "Buffer"]  # of a Zarr hierarchy in memory, by their paths
+FilesInMemory = dict[str, "Buffer"]  # of a Zarr hierarchy, by their paths
 
 
 class ZarrLocation(NamedTuple):
     """A Zarr group by its backend and key.
 
-    Zarr writes into memory, which is quicker, and whole files are then put.
+    Zarr writes into memory, which is faster, and whole files are then put.
     """
 
-    backend: Backend
+    backend: Files
     key: str
 
     def write(self, name: str, at: tuple[slice, ...], values: Array) -> dict[str, str]:
@@ -53,31 +53,34 @@ class ZarrLocation(NamedTuple):
         import zarr
         from zarr.core.buffer import default_buffer_prototype
 
-        described = self.backend.read(f"{self.key}/{name}/zarr.json")
+        described = self.backend.read(f"{self.key}/{name}/{ROOT}")
         if described is None:
-            raise FileNotFoundError(f"{self.key}/{name}/zarr.json")
-        files: Files = {"zarr.json": default_buffer_prototype().buffer.from_bytes(described)}
+            raise FileNotFoundError(f"{self.key}/{name}/{ROOT}")
+        buffer = default_buffer_prototype().buffer
+        files: FilesInMemory = {ROOT: buffer.from_bytes(described)}
         array = zarr.open_array(zarr.storage.MemoryStore(files), mode="r+")
         array.with_config({"write_empty_chunks": True})[at] = values
-        written = {
-            f"{self.key}/{name}/{path}": one.to_bytes()
-            for path, one in files.items()
-            if path != "zarr.json"
-        }
-        for key, content in written.items():
-            self.backend.put(key, content)
-        return {key: file_digest(content) for key, content in written.items()}
+        digests = {}
+        for path, file in files.items():
+            if path != ROOT:
+                key = f"{self.key}/{name}/{path}"
+                content = file.to_bytes()
+                self.backend.put(key, content)
+                digests[key] = file_digest(content)
+        return digests
 
-    def put(self, files: Files) -> None:
+    def put(self, files: FilesInMemory) -> None:
         """Write all files of a hierarchy, all metadata also in its root document."""
         import zarr
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Zarr 3 has yet to specify consolidated metadata
             zarr.consolidate_metadata(zarr.storage.MemoryStore(files))
-        for _ in self.backend.map(
-            lambda path: self.backend.put(f"{self.key}/{path}", files[path].to_bytes()), files
-        ):
+
+        def put(path: str) -> None:
+            self.backend.put(f"{self.key}/{path}", files[path].to_bytes())
+
+        for _ in self.backend.map(put, files):
             pass
 
     def file_digest(self, path: str) -> str:
@@ -96,21 +99,17 @@ def template(study: Study, location: ZarrLocation) -> None:
     See `Layout`.
     """
     layout = Layout.of(study)
-    files: Files = {}
-    group, own = _new_group(files, coordinates_of(study))
-    for variable in (*study.metrics, "status"):
-        status = variable == "status"
-        group.create_array(
-            variable,
-            shape=(*layout.shape, layout.replications),
-            dtype="i1" if status else "f8",
-            fill_value=0 if status else np.nan,
-            chunks=layout.chunk,
-            shards=(*layout.cells, layout.length),
-            compressors=_checked(),
-            dimension_names=(*study.grid.axes, REPLICATION),
-            attributes={**describe(study, variable), **own},
-        )
+    files: FilesInMemory = {}
+    new = _new_group(files, coordinates_of(study))
+    form = Form(
+        shape=(*layout.shape, layout.replications),
+        chunks=layout.chunk,
+        shards=(*layout.cells, layout.length),
+        dimension_names=(*study.grid.axes, REPLICATION),
+    )
+    for metric in study.metrics:
+        new.add_numbers(metric, form, describe(study, metric))
+    new.add_counts("status", "i1", form, describe(study, "status"))
     location.put(files)
 
 
@@ -159,61 +158,90 @@ def summary_template(
 
     layout = Layout.of(study)
     axes = study.grid.axes
-    coordinates = {name: one for name, one in coordinates_of(study).items() if name != REPLICATION}
     paired = [axis for k, axis in enumerate(axes) if k in layout.paired]
-    labels = {
-        "statistic": statistics,
-        "count": counts,
-        **({"pair_statistic": pair} if paired else {}),
-    }
-    coordinates |= {name: xr.Variable((name,), np.array(one)) for name, one in labels.items()}
-    coordinates |= {
-        f"other_{axis}": xr.Variable(
-            (f"other_{axis}",), np.array(axes[axis]), coordinates[axis].attrs
+    coordinates = coordinates_of(study)
+    del coordinates[REPLICATION]
+    coordinates["statistic"] = xr.Variable(("statistic",), np.array(statistics))
+    coordinates["count"] = xr.Variable(("count",), np.array(counts))
+    if paired:
+        coordinates["pair_statistic"] = xr.Variable(("pair_statistic",), np.array(pair))
+    for axis in paired:
+        other = f"other_{axis}"
+        coordinates[other] = xr.Variable((other,), np.array(axes[axis]), coordinates[axis].attrs)
+    files: FilesInMemory = {}
+    new = _new_group(files, coordinates)
+
+    def form(*more: tuple[str, int]) -> Form:
+        """With further dimensions, each a name and a size."""
+        sizes = [size for _, size in more]
+        return Form(
+            shape=(*layout.shape, *sizes),
+            chunks=(*layout.cells, *sizes),
+            dimension_names=(*axes, *(name for name, _ in more)),
         )
-        for axis in paired
-    }
-    files: Files = {}
-    group, own = _new_group(files, coordinates)
+
     for metric, axis in itertools.product(study.metrics, paired):
-        more = (len(axes[axis]), len(pair))
         described = describe(study, metric)
-        group.create_array(
-            across(metric, axis),
-            shape=(*layout.shape, *more),
-            dtype="f8",
-            fill_value=np.nan,
-            chunks=(*layout.cells, *more),
-            compressors=_checked(),
-            dimension_names=(*axes, f"other_{axis}", "pair_statistic"),
-            attributes={
-                "units": described["units"],
-                **own,
-                "long_name": f"{described['long_name']}, moments of pairs of levels of {axis}",
-            },
-        )
-    for variable in (*study.metrics, "status"):
-        status = variable == "status"
-        axis, names = ("count", counts) if status else ("statistic", statistics)
-        group.create_array(
-            variable,
-            shape=(*layout.shape, len(names)),
-            dtype="i8" if status else "f8",
-            fill_value=0 if status else np.nan,
-            chunks=(*layout.cells, len(names)),
-            compressors=_checked(),
-            dimension_names=(*study.grid.axes, axis),
-            attributes={**describe(study, variable), **own},
-        )
+        attributes = {
+            "units": described["units"],
+            **new.more,
+            "long_name": f"{described['long_name']}, moments of pairs of levels of {axis}",
+        }
+        others = (f"other_{axis}", len(axes[axis]))
+        of_pairs = form(others, ("pair_statistic", len(pair)))
+        new.add_numbers(across(metric, axis), of_pairs, attributes)
+    for metric in study.metrics:
+        of_moments = form(("statistic", len(statistics)))
+        new.add_numbers(metric, of_moments, describe(study, metric))
+    new.add_counts("status", "i8", form(("count", len(counts))), describe(study, "status"))
     location.put(files)
 
 
-def _new_group(
-    files: Files, coordinates: "Mapping[str, xr.Variable]"
-) -> "tuple[zarr.Group, dict[str, str]]":
-    """A group of coordinates only, and the attribute with which variables name the coordinates that
-    are no axes.
+@dataclass(frozen=True)
+class Form:
+    """Shape of a variable of a Zarr group, and how it is cut. shards: None if chunks are files."""
+
+    shape: tuple[int, ...]
+    chunks: tuple[int, ...]
+    dimension_names: tuple[str, ...]
+    shards: tuple[int, ...] | None = None
+
+
+class NewGroup(NamedTuple):
+    """A Zarr group to which variables are added.
+
+    more: attributes of all of them, which name the coordinates that are no axes.
     """
+
+    group: "zarr.Group"
+    more: Mapping[str, str]
+
+    def add_numbers(self, name: str, form: Form, attributes: Mapping[str, Any]) -> None:
+        """Add a variable of numbers, all of them NaN."""
+        self._add(name, form, attributes, "f8", np.nan)
+
+    def add_counts(self, name: str, kind: str, form: Form, attributes: Mapping[str, Any]) -> None:
+        """Add a variable of whole numbers of a kind, all of them 0."""
+        self._add(name, form, attributes, kind, 0)
+
+    def _add(
+        self, name: str, form: Form, attributes: Mapping[str, Any], kind: str, fill: float
+    ) -> None:
+        self.group.create_array(
+            name,
+            shape=form.shape,
+            dtype=kind,
+            fill_value=fill,
+            chunks=form.chunks,
+            shards=form.shards,
+            compressors=_checked(),
+            dimension_names=form.dimension_names,
+            attributes={**attributes, **self.more},
+        )
+
+
+def _new_group(files: FilesInMemory, coordinates: "Mapping[str, xr.Variable]") -> NewGroup:
+    """A group of coordinates only."""
     import xarray as xr
     import zarr
 
@@ -227,8 +255,8 @@ def _new_group(
             encoding={name: {"compressors": _checked()} for name in coordinates},
         )
     derived = " ".join(name for name in coordinates if coordinates[name].dims != (name,))
-    group = zarr.open_group(store, mode="r+")
-    return group, {"coordinates": derived} if derived else {}
+    more = {"coordinates": derived} if derived else {}
+    return NewGroup(zarr.open_group(store, mode="r+"), more)
 
 
 def _checked() -> list[Any]:
@@ -239,60 +267,71 @@ def _checked() -> list[Any]:
 
 
 def _declared(study: Study) -> dict[str, Any]:
-    parts = [study.part("metric", name) for name in study.metrics]
+    """What the study's derivations and parts declare, by name; parts count more."""
+    declared: dict[str, Any] = {}
+    for function, _ in study.derivations.values():
+        declared |= arguments(function)
+    for metric in study.metrics:
+        declared |= fields(study.part("metric", metric))
     for role in ROLES:
-        names = study.grid.axes.get(role, (study.parameters.get(role),))
-        parts += [study.part(role, name) for name in names]
-    inputs = [arguments(function) for function, _ in study.derivations.values()]
-    return {
-        name: declared
-        for group in (*inputs, *map(fields, parts))
-        for name, declared in group.items()
-    }
+        for name in study.grid.axes.get(role, (study.parameters.get(role),)):
+            declared |= fields(study.part(role, name))
+    return declared
 
 
 def coordinates_of(study: Study) -> "dict[str, xr.Variable]":
     """Levels of the axes, replications, and derived parameters over the axes that they depend on."""
     import xarray as xr
 
-    layout = Layout.of(study)
     declared = _declared(study)
-    axes = study.grid.axes
-
-    def about(name: str) -> dict[str, Any]:
-        if name in declared:
-            return {
-                "long_name": declared[name].metadata["meaning"],
-                "units": declared[name].metadata["unit"],
-            }
-        return (
-            outcome(study.derivations[name][0])
-            if name in study.derivations
-            else ROLE_NAMES.get(name, {})
-        )
-
     coordinates = {
-        axis: xr.Variable((axis,), np.array(levels), about(axis)) for axis, levels in axes.items()
+        axis: xr.Variable((axis,), np.array(levels), _about(study, declared, axis))
+        for axis, levels in study.grid.axes.items()
     }
     coordinates[REPLICATION] = xr.Variable(
-        (REPLICATION,), np.arange(study.replications), about(REPLICATION)
+        (REPLICATION,), np.arange(study.replications), ROLE_NAMES[REPLICATION]
     )
-    cells = positions(study, layout) if study.derivations else np.array([])
-    derived = [study.derived(labels) for labels in study.grid] if study.derivations else []
+    if not study.derivations:
+        return coordinates
+    layout = Layout.of(study)
+    cells = positions(study, layout)
+    derived = [study.derived(labels) for labels in study.grid]
     for name in study.derivations:
-        values = np.array([one[name] for one in derived])
-        text = values.dtype.kind in "US"
-        whole = np.full(
-            math.prod(layout.shape), "" if text else np.nan, values.dtype if text else float
-        )
-        whole[cells] = values
-        variable = xr.Variable(tuple(axes), whole.reshape(layout.shape), about(name))
-        for axis in axes:  # drop axes that it does not depend on
-            first = variable.isel({axis: 0}) if axis in variable.dims else variable
-            if axis in variable.dims and bool((variable == first).all()):
-                variable = first
-        coordinates[name] = variable
+        values = np.array([parameters[name] for parameters in derived])
+        whole = _everywhere(values, cells, layout)
+        variable = xr.Variable(tuple(study.grid.axes), whole, _about(study, declared, name))
+        coordinates[name] = _without_constant_axes(variable)
     return coordinates
+
+
+def _about(study: Study, declared: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Attributes of a coordinate: what it means, and its unit."""
+    if name in declared:
+        metadata = declared[name].metadata
+        return {"long_name": metadata["meaning"], "units": metadata["unit"]}
+    if name in study.derivations:
+        return outcome(study.derivations[name][0])
+    return ROLE_NAMES.get(name, {})
+
+
+def _everywhere(values: Array, cells: Array, layout: Layout) -> Array:
+    """(grid…) values of the cells at their positions, missing at all others."""
+    size = math.prod(layout.shape)
+    if values.dtype.kind in "US":
+        whole = np.full(size, "", values.dtype)
+    else:
+        whole = np.full(size, np.nan, float)
+    whole[cells] = values
+    return whole.reshape(layout.shape)
+
+
+def _without_constant_axes(variable: "xr.Variable") -> "xr.Variable":
+    """A variable without the axes that it does not depend on."""
+    for axis in variable.dims:
+        first = variable.isel({axis: 0})
+        if bool((variable == first).all()):
+            variable = first
+    return variable
 
 
 def describe(study: Study, name: str) -> dict[str, Any]:

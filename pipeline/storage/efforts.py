@@ -124,7 +124,9 @@ def _keys(store: Store) -> Iterator[str]:
 
 def _entries(store: Store, key: str) -> Array:
     """The entries of a file; Damaged where it is not whole."""
-    content = (None if key.endswith("/") else store.backend.read(key)) or b""
+    content = b""
+    if not key.endswith("/"):  # an empty folder
+        content = store.backend.read(key) or b""
     body = content[:-CHECKSUM_BYTES]
     if len(body) % ENTRY.itemsize or not body or checksum(body) != content[-CHECKSUM_BYTES:]:
         raise Damaged("is not what this program wrote")

@@ -72,9 +72,9 @@ def read(store: Store) -> dict[str, Note]:
     """All notes, by their keys; those that are not what this program wrote are left out."""
     notes = {}
     for key in store.backend.keys(FOLDER):
-        note = (
-            None if key.endswith(("/", PARTIAL)) else _read(store.backend.read(f"{FOLDER}/{key}"))
-        )
+        if key.endswith(("/", PARTIAL)):
+            continue
+        note = _read(store.backend.read(f"{FOLDER}/{key}"))
         if note is not None:
             notes[key] = note
     return notes
@@ -84,13 +84,14 @@ def begun_elsewhere(store: Store, driver: Driver) -> list[tuple[int, int]]:
     """(block, cell's digest) of units that workers of other drivers have begun, and may have ended
     since.
     """
-    others = [key for key in store.backend.keys(FOLDER) if not key.startswith(f"{driver.name}.")]
-    notes = (
-        _read(store.backend.read(f"{FOLDER}/{key}"))
-        for key in others
-        if not key.endswith(("/", PARTIAL))
-    )
-    return [unit for note in notes if note is not None for unit in note.units]
+    begun: list[tuple[int, int]] = []
+    for key in store.backend.keys(FOLDER):
+        if key.startswith(f"{driver.name}.") or key.endswith(("/", PARTIAL)):
+            continue
+        note = _read(store.backend.read(f"{FOLDER}/{key}"))
+        if note is not None:
+            begun.extend(note.units)
+    return begun
 
 
 def forget(store: Store, keys: Collection[str]) -> None:

@@ -7,7 +7,7 @@ import json
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,7 +30,7 @@ class Damage(NamedTuple):
     """
 
     key: str
-    what: str
+    fault: str
 
 
 class Integrity:
@@ -49,12 +49,12 @@ class Integrity:
         backend = self.store.backend
         for partial in backend.left_over(RAW):
             yield Damage(partial, LEFT_OVER)
-        if wrong := self.store.wrong_description():
+        wrong = self.store.wrong_description()
+        if wrong:
             yield Damage(DESCRIPTION.removeprefix(f"{RAW}/"), wrong)
         for key in backend.keys(f"{RAW}/units"):
-            emptied = (
-                key.endswith("/") and key[:-1].isdecimal()
-            )  # a process was killed after its last unit was packed
+            # A process was killed after its last unit was packed.
+            emptied = key.endswith("/") and key[:-1].isdecimal()
             if not is_unit(key) and not key.endswith(PARTIAL) and not emptied:
                 yield Damage(f"units/{key}", "is not the file of a unit")
         for key in self.store.packs.strays():
@@ -62,9 +62,11 @@ class Integrity:
 
     def files(self) -> list[str]:
         """Keys, below the replications, of the files of all units and of all packs; sorted."""
-        units = [f"units/{key}" for key in self.store.backend.keys(f"{RAW}/units") if is_unit(key)]
+        keys = self.store.backend.keys(f"{RAW}/units")
+        units = [f"units/{key}" for key in keys if is_unit(key)]
         self.store.packs.refresh()
-        return sorted([*units, *(f"{PACKS}/{pack.key}" for pack in self.store.packs.listing())])
+        packs = [f"{PACKS}/{pack.key}" for pack in self.store.packs.listing()]
+        return sorted([*units, *packs])
 
     def units(self, files: list[str]) -> int:
         """Number of units in some of the files."""
@@ -93,10 +95,8 @@ class Integrity:
             self.store.begin(anew=True)
         elif folder == PACKS:
             with suppress(Damaged):
-                sound = [
-                    unit for unit in self.store.packs.units(name) if not self._wrong_unit(unit)
-                ]
-                self.store.unpack(sound)
+                packed = self.store.packs.units(name)
+                self.store.unpack([unit for unit in packed if not self._wrong_unit(unit)])
             self.store.packs.delete(name)
         else:
             self.store.backend.delete(f"{RAW}/{damage.key}")
@@ -111,23 +111,20 @@ class Integrity:
         store = self.store
         partials = store.backend.left_over(RAW)
         store.backend.delete(*(f"{RAW}/{key}" for key in partials))
-        with (
-            store.locked() if any(abandoned(store.folder)) else nullcontext()
-        ):  # so that no process is sealing
+        if not any(abandoned(store.folder)):
+            return len(partials)
+        with store.locked():  # so that no process is sealing
             return len(partials) + remove_abandoned(store.folder)
 
     def _check_pack(self, key: str, name: str) -> Damage | None:
         try:
-            wrong = [
-                text for unit in self.store.packs.units(name) if (text := self._wrong_unit(unit))
-            ]
+            faults = [self._wrong_unit(unit) for unit in self.store.packs.units(name)]
         except Damaged as error:
             return Damage(key, str(error))
-        return (
-            Damage(key, f"holds {len(wrong)} damaged units, the first {wrong[0]}")
-            if wrong
-            else None
-        )
+        wrong = [fault for fault in faults if fault]
+        if not wrong:
+            return None
+        return Damage(key, f"holds {len(wrong)} damaged units, the first {wrong[0]}")
 
     def _wrong_unit(self, unit: PackedUnit) -> str:
         return self._wrong(unit.content, unit.block, f"{unit.cell:016x}")
@@ -140,12 +137,13 @@ class Integrity:
             record = units.decode(
                 content, units.describe(common, block), len(study.metrics), study.block
             )
-            mine = self._name_of(common) + FAILED_END * record.failed == name
+            cell = self._name_of(common)
         except Damaged as error:
             return str(error)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return "its first line cannot be read"
-        return "" if mine else "is the file of another unit"
+        expected = f"{cell}{FAILED_END}" if record.failed else cell
+        return "" if name == expected else "is the file of another unit"
 
     def _name_of(self, common: bytes) -> str:
         """Name of the files whose first lines have this in common.
@@ -156,8 +154,8 @@ class Integrity:
             if len(self._names) >= REMEMBERED:
                 self._names.clear()
             labels = json.loads(b"{" + common)["cell"]
-            written = units.describe_cell(self.store.study, labels) == common
-            self._names[common] = f"{cell_key(labels):016x}" if written else ""
+            is_sound = units.describe_cell(self.store.study, labels) == common
+            self._names[common] = f"{cell_key(labels):016x}" if is_sound else ""
         return self._names[common]
 
 
@@ -170,8 +168,14 @@ def abandoned(folder: Path) -> Iterator[Path]:
 
 
 def remove_abandoned(folder: Path) -> int:
-    """Remove what killed processes left half made directly in a folder; returns how much that was."""
+    """Remove what killed processes left half made directly in a folder.
+
+    Returns how many files and folders.
+    """
     old = list(abandoned(folder))
     for path in old:
-        shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
     return len(old)

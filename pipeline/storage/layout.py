@@ -4,6 +4,7 @@ machine.
 
 import itertools
 import math
+import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -14,9 +15,8 @@ from pipeline.study.arrays import Array, Booleans, Integers
 from pipeline.study.study import Study
 
 SHARD_BYTES = 2**26  # of all variables of one region: a reduction holds this in memory a few times
-SHARD_UNITS = (
-    2**14
-)  # of one region, unless there are more in a cell: several workers then share many small units
+# Of one region, unless there are more in a cell: several workers then share many small units.
+SHARD_UNITS = 2**14
 CHUNK_VALUES = 2**17  # in one checksummed chunk of a shard
 
 
@@ -39,8 +39,9 @@ class Layout:
 
     Every shard is written by one task, which holds `SHARD_BYTES` of values and reads `SHARD_UNITS`
     units. A shard covers the axes whose levels share their data wholly, the others from the last
-    one up, and all replications of a cell if they fit. paired: axes whose levels share their data,
-    for the moments of pairs; by their numbers.
+    one up, and all replications of a cell if they fit.
+
+    paired: axes whose levels share their data, for the moments of pairs; by their numbers.
     """
 
     shape: tuple[int, ...]
@@ -60,26 +61,26 @@ class Layout:
         cells = [*shape]
         left = max(min(most // length, SHARD_UNITS * study.block // length // together), 1)
         for axis in reversed(range(len(shape))):
-            if axis not in paired:
-                cells[axis] = min(shape[axis], left)
-                left = left // shape[axis] if cells[axis] == shape[axis] else 1
+            if axis in paired:
+                continue
+            cells[axis] = min(shape[axis], left)
+            is_whole = cells[axis] == shape[axis]
+            left = left // shape[axis] if is_whole else 1
         return cls(shape, tuple(cells), study.replications, length, paired)
 
     def regions(self) -> Iterator[Region]:
         """All regions, in row-major order."""
-        for starts in itertools.product(
-            *map(range, (0,) * len(self.shape), self.shape, self.cells)
-        ):
-            yield Region(
-                starts, tuple(map(min, map(sum, zip(starts, self.cells, strict=True)), self.shape))
-            )
+        starts_of_axes = [
+            range(0, size, step) for size, step in zip(self.shape, self.cells, strict=True)
+        ]
+        for starts in itertools.product(*starts_of_axes):
+            ends = map(operator.add, starts, self.cells)
+            yield Region(starts, tuple(map(min, ends, self.shape)))
 
     def spans(self) -> Iterator[slice]:
         """The replications of one shard after another."""
-        return (
-            slice(k, min(k + self.length, self.replications))
-            for k in range(0, self.replications, self.length)
-        )
+        for start in range(0, self.replications, self.length):
+            yield slice(start, min(start + self.length, self.replications))
 
     @property
     def chunk(self) -> tuple[int, ...]:
@@ -87,9 +88,8 @@ class Layout:
         chunk = []
         left = CHUNK_VALUES
         for size in (self.length, *reversed(self.cells)):
-            part = next(
-                size // k for k in range(1, size + 1) if size % k == 0 and size // k <= max(left, 1)
-            )
+            divisors = (size // k for k in range(1, size + 1) if size % k == 0)
+            part = next(divisor for divisor in divisors if divisor <= max(left, 1))
             chunk.append(part)
             left = left // part if part == size else 1
         return tuple(reversed(chunk))

@@ -68,17 +68,15 @@ class Packs:
     def listing(self) -> list[Pack]:
         """All packs, by their first units."""
         if self._listing is None:
-            named = map(_named, self.backend.keys(FOLDER))
-            self._listing = sorted((pack for pack in named if pack), key=_first)
+            packs = map(_named, self.backend.keys(FOLDER))
+            self._listing = sorted((pack for pack in packs if pack is not None), key=_first)
         return self._listing
 
     def strays(self) -> Iterator[str]:
         """Keys, below `FOLDER`, of files that are no packs."""
-        return (
-            key
-            for key in sorted(self.backend.keys(FOLDER))
-            if not key.endswith(PARTIAL) and not _named(key)
-        )
+        for key in sorted(self.backend.keys(FOLDER)):
+            if not key.endswith(PARTIAL) and _named(key) is None:
+                yield key
 
     def indexes(self) -> Iterator[Array]:
         """The index of every pack, see ENTRY.
@@ -105,18 +103,16 @@ class Packs:
         self.refresh()
 
     def _entries(self, block: int, cell: int) -> Iterator[tuple[Pack, Array]]:
+        """Where a unit is; usually once, in the last pack that begins before it."""
         packs = self.listing()
-        for position in reversed(
-            range(bisect_right(packs, (block, cell), key=_first))
-        ):  # usually the nearest has it
-            pack = packs[position]
+        begun = bisect_right(packs, (block, cell), key=_first)
+        for pack in reversed(packs[:begun]):
             if (block, cell) <= pack.last:
                 with suppress(Damaged):
                     index = self._index(pack)
-                    yield from (
-                        (pack, entry)
-                        for entry in index[(index["block"] == block) & (index["cell"] == cell)]
-                    )
+                    is_unit = (index["block"] == block) & (index["cell"] == cell)
+                    for entry in index[is_unit]:
+                        yield pack, entry
 
     def write(self, units: Iterable[PackedUnit]) -> None:
         """Write one pack."""
@@ -128,10 +124,11 @@ class Packs:
         index["start"] = np.cumsum(lengths) - lengths
         index["length"] = lengths
         tail = index.tobytes()
-        content = b"".join([*(unit.content for unit in units), tail, checksum(tail), END])
+        contents = [unit.content for unit in units]
+        content = b"".join([*contents, tail, checksum(tail), END])
         name = hashlib.blake2b(content, digest_size=8).hexdigest()
-        first, last = (f"{unit.block}.{unit.cell:016x}" for unit in (units[0], units[-1]))
-        self.backend.put(f"{FOLDER}/{first}-{last}-{len(units)}-{name}", content)
+        key = f"{_place(units[0])}-{_place(units[-1])}-{len(units)}-{name}"
+        self.backend.put(f"{FOLDER}/{key}", content)
         self.refresh()
 
     def units(self, key: str) -> Iterator[PackedUnit]:
@@ -155,7 +152,8 @@ class Packs:
         return self._indexes[pack.key]
 
     def _read_index(self, pack: Pack) -> Array:
-        return _index_of(pack, self.backend.read(f"{FOLDER}/{pack.key}", -_tail_bytes(pack)) or b"")
+        tail = self.backend.read(f"{FOLDER}/{pack.key}", -_tail_bytes(pack))
+        return _index_of(pack, tail or b"")
 
 
 def _tail_bytes(pack: Pack) -> int:
@@ -170,6 +168,11 @@ def _index_of(pack: Pack, tail: bytes) -> Array:
     return np.frombuffer(index, ENTRY, pack.size)
 
 
+def _place(unit: PackedUnit) -> str:
+    """How the name of a pack says which unit is its first or last."""
+    return f"{unit.block}.{unit.cell:016x}"
+
+
 def _first(pack: Pack) -> tuple[int, int]:
     return pack.first
 
@@ -182,5 +185,6 @@ def _named(key: str) -> Pack | None:
     parts = NAME.fullmatch(key)
     if not parts:
         return None
-    first, last = ((int(parts[k]), int(parts[k + 1], 16)) for k in (1, 3))
+    first = int(parts[1]), int(parts[2], 16)
+    last = int(parts[3]), int(parts[4], 16)
     return Pack(key, first, last, int(parts[5]))

@@ -1,14 +1,13 @@
 """The replications of a study, one file per unit, by name: a unit is done exactly when its file is
 there.
 
-    replications/study.json           what the study is: all but the levels of its grid and the
-    number of replications replications/units/BLOCK/CELL     a finished unit (see `units`); CELL is
-    the digest of its labels replications/units/BLOCK/CELL.failed    a unit that raised
-    replications/packs/…              many finished units in one file, once results are sealed (see
-    `packs`) replications/trying/WRITER        a unit that a process of a new kind makes to compare,
-    and how many ended in it replications/in_work/…            what workers have begun, until their
-    driver ends (see `in_work`) replications/agreed/WRITER.json   code and arithmetic that compute
-    the same numbers (see `agreement`)
+    replications/study.json           what the study is: all but its levels and replications
+    replications/units/BLOCK/CELL     a finished unit, see `units`; CELL: digest of its labels
+    replications/units/BLOCK/CELL.failed    a unit that raised
+    replications/packs/…              many finished units in one file, once sealed, see `packs`
+    replications/agreed/WRITER.json   code and arithmetic that compute the same, see `agreement`
+    replications/trying/WRITER        a unit that is made to compare, and how many ended in it
+    replications/in_work/…            what workers have begun, until their driver ends: `in_work`
 
 Nothing is ever appended or numbered: grids may grow and replications be added, and any number of
 processes may write at once. Workers write each file whole or not at all. In a folder or in a
@@ -43,14 +42,13 @@ RAW = "replications"
 FORMER = "replications.zarr"  # of earlier versions
 DESCRIPTION = f"{RAW}/study.json"
 FAILED_END = ".failed"
-NAME = re.compile(
-    rf"([0-9a-f]{{16}})({re.escape(FAILED_END)})?"
-)  # of a unit's file in the folder of its block
+# Name of a unit's file in the folder of its block.
+NAME = re.compile(rf"([0-9a-f]{{16}})({re.escape(FAILED_END)})?")
 LISTED = 2**14  # files whose names are in memory at once
 REMEMBERED = 20_000  # cells whose names a process caches
 PACKED_FROM = 1000  # files of units: fewer stay as they are
-PACK_UNITS = 1000
-PACK_BYTES = 2**25  # most units in a pack, and most bytes of their values
+PACK_UNITS = 1000  # at most, in a pack
+PACK_BYTES = 2**25  # at most, of the values in a pack
 
 
 class Listing(NamedTuple):
@@ -58,6 +56,35 @@ class Listing(NamedTuple):
 
     done: Booleans
     failed: Booleans
+
+
+class UnitFile(NamedTuple):
+    """What the name of a unit's file says. cell: the digest of its labels."""
+
+    block: int
+    cell: int
+    failed: bool
+
+
+class Marks:
+    """A table of units, (cells, blocks), in which those that are seen are marked.
+
+    names: (cells,) digest of each cell's labels. Units of other cells, or of later blocks, are left
+    out.
+    """
+
+    def __init__(self, names: Array, blocks: int):
+        self.order = np.argsort(names)
+        self.names = names[self.order]
+        self.blocks = blocks
+        self.table = np.zeros((len(names), blocks), bool)
+
+    def add(self, blocks: Array, cells: Array) -> None:
+        """Mark units by their blocks and the digests of their cells."""
+        nearest = np.searchsorted(self.names, cells)
+        position = np.minimum(nearest, len(self.names) - 1)
+        is_known = (self.names[position] == cells) & (blocks < self.blocks)
+        self.table[self.order[position[is_known]], blocks[is_known]] = True
 
 
 class Store:
@@ -85,8 +112,9 @@ class Store:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A worker may be in another folder, or on a machine without the driver's.
-        folder = None if self.url else self.folder.absolute()
-        return Store, (self.study, folder, self.url, self.timeout)
+        if self.url is not None:
+            return Store, (self.study, None, self.url, self.timeout)
+        return Store, (self.study, self.folder.absolute(), None, self.timeout)
 
     @property
     def folder(self) -> Path:
@@ -144,37 +172,28 @@ class Store:
         """The error to raise when the folder or bucket itself, or what lies there under a key, is
         not as it must be.
         """
-        return InvalidInput(
-            self.backend.setting, self.backend, f"{key} {advice}" if key else advice
-        )
+        text = f"{key} {advice}".lstrip()
+        return InvalidInput(self.backend.setting, self.backend, text)
 
     def listing(self) -> Listing:
         """Which units of the study are there, by one listing; O(units) bits of memory."""
-        study = self.study
-        names = study.grid.digests()
-        order = np.argsort(names)
-        names = names[order]
-        done, failed = np.zeros((2, len(names), study.blocks), bool)
-
-        def mark(table: Booleans, blocks: Array, keys: Array) -> None:
-            position = np.minimum(np.searchsorted(names, keys), len(names) - 1)
-            known = (names[position] == keys) & (blocks < study.blocks)
-            table[order[position[known]], blocks[known]] = True
-
+        names = self.study.grid.digests()
+        done = Marks(names, self.study.blocks)
+        failed = Marks(names, self.study.blocks)
         files = self._files()
-        while some := [*itertools.islice(files, LISTED)]:
-            blocks, cells, bad = (
-                np.array(column, kind)
-                for column, kind in zip(
-                    zip(*some, strict=True), (np.int64, np.uint64, bool), strict=True
-                )
-            )
-            mark(failed, blocks[bad], cells[bad])
-            mark(done, blocks[~bad], cells[~bad])
+        while True:
+            some = [*itertools.islice(files, LISTED)]
+            if not some:
+                break
+            blocks = np.array([file.block for file in some], np.int64)
+            cells = np.array([file.cell for file in some], np.uint64)
+            is_failed = np.array([file.failed for file in some], bool)
+            failed.add(blocks[is_failed], cells[is_failed])
+            done.add(blocks[~is_failed], cells[~is_failed])
         self.packs.refresh()  # after the files: a unit is in a pack before its file is deleted
         for index in self.packs.indexes():
-            mark(done, index["block"], index["cell"])
-        return Listing(done | failed, failed & ~done)
+            done.add(index["block"], index["cell"])
+        return Listing(done.table | failed.table, failed.table & ~done.table)
 
     def write(
         self, cell: int, block: int, values: Mapping[str, Array], writer: str, error: str = ""
@@ -185,50 +204,48 @@ class Store:
         Raises ValueError unless the values are those of one whole unit of the study.
         """
         study = self.study
-        if [*values] != [*study.metrics, "status"] or any(
-            v.shape != (study.block,) for v in values.values()
-        ):
-            raise ValueError(
-                "these are not the values of one unit: "
-                f"{ ({n: v.shape for n, v in values.items()}) }"
-            )
+        shapes = {name: column.shape for name, column in values.items()}
+        if [*shapes] != [*study.metrics, "status"] or set(shapes.values()) != {(study.block,)}:
+            raise ValueError(f"these are not the values of one unit: {shapes}")
         name, common = self._cell(cell)
         failed = bool((np.asarray(values["status"]) == FAILED).any())
-        self.backend.put(
-            _key(name, block, failed),
-            units.encode(units.describe(common, block), values, writer, error),
-        )
+        content = units.encode(units.describe(common, block), values, writer, error)
+        self.backend.put(_key(name, block, failed), content)
 
     def fail(self, cell: int, block: int, error: str, writer: str) -> None:
         """Store a unit that raised: no values, status failed, the error's text."""
-        values = {name: np.full(self.study.block, np.nan) for name in self.study.metrics}
-        self.write(
-            cell,
-            block,
-            values | {"status": np.full(self.study.block, FAILED, np.int8)},
-            writer,
-            error,
-        )
+        values: dict[str, Array] = {
+            name: np.full(self.study.block, np.nan) for name in self.study.metrics
+        }
+        values["status"] = np.full(self.study.block, FAILED, np.int8)
+        self.write(cell, block, values, writer, error)
 
     def read(self, cell: int, block: int, failed: bool | None = None) -> Record:
         """What is stored of a unit; None for failed looks for either.
 
         Raises Damaged if it is missing or damaged.
         """
-        name, common = self._cell(cell)
-        for ending in (False, True) if failed is None else (failed,):
-            content = self.backend.read(_key(name, block, ending))
-            if content is None and not ending:
-                content = self.packs.read(block, self._number(cell))
+        endings = (False, True) if failed is None else (failed,)
+        for ending in endings:
+            content = self._content(cell, block, ending)
             if content is not None:
-                description = units.describe(common, block)
-                record = units.decode(
-                    content, description, len(self.study.metrics), self.study.block
-                )
-                if record.failed != ending:
-                    raise Damaged("its name does not say whether it failed")
-                return record
+                return self._decoded(content, cell, block, ending)
         raise Damaged("its file is missing")
+
+    def _content(self, cell: int, block: int, failed: bool) -> bytes | None:
+        """Content of a unit's file, which may be in a pack if it did not fail."""
+        content = self.backend.read(self.key(cell, block, failed))
+        if content is None and not failed:
+            return self.packs.read(block, self._number(cell))
+        return content
+
+    def _decoded(self, content: bytes, cell: int, block: int, failed: bool) -> Record:
+        """What a unit's file says; Damaged unless it says as well whether the unit failed."""
+        description = units.describe(self._cell(cell)[1], block)
+        record = units.decode(content, description, len(self.study.metrics), self.study.block)
+        if record.failed != failed:
+            raise Damaged("its name does not say whether it failed")
+        return record
 
     def holds(self, cell: int, block: int) -> bool:
         """Whether a unit is done."""
@@ -256,12 +273,10 @@ class Store:
     def forget(self, cell: int, block: int) -> None:
         """Mark a unit as not run; the caller holds the lock."""
         name = self._number(cell)
-        if pack := self.packs.find(block, name):
-            self.unpack(
-                unit
-                for unit in self.packs.units(pack.key)
-                if (unit.block, unit.cell) != (block, name)
-            )
+        pack = self.packs.find(block, name)
+        if pack is not None:
+            packed = self.packs.units(pack.key)
+            self.unpack(unit for unit in packed if (unit.block, unit.cell) != (block, name))
             self.packs.delete(pack.key)
         self.backend.delete(self.key(cell, block), self.key(cell, block, True))
 
@@ -273,20 +288,20 @@ class Store:
         Units that failed stay in files of their own: they may be done again. 16 bytes of memory a
         unit.
         """
-        size = self.study.block * (8 * len(self.study.metrics) + 1)
-        finished = (
+        positions = (
             _position(key)
             for key in self.backend.keys(f"{RAW}/units")
             if is_unit(key) and not key.endswith(FAILED_END)
         )
-        units = np.fromiter(finished, [("block", np.uint64), ("cell", np.uint64)])
-        units = units[np.lexsort((units["cell"], units["block"]))]
-        if len(units) >= PACKED_FROM:
-            step = max(min(PACK_UNITS, PACK_BYTES // size), 1)
-            for start in range(0, len(units), step):
-                yield [
-                    f"{block}/{cell:016x}" for block, cell in units[start : start + step].tolist()
-                ]
+        finished = np.fromiter(positions, [("block", np.uint64), ("cell", np.uint64)])
+        if len(finished) < PACKED_FROM:
+            return
+        finished = finished[np.lexsort((finished["cell"], finished["block"]))]
+        bytes_of_a_unit = self.study.block * (8 * len(self.study.metrics) + 1)
+        step = max(min(PACK_UNITS, PACK_BYTES // bytes_of_a_unit), 1)
+        for start in range(0, len(finished), step):
+            some = finished[start : start + step].tolist()
+            yield [f"{block}/{cell:016x}" for block, cell in some]
 
     def pack(self, keys: list[str]) -> int:
         """Write a pack of the files of some units, then delete these; returns how many.
@@ -294,18 +309,22 @@ class Store:
         Whoever asks holds the lock.
         """
         contents = self.backend.map(lambda key: self.backend.read(f"{RAW}/units/{key}"), keys)
-        units = [
+        packed = [
             PackedUnit(*_position(key), content)
             for key, content in zip(keys, contents, strict=True)
             if content
         ]
-        if units:
-            self.packs.write(units)
-            self.backend.delete(*(f"{RAW}/units/{unit.block}/{unit.cell:016x}" for unit in units))
-        return len(units)
+        if packed:
+            self.packs.write(packed)
+            packed_keys = [f"{RAW}/units/{unit.block}/{unit.cell:016x}" for unit in packed]
+            self.backend.delete(*packed_keys)
+        return len(packed)
 
     def unpack(self, units_of_a_pack: Iterable[PackedUnit]) -> None:
-        """Give units files of their own again, where they have none; the caller deletes the pack."""
+        """Give units files of their own again, where they have none.
+
+        The caller deletes the pack.
+        """
         for unit in units_of_a_pack:
             key = _key(f"{unit.cell:016x}", unit.block, failed=False)
             if self.backend.stamp(key) is None:
@@ -351,9 +370,11 @@ class Store:
         description = self.backend.read(DESCRIPTION)
         if description is None:
             return "is missing"
-        if self._of_another(description) and description != self._description():
+        if description == self._description():
+            return ""
+        if self._of_another(description):
             raise self._another(description)
-        return "" if description == self._description() else "is not what this program wrote"
+        return "is not what this program wrote"
 
     def _of_another(self, description: bytes) -> bool:
         """Whether a description is a whole one of another study."""
@@ -367,17 +388,18 @@ class Store:
     def _another(self, description: bytes) -> InvalidInput:
         if not self._of_another(description):
             return self.invalid("is damaged; task=verify repair=true writes it again", DESCRIPTION)
-        other = json.loads(description)
-        own = json.loads(self._description())
-        different = ", ".join(name for name in self.study.identity if other[name] != own[name])
+        theirs = json.loads(description)
+        ours = json.loads(self._description())
+        different = ", ".join(name for name in self.study.identity if theirs[name] != ours[name])
         return self.invalid(f"holds another study ({different} differ); choose another folder")
 
-    def _files(self) -> Iterator[tuple[int, int, bool]]:
-        """Block, digest of the cell, and whether it failed, of every unit in a file of its own."""
+    def _files(self) -> Iterator[UnitFile]:
+        """Every unit in a file of its own."""
         for block in range(self.study.blocks):
             for name in self.backend.keys(f"{RAW}/units/{block}"):
-                if found := NAME.fullmatch(name):
-                    yield block, int(found[1], 16), found[2] is not None
+                match = NAME.fullmatch(name)
+                if match is not None:
+                    yield UnitFile(block, int(match[1], 16), match[2] is not None)
 
 
 def _describe(identity: Mapping[str, Any]) -> bytes:
@@ -387,7 +409,8 @@ def _describe(identity: Mapping[str, Any]) -> bytes:
 
 
 def _key(name: str, block: int, failed: bool) -> str:
-    return f"{RAW}/units/{block}/{name}{FAILED_END if failed else ''}"
+    ending = FAILED_END if failed else ""
+    return f"{RAW}/units/{block}/{name}{ending}"
 
 
 def _position(key: str) -> tuple[int, int]:

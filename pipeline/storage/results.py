@@ -7,7 +7,6 @@ root document comes last. It holds a digest of every file and of itself, so that
 checked without the study.
 """
 
-import hashlib
 import json
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -16,8 +15,8 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from pipeline.identity.fingerprints import fingerprint
-from pipeline.storage.backend import Backend, Unreachable
-from pipeline.storage.datasets import ZarrLocation
+from pipeline.storage.backend import ROOT, Backend, Unreachable
+from pipeline.storage.datasets import ZarrLocation, file_digest
 from pipeline.storage.replications import Store
 from pipeline.study.files import PARTIAL
 from pipeline.study.parameters import InvalidInput
@@ -35,9 +34,8 @@ INTERIM = "interim.zarr", "interim-summary.zarr"
 PAIRS = (SEALED, SUMMARY), INTERIM  # of replications and their moments
 REPAIR = "task=verify repair=true removes it, and the same command makes it again"
 REPORT_AGAIN = "task=report makes it again"
-REQUESTS = (
-    "requests"  # has a folder for every request whose results lie beside those of a larger one
-)
+# Has a folder for every request whose results lie beside those of a larger one.
+REQUESTS = "requests"
 
 
 @lru_cache(maxsize=1)  # each is a file that is read and parsed
@@ -59,29 +57,26 @@ def request(study: Study) -> str:
     The code of coordinates, too: no unit is made with it, so no reference unit shows that it
     changed.
     """
-    products = [
-        [[axis, list(levels)] for axis, levels in product] for product in study.grid.products
-    ]
-    precision = (
-        {"precision": [repr(target) for target in study.precision]} if study.precision else {}
-    )
-    refine = {"refine": repr(study.refine)} if study.refine else {}
-    until = {"until": repr(study.until)} if study.until else {}
-    coordinates = [[name, fingerprint(study.derivations[name][0])] for name in study.coordinates]
-    return digest(
-        canonical(
-            {
-                **study.identity,
-                "grid": products,
-                "replications": study.replications,
-                "coordinates": coordinates,
-                **precision,
-                **refine,
-                **until,
-            }
-        ),
-        8,
-    ).hex()
+    content: dict[str, Any] = {
+        **study.identity,
+        "grid": [_levels(product) for product in study.grid.products],
+        "replications": study.replications,
+        "coordinates": [
+            [name, fingerprint(study.derivations[name][0])] for name in study.coordinates
+        ],
+    }
+    if study.precision:
+        content["precision"] = [repr(target) for target in study.precision]
+    if study.refine:
+        content["refine"] = repr(study.refine)
+    if study.until:
+        content["until"] = repr(study.until)
+    return digest(canonical(content), 8).hex()
+
+
+def _levels(product: Iterable[tuple[str, Iterable[Any]]]) -> list[list[Any]]:
+    """A product of the grid as JSON has it."""
+    return [[axis, list(levels)] for axis, levels in product]
 
 
 def size(study: Study) -> int:
@@ -104,14 +99,16 @@ def place(store: Store) -> str:
 
 def _place(store: Store, there: Mapping[str, Any]) -> str:
     """The place, from the attributes of the results in the study's folder itself."""
-    own = request(store.study)
-    larger = there.get("cells", 0) * there.get("replications", 0) > size(store.study)
-    return f"{REQUESTS}/{own}/" if larger and there["request"] != own else ""
+    wanted = request(store.study)
+    is_larger = there.get("cells", 0) * there.get("replications", 0) > size(store.study)
+    is_beside = is_larger and there["request"] != wanted
+    return f"{REQUESTS}/{wanted}/" if is_beside else ""
 
 
 def places(backend: Backend) -> list[str]:
     """What the keys of sealed datasets may start with: of all requests."""
-    return ["", *sorted({f"{REQUESTS}/{key.partition('/')[0]}/" for key in backend.keys(REQUESTS)})]
+    requests = {key.partition("/")[0] for key in backend.keys(REQUESTS)}
+    return ["", *(f"{REQUESTS}/{name}/" for name in sorted(requests))]
 
 
 def is_sealed(store: Store) -> bool:
@@ -132,29 +129,25 @@ def root_attributes(backend: Backend, where: str = "") -> dict[str, Any]:
     None where there is no root document, or a damaged one. where: see `place`.
     """
     try:
-        attributes: dict[str, Any] = _document(backend.read(f"{where}{SEALED}/zarr.json") or b"")[
-            "attributes"
-        ]
-        return attributes
+        document = _document(backend.read(f"{where}{SEALED}/{ROOT}") or b"")
     except Unreachable:
         raise
     except (OSError, ValueError):
         return {}
+    attributes: dict[str, Any] = document["attributes"]
+    return attributes
 
 
 def is_large(study: Study) -> bool:
     """Whether the results of a study are read in parts, as they do not fit in memory."""
-    return (
-        math.prod(map(len, study.grid.axes.values()))
-        * study.replications
-        * (8 * len(study.metrics) + 1)
-        > IN_MEMORY
-    )
+    combinations = math.prod(map(len, study.grid.axes.values()))
+    bytes_each = 8 * len(study.metrics) + 1
+    return combinations * study.replications * bytes_each > IN_MEMORY
 
 
 def stamp(store: Store) -> str | None:
     """A text that changes whenever results.zarr is made again; None if there is none."""
-    return store.backend.stamp(f"{place(store)}{SEALED}/zarr.json")
+    return store.backend.stamp(f"{place(store)}{SEALED}/{ROOT}")
 
 
 def unseal(store: Store, every: bool = True) -> None:
@@ -162,7 +155,8 @@ def unseal(store: Store, every: bool = True) -> None:
 
     The caller holds the lock.
     """
-    for where in places(store.backend) if every else [place(store)]:
+    where_from = places(store.backend) if every else [place(store)]
+    for where in where_from:
         for name in (SEALED, SUMMARY):
             store.backend.remove(where + name)
 
@@ -174,14 +168,15 @@ def finish(
     attributes: Mapping[str, Any],
     digests: Mapping[str, str],
 ) -> None:
-    """Publish a dataset whose regions are all written. digests: of the files that the tasks wrote."""
-    document = json.loads(backend.read(f"{staged}/zarr.json") or b"{}")
+    """Publish a dataset whose regions are all written.
+
+    digests: of the files that the tasks wrote.
+    """
+    document = json.loads(backend.read(f"{staged}/{ROOT}") or b"{}")
     document["attributes"] = {**document.get("attributes", {}), **attributes}
     location = ZarrLocation(backend, staged)
     present = [
-        key
-        for key in sorted(backend.keys(staged))
-        if key != "zarr.json" and not key.endswith(PARTIAL)
+        key for key in sorted(backend.keys(staged)) if key != ROOT and not key.endswith(PARTIAL)
     ]
     lost = digests.keys() - set(present)
     if lost:  # also where the folder that it leaves is empty, which would be listed
@@ -204,7 +199,7 @@ def problems_of(
     there. digests_of: the digests of many files, in their order; by default this process reads
     them.
     """
-    return _problems(backend, name, backend.read(f"{name}/zarr.json"), thorough, digests_of)
+    return _problems(backend, name, backend.read(f"{name}/{ROOT}"), thorough, digests_of)
 
 
 def _problems(
@@ -216,24 +211,24 @@ def _problems(
 ) -> list[str]:
     """The same, of a dataset whose root document has been read."""
     if content is None:
-        return ["zarr.json: is missing"]
+        return [f"{ROOT}: is missing"]
     try:
         files = _document(content)["attributes"]["files"]
     except ValueError as error:
-        return [f"zarr.json: {error}"]
+        return [f"{ROOT}: {error}"]
     location = ZarrLocation(backend, name)
-    present = set(backend.keys(name)) - {"zarr.json"}
+    present = set(backend.keys(name)) - {ROOT}
     wrong = [f"{key}: is missing" for key in files if key not in present]
     wrong += [f"{key}: does not belong here" for key in sorted(present - files.keys())]
-    checked = [key for key in files if key in present and (thorough or key.endswith("zarr.json"))]
-    digests = (
-        digests_of(location, checked) if digests_of else backend.map(location.file_digest, checked)
-    )
-    wrong += [
-        f"{key}: is not what was written"
-        for key, one in zip(checked, digests, strict=True)
-        if one != files[key]
-    ]
+    checked = [key for key in files if key in present and (thorough or key.endswith(ROOT))]
+    digests: Iterable[str]
+    if digests_of is None:
+        digests = backend.map(location.file_digest, checked)
+    else:
+        digests = digests_of(location, checked)
+    for key, digest_of_file in zip(checked, digests, strict=True):
+        if digest_of_file != files[key]:
+            wrong.append(f"{key}: is not what was written")
     return wrong + _of_other_results(backend, name, content)
 
 
@@ -245,10 +240,10 @@ def _of_other_results(backend: Backend, name: str, content: bytes) -> list[str]:
     where, slash, last = name.rpartition("/")
     if last not in moments_of:
         return []
-    beside = _without_files(backend.read(f"{where}{slash}{moments_of[last]}/zarr.json"))
+    beside = _without_files(backend.read(f"{where}{slash}{moments_of[last]}/{ROOT}"))
     if beside is None or beside == _without_files(content):
         return []
-    return [f"zarr.json: is not of the {moments_of[last]} beside it"]
+    return [f"{ROOT}: is not of the {moments_of[last]} beside it"]
 
 
 def _without_files(content: bytes | None) -> dict[str, Any] | None:
@@ -298,19 +293,18 @@ def load_from(
     from pipeline.storage.sealed_files import Complaint, SealedFiles  # Zarr
 
     complaint = Complaint(key, value, name, cure)
-    content = backend.read(f"{name}/zarr.json")
+    content = backend.read(f"{name}/{ROOT}")
     wrong = _problems(backend, name, content, thorough=False)
-    if wrong:
+    if wrong or content is None:
         raise complaint.error(wrong[0])
-    assert content is not None
-    files = SealedFiles(
-        backend, name, content, _document(content)["attributes"]["files"], complaint
-    )
+    digests = _document(content)["attributes"]["files"]
+    files = SealedFiles(backend, name, content, digests, complaint)
     dataset: xr.Dataset = xr.open_zarr(files, consolidated=True, chunks=None)
     if dataset.nbytes <= IN_MEMORY:
         return dataset.load()
-    shards = dataset["status"].encoding.get("shards") or dataset["status"].encoding["chunks"]
-    return in_chunks(dataset, dict(zip(dataset["status"].dims, shards, strict=True)))
+    status = dataset["status"]
+    shards = status.encoding.get("shards") or status.encoding["chunks"]
+    return in_chunks(dataset, dict(zip(status.dims, shards, strict=True)))
 
 
 def in_chunks(dataset: "xr.Dataset", sizes: Mapping[Hashable, int]) -> "xr.Dataset":
@@ -318,11 +312,11 @@ def in_chunks(dataset: "xr.Dataset", sizes: Mapping[Hashable, int]) -> "xr.Datas
 
     Coordinates, which are small, are read.
     """
-    coordinates = {name: one.load() for name, one in dataset.coords.items()}
+    coordinates = {name: variable.load() for name, variable in dataset.coords.items()}
     return dataset.chunk(sizes).assign_coords(coordinates)
 
 
-@lru_cache(maxsize=64)  # asked for a dozen times in a run, for each study
+@lru_cache(maxsize=64)  # needed a dozen times in a run, for each study
 def _document(content: bytes) -> dict[str, Any]:
     """The root document of a sealed dataset, to be read only.
 
@@ -348,6 +342,4 @@ def _serialise(document: Mapping[str, Any]) -> bytes:
 
 def _digest(document: Mapping[str, Any]) -> str:
     attributes = {key: value for key, value in document["attributes"].items() if key != "digest"}
-    return hashlib.blake2b(
-        _serialise({**document, "attributes": attributes}), digest_size=16
-    ).hexdigest()
+    return file_digest(_serialise({**document, "attributes": attributes}))

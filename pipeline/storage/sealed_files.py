@@ -27,9 +27,8 @@ from pipeline.storage.datasets import file_digest
 from pipeline.study.parameters import InvalidInput
 
 ROOT = "zarr.json"
-REMEMBERED = (
-    2**26
-)  # bytes of files of which only parts were asked for: the next part needs no second reading
+# Bytes of files of which only parts were read: the next part needs no second reading.
+REMEMBERED = 2**26
 
 
 @dataclass(frozen=True)
@@ -43,9 +42,9 @@ class Complaint:
     name: str
     cure: str
 
-    def error(self, what: str) -> InvalidInput:
-        """The error to raise. what: the file, and what is wrong with it."""
-        return InvalidInput(self.key, self.value, f"{self.name} is damaged ({what}); {self.cure}")
+    def error(self, fault: str) -> InvalidInput:
+        """The error to raise. fault: the file, and what is wrong with it."""
+        return InvalidInput(self.key, self.value, f"{self.name} is damaged ({fault}); {self.cure}")
 
 
 class SealedFiles(Store):
@@ -99,7 +98,7 @@ class SealedFiles(Store):
     async def get(
         self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
-        """Content of a file, or a part of it; None for a file that the root document does not name."""
+        """Content of a file, or a part of it; None if the root document does not name it."""
         if key != ROOT and key not in self.digests:
             return None
         content = await asyncio.to_thread(self._content, key, byte_range is not None)
@@ -128,11 +127,15 @@ class SealedFiles(Store):
 
     async def list_dir(self, prefix: str) -> AsyncIterator[str]:
         """Names directly below a prefix."""
-        folder = f"{prefix.rstrip('/')}/" if prefix else ""
-        below = (
-            key.removeprefix(folder) for key in (ROOT, *self.digests) if key.startswith(folder)
-        )
-        for name in dict.fromkeys(key.partition("/")[0] for key in below):
+        folder = prefix.rstrip("/")
+        if folder:
+            folder = f"{folder}/"
+        names: dict[str, None] = {}
+        for key in (ROOT, *self.digests):
+            if key.startswith(folder):
+                name, _, _ = key.removeprefix(folder).partition("/")
+                names[name] = None
+        for name in names:
             yield name
 
     async def set(self, key: str, value: Buffer) -> None:

@@ -3,11 +3,12 @@
 Whole, or found to be damaged.
 
     description   one line of JSON: study, cell, block, size of the block, names of the variables
-    writer        16 hexadecimal digits: which code and arithmetic computed it (see `agreement`),
-    and a line break values        float64, little-endian: the replications of the first metric,
-    then those of the next status        int8, one per replication error         UTF-8: the
-    traceback of a unit that failed, else nothing checksum      4 bytes, little-endian: CRC-32C of
-    all before
+    writer        16 hexadecimal digits: which code and arithmetic computed it, see `agreement`;
+                  and a line break
+    values        float64, little-endian: the replications of one metric after another
+    status        int8, one per replication
+    error         UTF-8: the traceback of a unit that failed, else nothing
+    checksum      4 bytes, little-endian: CRC-32C of all before
 
 The description is compared byte for byte with what this program would write, so a changed one never
 passes.
@@ -47,7 +48,6 @@ class Record(NamedTuple):
     status: Array
     writer: str
     error: str
-
     failed: bool
 
 
@@ -58,17 +58,14 @@ def describe(cell: bytes, block: int) -> bytes:
 
 def describe_cell(study: Study, labels: Mapping[str, Level]) -> bytes:
     """What the first lines of all units of a cell have in common."""
-    return (
-        canonical(
-            {
-                "study": study.key,
-                "cell": labels,
-                "size": study.block,
-                "variables": [*study.metrics, "status"],
-            }
-        ).encode()[1:]
-        + b"\n"
-    )
+    description = {
+        "study": study.key,
+        "cell": labels,
+        "size": study.block,
+        "variables": [*study.metrics, "status"],
+    }
+    after_brace = canonical(description).removeprefix("{")
+    return f"{after_brace}\n".encode()
 
 
 def encode(description: bytes, values: Mapping[str, Array], writer: str, error: str = "") -> bytes:
@@ -83,7 +80,7 @@ def encode(description: bytes, values: Mapping[str, Array], writer: str, error: 
         description,
         writer.encode(),
         b"\n",
-        *(np.asarray(one, "<f8").tobytes() for one in metrics),
+        *(np.asarray(metric, "<f8").tobytes() for metric in metrics),
         np.asarray(status, np.int8).tobytes(),
         error.encode(errors="replace")[-ERROR_BYTES:],
     ]
@@ -92,7 +89,7 @@ def encode(description: bytes, values: Mapping[str, Array], writer: str, error: 
 
 
 def decode(content: bytes, description: bytes, metrics: int, block: int) -> Record:
-    """What a file says. Raises Damaged unless it is a whole file of the unit with that description."""
+    """What a file says; Damaged unless it is a whole file of the unit with that description."""
     start = len(description) + WRITER_BYTES + 1
     end = start + metrics * block * 8
     if len(content) < end + block + CHECKSUM_BYTES:

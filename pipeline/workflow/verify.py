@@ -95,7 +95,7 @@ class Damages(NamedTuple):
     def lines(self) -> Iterator[str]:
         """One line for each file."""
         yield from (
-            f"{shorten(damage.key, LONGEST)}: {damage.what}" for damage in self.replications
+            f"{shorten(damage.key, LONGEST)}: {damage.fault}" for damage in self.replications
         )
         others = [
             *self.datasets,
@@ -133,7 +133,7 @@ def _repair(stored: StoredStudy, integrity: Integrity, damages: Damages) -> None
         *(record for record in damages.records if record.startswith(f"{efforts.FOLDER}/"))
     )
     lost = [
-        damage for damage in damages.replications if damage.what != LEFT_OVER
+        damage for damage in damages.replications if damage.fault != LEFT_OVER
     ]  # results do not depend on others
     if damages.replications or damages.datasets:
         with stored.store.locked():

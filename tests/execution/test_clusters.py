@@ -92,15 +92,28 @@ def test_memory_is_checked(memory):
         Local(memory=memory)
 
 
-def test_memory_sizes():
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("1GB", 10**9),
+        ("1.5GiB", 3 * 2**29),
+        ("500 MB", 5 * 10**8),
+        ("3e8", 3 * 10**8),
+        ("2g", 2 * 10**9),
+    ],
+)
+def test_memory_sizes(text, expected):
     from pipeline.execution.clusters.executor import size
 
-    assert [size(text) for text in ("1GB", "1.5GiB", "500 MB", "300000000")] == [
-        10**9,
-        3 * 2**29,
-        5 * 10**8,
-        3 * 10**8,
-    ]
+    assert size(text) == expected
+
+
+@pytest.mark.parametrize("text", ["GB", "", "nan", "1e999", "-1", "5 foos", "1..2GB", "1GB2"])
+def test_what_is_no_size_is_one_line(text):
+    from pipeline.execution.clusters.executor import size
+
+    with pytest.raises(InvalidInput, match="must be a size such as 500MB or 2GiB"):
+        size(text)
 
 
 def test_every_parameter_describes_itself():

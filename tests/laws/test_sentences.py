@@ -65,13 +65,7 @@ SO_FAR = {
         "tricks": 4.4,
         "names": 82.0,
     },
-    "storage": {
-        "nested": 2.0,
-        "choices": 34.0,
-        "walruses": 4.0,
-        "tricks": 1.8,
-        "names": 34.0,
-    },
+    "storage": {"width": 46.3},
     "cli": {
         "comprehensions": 91.5,
         "nested": 12.9,

@@ -145,7 +145,7 @@ def test_a_unit_under_the_name_of_another_cell_is_found(copy):
     failed.rename(mistaken)
     wrong = {str(path.relative_to(copy / "replications")) for path in (first, mistaken)}
     assert {one.key for one in damages(copy)} == wrong
-    assert {one.what for one in damages(copy)} == {"is the file of another unit"}
+    assert {one.fault for one in damages(copy)} == {"is the file of another unit"}
 
 
 def test_a_damaged_unit_is_never_sealed(copy):

@@ -147,7 +147,7 @@ def test_a_damaged_pack_is_found_and_its_sound_units_kept(packed, at):
         path.write_bytes(whole)
     store = Store(study(), store.folder)
     (damage,) = damages_of(store)
-    assert damage.key.startswith("packs/") and "damaged" in damage.what or "bytes" in damage.what
+    assert damage.key.startswith("packs/") and "damaged" in damage.fault or "bytes" in damage.fault
     Integrity(store).repair(damage)
     assert damages_of(store) == []
     left = everything(Store(study(), store.folder))

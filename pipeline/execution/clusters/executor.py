@@ -9,7 +9,6 @@ import gc
 import importlib.util
 import logging
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -278,11 +277,18 @@ def describe(cluster: Any, what: str) -> str:
 
 def size(text: str, key: str = "memory") -> int:
     """Bytes of a size such as 500MB or 2GiB; InvalidInput if it is none."""
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", text, re.IGNORECASE)
-    if not match:
-        raise InvalidInput(key, text, "must be a size such as 500MB or 2GiB")
-    number, prefix, binary = match.groups()
-    return int(float(number) * (1024 if binary else 1000) ** " kmgt".index(prefix.lower() or " "))
+    from dask.utils import parse_bytes
+
+    wrong = InvalidInput(key, text, "must be a size such as 500MB or 2GiB")
+    if not any(map(str.isdigit, text)):  # of a unit alone there would be one
+        raise wrong
+    try:
+        count: int = parse_bytes(text)
+    except (ValueError, OverflowError):
+        raise wrong from None
+    if count < 0:
+        raise wrong
+    return count
 
 
 def _has_dashboard() -> bool:
