@@ -8,7 +8,8 @@ are the problems, by their names, such as `pl.ranking`:
 - decisions: `advise`, how small ε may be or how many people are needed
 - one data set: parts of a problem such as `pl.ranking.Debiased(m=10).fit(release)`;
   `simulate_data`, `simulate_release`
-- parts of your own: `register`, `Problem`, `Checked`, `parameter`, `metric`
+- parts of your own: `register`, `Problem`, `parameter`, `metric`, and bases of parts:
+  `BaseModel`, `BaseMechanism`, `BaseEstimator`, `BaseMetric`; `Checked` is that of all of them
 - errors, one line each: `PipelineError` and its kinds `InvalidInput`, `SweepError`, `Stopped`,
   `FailedUnits`
 """
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
     from pipeline.study.parameters import Checked as Checked
     from pipeline.study.parameters import InvalidInput as InvalidInput
     from pipeline.study.parameters import parameter as parameter
+    from pipeline.study.parts import BaseEstimator as BaseEstimator
+    from pipeline.study.parts import BaseMechanism as BaseMechanism
+    from pipeline.study.parts import BaseMetric as BaseMetric
+    from pipeline.study.parts import BaseModel as BaseModel
     from pipeline.study.problem import Problem as Problem
     from pipeline.study.study import Study as Study
 
@@ -58,6 +63,10 @@ def _problem(name: str) -> "Problem":
 import_module("pipeline.study.known").look_up_by(_problem)
 
 _NAMES = {  # name -> module that holds it
+    "BaseEstimator": "study.parts",
+    "BaseMechanism": "study.parts",
+    "BaseMetric": "study.parts",
+    "BaseModel": "study.parts",
     "Checked": "study.parameters",
     "FailedUnits": "study.errors",
     "Grid": "study.grid",

@@ -89,7 +89,7 @@ def about(question: Question, level: float) -> dict[str, Any]:
     """
     mechanism = question.parts(level).mechanism
     cost = budgets(mechanism)
-    spent: Mapping[str, float] = mechanism.spent() if hasattr(mechanism, "spent") else {}
+    spent: Mapping[str, float] = mechanism.spent()
     return {
         "problem": question.problem.name,
         "unknown": question.word,

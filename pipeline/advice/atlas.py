@@ -169,7 +169,7 @@ def axes_of(problem: Problem, mechanism: str) -> dict[str, tuple[float, ...]]:
 
 def limits(metric: Any) -> tuple[float, float]:
     """Range of a metric's values."""
-    return getattr(metric, "least", -np.inf), getattr(metric, "most", np.inf)
+    return metric.least, metric.most
 
 
 def code(question: Question) -> str:

@@ -42,10 +42,9 @@ def budgets(mechanism: Any) -> Budgets:
     each = answer["budget"] if answer else None
     if person:
         return Budgets(person["budget"], each, person["delta"])
-    if not hasattr(mechanism, "spent"):
-        unprotected = mechanism.unit == "none"
-        return Budgets(math.inf if unprotected else None, each)
     spent = [float(budget) for budget in mechanism.spent().values()]
+    if not spent and mechanism.unit == "none":
+        return Budgets(math.inf, each)
     return Budgets(max(spent, default=None), each)
 
 
@@ -72,7 +71,7 @@ def terms(mechanism: Any) -> dict[str, Any]:
     become. attacker: true alarms of the best test at each rate of false ones. exact: whether it is
     attained, or a bound.
     """
-    attacks = mechanism.attacks() if hasattr(mechanism, "attacks") else {}
+    attacks = mechanism.attacks()
     return {
         unit: _terms(attacks[unit]) if unit in attacks else None for unit in ("answer", "person")
     }

@@ -16,6 +16,7 @@ from pipeline.advice.targets import Target, advice_of, read_targets
 from pipeline.identity import registry
 from pipeline.study.advice import Advice, Unknown
 from pipeline.study.checks import ROLES
+from pipeline.study.factors import released
 from pipeline.study.parameters import InvalidInput, check, fields, nearest
 from pipeline.study.problem import Problem
 from pipeline.study.protocols import Components
@@ -413,9 +414,7 @@ def _estimator(problem: Problem, advice: Advice, values: Mapping[str, Any]) -> s
 def _takes(parts: list[Any], estimator: Any) -> bool:
     """Whether an estimator takes what a model and a mechanism release."""
     model, mechanism = parts
-    plain = mechanism.releases is object and hasattr(model.produces, "plain_release")
-    released = model.produces.plain_release if plain else mechanism.releases
-    return issubclass(released, estimator.accepts)
+    return issubclass(released(model.produces, mechanism.releases), estimator.accepts)
 
 
 def _check_names(question: Question) -> None:

@@ -132,9 +132,7 @@ class Simulator:
 
     def _memory(self, level: float) -> float:
         """Bytes of one replication."""
-        return math.fsum(
-            part.memory() for part in self.question.parts(level)[:3] if hasattr(part, "memory")
-        )
+        return math.fsum(part.memory() for part in self.question.parts(level)[:3])
 
     def _largest(self, level: float) -> tuple[str, Any]:
         """The largest size at a level, by its name, and its value."""

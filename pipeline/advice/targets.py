@@ -4,7 +4,6 @@ Read from texts such as `kendall<=0.1`.
 """
 
 import difflib
-import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -87,8 +86,8 @@ def read_targets(problem: Problem, texts: Any) -> Iterator[Target]:
         if name in seen:
             raise InvalidInput("target", text, f"is a second target of {name}; give one of both")
         seen.add(name)
-        least = getattr(metric, "least", -math.inf)
-        most = getattr(metric, "most", math.inf)
+        least = metric.least
+        most = metric.most
         if not least <= value <= most or value == (least if relation == "<=" else most):
             raise InvalidInput(
                 "target",

@@ -28,7 +28,8 @@ def is_exact(attributes: Mapping[Any, Any], name: str) -> bool:
     """Whether a metric is computed, the same number in all replications of a cell: its class says
     `exact = True`.
     """
-    return bool(getattr(metric_class(attributes, name), "exact", False))
+    metric = metric_class(attributes, name)
+    return metric is not None and bool(metric.exact)
 
 
 def reads_estimate(attributes: Mapping[Any, Any], name: str) -> bool:

@@ -37,9 +37,7 @@ class Rule:
         self.names = [name for name in study.metrics if name in used]
         self.columns = [study.metrics.index(name) for name in self.names]
         parts = [study.part("metric", name) for name in self.names]
-        self.ranges = [
-            (getattr(part, "least", -math.inf), getattr(part, "most", math.inf)) for part in parts
-        ]
+        self.ranges = [(part.least, part.most) for part in parts]
         self.axes = self.pairing.axes
         across = {target.across for target in self.targets}
         self.differ = tuple(k for k, axis in enumerate(self.axes) if axis in across)

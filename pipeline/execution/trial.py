@@ -239,12 +239,11 @@ def _check_mechanism(study: Study, cell: int, data: Data) -> None:
     chain = study.chain(labels)
     mechanism = chain.parts.mechanism
     name = chain.names["mechanism"]
-    if hasattr(mechanism, "spent"):
-        spent = mechanism.spent()
-        if not isinstance(spent, Mapping) or not all(map(_is_budget, spent.items())):
-            wanted = "what is released -> nats, such as {'one answer': 1.0}"
-            said = f"spent must give {wanted}, gives {shorten(spent)}"
-            raise WrongPart("mechanism", name, said)
+    spent = mechanism.spent()
+    if not isinstance(spent, Mapping) or not all(map(_is_budget, spent.items())):
+        wanted = "what is released -> nats, such as {'one answer': 1.0}"
+        said = f"spent must give {wanted}, gives {shorten(spent)}"
+        raise WrongPart("mechanism", name, said)
     unlimited = math.inf in (getattr(mechanism, name) for name in fields(type(mechanism)))
     if unlimited or mechanism.unit == UNPROTECTED:
         return

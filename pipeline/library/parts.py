@@ -10,6 +10,7 @@ from pipeline.identity.registry import problems
 from pipeline.library.single import estimator
 from pipeline.study.parameters import InvalidInput, nearest
 from pipeline.study.problem import KINDS, Problem
+from pipeline.study.protocols import plain_release_of
 
 GROUPS = (*(f"{kind}s" for kind in KINDS), "data")  # attributes of `Parts`
 
@@ -164,7 +165,8 @@ def _types_of(kind: str, part: Any) -> set[type]:
         "estimator": ("accepts",),
     }
     types = {getattr(part, attribute) for attribute in attributes[kind]}
-    types |= {one.plain_release for one in types if hasattr(one, "plain_release")}
+    plain = {plain_release_of(declared) for declared in types}
+    types |= {release for release in plain if release is not None}
     if kind != "mechanism":
         made = typing.get_type_hints(part.truth if kind == "model" else part.fit).get("return")
         types |= {made} if isinstance(made, type) else set()

@@ -16,11 +16,12 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from pipeline.study.arrays import Array
+from pipeline.study.contracts import lacking
 from pipeline.study.frozen import frozen
 from pipeline.study.frozen_arrays import is_frozen
 from pipeline.study.handover import call
 from pipeline.study.parameters import InvalidInput, check, fields, parameter, shorten
-from pipeline.study.protocols import Data, Mechanism, Model, Truth
+from pipeline.study.protocols import Data, FromArray, Model, Truth, plain_release_of
 from pipeline.study.study import Study
 
 REPS = "reps"
@@ -50,7 +51,7 @@ def simulate_data(model: Model, *, seed: int = 0, replications: int | None = Non
     >>> people.truth.theta.shape
     (5,)
     """
-    _check_part("model", model, Model)
+    _check_part("model", model)
     seed = check(SEED, seed, "seed")
     replications = check(REPLICATIONS, replications, "replications")
     rng, population = (np.random.default_rng([seed, stream]) for stream in (0, 1))
@@ -79,14 +80,14 @@ def simulate_release(mechanism: Any, data: Any, *, seed: int = 0) -> Any:
     >>> estimate.theta.shape, bool(estimate.converged)
     ((5,), True)
     """
-    _check_part("mechanism", mechanism, Mechanism)
+    _check_part("mechanism", mechanism)
     rng = np.random.default_rng([check(SEED, seed, "seed"), 2])
     if isinstance(data, Simulated):
         people = data.data
         single = data.single
-    elif isinstance(data, mechanism.accepts) and hasattr(type(data), "plain_release"):
+    elif isinstance(data, mechanism.accepts) and plain_release_of(type(data)):
         people, single = with_replications(data) if axes_of(data) else (data, False)
-    elif hasattr(mechanism.accepts, "from_array"):
+    elif issubclass(mechanism.accepts, FromArray):
         people = mechanism.accepts.from_array(_numbers(data).copy())
         single = True
     else:
@@ -108,19 +109,16 @@ def simulate_release(mechanism: Any, data: Any, *, seed: int = 0) -> Any:
     return without_replications(release) if single else release
 
 
-def _check_part(role: str, part: Any, kind: type[Any]) -> None:
-    """Raises InvalidInput for what is no part of that kind, or the class of one in place of one
+def _check_part(role: str, part: Any) -> None:
+    """Raises InvalidInput for what is no part of that role, or the class of one in place of one
     with its values.
     """
-    if isinstance(part, type) or not isinstance(part, kind):
-        made = (
-            f"is a class; give its parameters, as {part.__name__}(…)"
-            if isinstance(part, type)
-            else f"is no {role}; dir(pl.PROBLEM.{role}s) lists those of a problem"
-        )
-        raise InvalidInput(
-            role, part.__name__ if isinstance(part, type) else type(part).__name__, made
-        )
+    if isinstance(part, type):
+        advice = f"is a class; give its parameters, as {part.__name__}(…)"
+        raise InvalidInput(role, part.__name__, advice)
+    if lacking(role, type(part)):
+        advice = f"is no {role}; dir(pl.PROBLEM.{role}s) lists those of a problem"
+        raise InvalidInput(role, type(part).__name__, advice)
 
 
 def _numbers(data: Any) -> Array:

@@ -5,11 +5,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from pipeline.study.parts import BaseMechanism
 from pipeline.study.protocols import PlainData, Release
 
 
 @dataclass(frozen=True)
-class NoPrivacy:
+class NoPrivacy(BaseMechanism):
     """The data, released as they are. Budget: ε = ∞.
 
     They must be `PlainData`: not every model's are.

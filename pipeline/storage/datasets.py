@@ -343,5 +343,10 @@ def describe(study: Study, name: str) -> dict[str, Any]:
             "flag_meanings": "not_run ok not_converged failed",
         }
     metric = study.part("metric", name)
-    limits = {k: getattr(metric, k) for k in ("least", "most", "expected") if hasattr(metric, k)}
-    return {"long_name": metric.long_name, "units": metric.units, **limits}
+    numbers = {"least": metric.least, "most": metric.most, "expected": metric.expected}
+    stated = {
+        key: number
+        for key, number in numbers.items()
+        if number is not None and math.isfinite(number)
+    }
+    return {"long_name": metric.long_name, "units": metric.units, **stated}

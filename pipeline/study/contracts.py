@@ -15,7 +15,6 @@ from functools import cache
 from typing import Any
 
 from pipeline.study.parameters import InvalidInput, arguments, check, fields, kinds_of, shorten
-from pipeline.study.protocols import PROTOCOLS
 
 TYPES = ("int", "float", "str", "bool", "DataFile")  # of parameters
 ALLOWED = "must be int, float, str, bool or DataFile, perhaps | None"
@@ -25,13 +24,19 @@ METHODS: Mapping[str, Mapping[str, tuple[str, ...]]] = {  # what the study calls
     "estimator": {"fit": ("release", "rng"), "cost": ()},
     "metric": {"__call__": ("truth", "release", "estimate")},
 }
-CLASSES = {
+CLASSES: Mapping[str, tuple[str, ...]] = {
     "model": ("produces",),
     "mechanism": ("accepts", "releases"),
     "estimator": ("accepts",),
     "metric": (),
 }
-TEXTS = {
+NAMES: Mapping[str, tuple[str, ...]] = {  # of parameters
+    "model": ("population",),
+    "mechanism": (),
+    "estimator": (),
+    "metric": (),
+}
+TEXTS: Mapping[str, tuple[str, ...]] = {
     "model": (),
     "mechanism": ("unit", "neighbours", "budget"),
     "estimator": (),
@@ -77,11 +82,7 @@ def _faults_of_function(function: Any) -> Iterator[str]:
 
 
 def _faults_of_class(kind: str, part: type[Any]) -> Iterator[str]:
-    offers = PROTOCOLS[kind]
-    wanted = [*offers.__annotations__, *(name for name in vars(offers) if not name.startswith("_"))]
-    if kind == "metric":
-        wanted.append("__call__")
-    missing = [name for name in wanted if not _has(part, name)]
+    missing = lacking(kind, part)
     if missing:
         yield f"it lacks {', '.join(missing)}"
         return
@@ -104,6 +105,16 @@ def _faults_of_class(kind: str, part: type[Any]) -> Iterator[str]:
     yield from _faults_of_attributes(kind, part)
     for method, names in METHODS[kind].items():
         yield from _faults_of_method(part, method, names)
+
+
+def lacking(kind: str, part: type[Any]) -> list[str]:
+    """Names of what a class of a kind must have and does not.
+
+    >>> lacking("estimator", dict)
+    ['accepts', 'fit', 'cost']
+    """
+    wanted = [*NAMES[kind], *TEXTS[kind], *CLASSES[kind], *METHODS[kind]]
+    return [name for name in wanted if not _has(part, name)]
 
 
 def _has(part: type[Any], name: str) -> bool:
@@ -164,15 +175,17 @@ def _faults_of_attributes(kind: str, part: type[Any]) -> Iterator[str]:
 
 
 def _faults_of_range(metric: type[Any]) -> Iterator[str]:
-    ends = {"least": -math.inf, "most": math.inf, "expected": 0.0}
-    for name, default in ends.items():
-        end = getattr(metric, name, default)
-        if isinstance(end, bool) or not isinstance(end, int | float) or math.isnan(end):
-            yield f"{name} must be a number, is {shorten(repr(end))}"
+    least = getattr(metric, "least", -math.inf)  # it has all three later, see `complete`
+    most = getattr(metric, "most", math.inf)
+    numbers = {"least": least, "most": most, "expected": getattr(metric, "expected", None)}
+    for name, number in numbers.items():
+        if name == "expected" and number is None:
+            continue
+        if isinstance(number, bool) or not isinstance(number, int | float) or math.isnan(number):
+            yield f"{name} must be a number, is {shorten(repr(number))}"
             return
-        ends[name] = end
-    if not ends["least"] < ends["most"]:
-        yield f"least must be below most, are {ends['least']:g} and {ends['most']:g}"
+    if not least < most:
+        yield f"least must be below most, are {least:g} and {most:g}"
 
 
 def _faults_of_method(part: type[Any], method: str, names: tuple[str, ...]) -> Iterator[str]:

@@ -18,6 +18,7 @@ from pipeline.study.checks import ROLES
 from pipeline.study.grid import Grid
 from pipeline.study.making import build, predicted_cost
 from pipeline.study.parameters import InvalidInput, fields
+from pipeline.study.protocols import plain_release_of
 
 PER_UNIT = 1e5  # nanoseconds of every unit, whatever its parts
 UNITS_MOST = 20_000_000  # of a study: what is done and what is left is known of each, in memory
@@ -175,7 +176,9 @@ def released(produces: Any, releases: Any) -> Any:
     """Type of a release: the mechanism's own or, where it releases data as they are, the data's
     plain release.
     """
-    return getattr(produces, "plain_release", releases) if releases is object else releases
+    if releases is not object:
+        return releases
+    return plain_release_of(produces) or releases
 
 
 def _metrics_and_derivations_exist(study: Described) -> bool:

@@ -9,13 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pipeline.study.arrays import Floats
-from pipeline.study.parameters import Checked, InvalidInput
+from pipeline.study.parameters import InvalidInput
+from pipeline.study.parts import BaseMetric
 from pipeline.study.protocols import Estimate, Release, Truth
 
 INPUTS = ("truth", "release", "estimate")
 
 
-class Formula(Checked):
+class Formula(BaseMetric):
     """A metric made by `metric`: a frozen dataclass whose fields are the parameters of a function.
 
     formula: the function. inputs: which of truth, release and estimate it reads.

@@ -8,6 +8,7 @@ from typing import Any
 from pipeline.study.contracts import fault
 from pipeline.study.errors import PipelineError
 from pipeline.study.parameters import InvalidInput, nearest, shorten
+from pipeline.study.parts import complete
 
 LEFT_OUT: list[str] = []  # packages that are broken: a part that is not there may be one of theirs
 KINDS = ("model", "mechanism", "estimator", "metric", "derivation")
@@ -110,6 +111,7 @@ class Problem:
         wrong = fault(kind, part)
         if wrong:
             raise InvalidInput(key or kind, name, f"is no {kind}: {wrong}")
+        complete(kind, part)
         return part
 
     def load(self, target: Any) -> Any:

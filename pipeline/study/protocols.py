@@ -11,6 +11,7 @@ units may be simulated in slices of replications say so: `pipeline.study.slices`
 given by other parts is read-only (`pipeline.study.frozen`): one that must write copies it first.
 """
 
+from collections.abc import Mapping
 from dataclasses import Field
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
@@ -38,11 +39,23 @@ class Model(Protocol):
     """How people's answers come about.
 
     population: names of the parameters that the population depends on, for a population that is
-    fixed over all replications. produces: type of the data.
+    fixed over all replications. produces: type of the data. The rest has defaults, see
+    `pipeline.study.parts.BaseModel`.
     """
 
     population: ClassVar[tuple[str, ...]]
     produces: ClassVar[type]
+    stream_label: ClassVar[str]
+
+    @property
+    def source(self) -> str:
+        """Where data come from; empty where they are simulated from scratch."""
+
+    def memory(self) -> float:
+        """Bytes that one replication takes."""
+
+    def together(self) -> int:
+        """How many replications a slice must have a multiple of."""
 
     def truth(self, rng: np.random.Generator, reps: int, population: np.random.Generator) -> Truth:
         """What is to be learned, for `reps` replications; arrays are (reps, …).
@@ -75,14 +88,30 @@ class PlainData(Protocol):
 
 
 @runtime_checkable
+class FromArray(Protocol):
+    """Data that can be made of one data set in an array, by a person at a prompt."""
+
+    @classmethod
+    def from_array(cls, array: Any) -> Any:
+        """The data, with one replication. Raises InvalidInput for an array of another shape."""
+
+
+def plain_release_of(kind: type) -> type | None:
+    """Type of the plain release of data of a type, which may be any, such as `numpy.ndarray`.
+
+    None where data of that type cannot be released without privacy.
+    """
+    plain: type | None = getattr(kind, "plain_release", None)
+    return plain
+
+
+@runtime_checkable
 class Mechanism(Protocol):
     """How answers are made private before they leave the people who gave them.
 
     unit: what is protected. neighbours: which data sets must be hard to tell apart. budget: kind of
-    the guarantee. accepts: type of the data. releases: type of the release. A mechanism may also
-    have `spent()`, a mapping from what is released to the budget that it costs, in nats, which the
-    report prints; and `attacks()`, which gives for "answer" and "person" the best attack on that, a
-    `pipeline.privacy.attacks.Attack`, for task=advise.
+    the guarantee. accepts: type of the data. releases: type of the release. The rest has defaults,
+    see `pipeline.study.parts.BaseMechanism`.
     """
 
     unit: ClassVar[str]
@@ -90,6 +119,22 @@ class Mechanism(Protocol):
     budget: ClassVar[str]
     accepts: ClassVar[type]
     releases: ClassVar[type]
+    stream_label: ClassVar[str]
+
+    def memory(self) -> float:
+        """Bytes that one replication takes."""
+
+    def together(self) -> int:
+        """How many replications a slice must have a multiple of."""
+
+    def spent(self) -> Mapping[str, float]:
+        """What is released -> the budget that it costs, in nats."""
+
+    def attacks(self) -> Mapping[str, Any]:
+        """For "answer" and "person" the best attack on that."""
+
+    def remark(self, model: Any) -> str | None:
+        """What readers must know of a cell with this model, if anything."""
 
     def release(self, data: Data, rng: np.random.Generator) -> Release:
         """What the public sees of the data; arrays are (reps, …). The data stay as they are."""
@@ -115,9 +160,19 @@ class Estimate(Protocol):
 
 @runtime_checkable
 class Estimator(Protocol):
-    """How the truth is learned from a release. accepts: type of the release."""
+    """How the truth is learned from a release.
+
+    accepts: type of the release. The rest has defaults, see `pipeline.study.parts.BaseEstimator`.
+    """
 
     accepts: ClassVar[type]
+    stream_label: ClassVar[str]
+
+    def memory(self) -> float:
+        """Bytes that one replication takes."""
+
+    def together(self) -> int:
+        """How many replications a slice must have a multiple of."""
 
     def fit(self, release: Any, rng: np.random.Generator) -> Estimate:
         """Estimates of all replications from a `Release`, an object of `accepts`, which stays as it
@@ -135,14 +190,15 @@ class Estimator(Protocol):
 class Metric(Protocol):
     """One number per replication. long_name, units: as in the CF conventions, for the dataset.
 
-    `least` and `most`, the range of the values where there is one, are optional attributes of the
-    class, and so is `expected`, the exact mean of a control variate, the same in every cell. `exact
-    = True` says that the metric is computed and not simulated: the same number in all replications
-    of a cell, without an error.
+    The rest has defaults, see `pipeline.study.parts.BaseMetric`.
     """
 
     long_name: ClassVar[str]
     units: ClassVar[str]
+    least: ClassVar[float]
+    most: ClassVar[float]
+    expected: ClassVar[float | None]
+    exact: ClassVar[bool]
 
     def __call__(self, truth: Truth, release: Any, estimate: Any) -> NDArray[Any]:
         """(reps,): the value of each replication; NaN where it is not defined."""

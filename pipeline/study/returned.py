@@ -10,7 +10,6 @@ What a class computes only when it is asked for is not asked for here.
 """
 
 import dataclasses
-import math
 import typing
 from collections.abc import Hashable, Mapping
 from functools import cache, cached_property, lru_cache
@@ -29,6 +28,7 @@ from pipeline.study.protocols import (
     Model,
     Release,
     Truth,
+    plain_release_of,
 )
 
 REPS = "reps"
@@ -95,7 +95,7 @@ def check_data(model: Model, name: str, data: Data, reps: int) -> None:
 def check_release(mechanism: Mechanism, name: str, data: Data, release: Release, reps: int) -> None:
     """Raise WrongPart unless a release is what the mechanism, of that name, says of it."""
     plain = mechanism.releases is object  # no privacy: data in the form in which they are released
-    kind = getattr(type(data), "plain_release", object) if plain else mechanism.releases
+    kind = plain_release_of(type(data)) or object if plain else mechanism.releases
     if not isinstance(release, kind) or release is None:
         said = f"release must give {kind.__name__}, gives {_kind_of(release)}"
         raise WrongPart("mechanism", name, said)
@@ -146,7 +146,7 @@ def checked_values(metric: Metric, name: str, given: Any, reps: int) -> Floats:
 @cache
 def _range(metric: Any) -> tuple[float, float]:
     """Least and greatest value of a metric."""
-    return float(getattr(metric, "least", -math.inf)), float(getattr(metric, "most", math.inf))
+    return float(metric.least), float(metric.most)
 
 
 def _outwards(end: float, sign: int) -> float:

@@ -194,8 +194,8 @@ def slices(reps: int, parts: Components, most: int | None = None) -> list[slice]
     chain = (parts.model, parts.mechanism, parts.estimator)
     if not all(_says(part, "by_replication") or _says(part, "in_order") for part in chain):
         return None
-    memory = math.fsum(part.memory() for part in chain if hasattr(part, "memory"))
-    step = math.lcm(*(part.together() for part in chain if hasattr(part, "together")))
+    memory = math.fsum(part.memory() for part in chain)
+    step = math.lcm(*(part.together() for part in chain))
     length = max(step, int((most or BYTES) / max(memory, 1.0)) // step * step)
     return (
         None
@@ -205,6 +205,7 @@ def slices(reps: int, parts: Components, most: int | None = None) -> list[slice]
 
 
 def _says(part: Any, name: str) -> bool:
+    """Whether the class of a part says so itself: those that derive from it may draw otherwise."""
     return name in vars(type(part)) and bool(getattr(part, name))
 
 

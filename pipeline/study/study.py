@@ -132,11 +132,8 @@ class Study(Checked):
         factors.check_units(self.grid, self.replications, self.block)
         self._check_paired_and_coordinates()
         self._set("precision", read_targets(self.precision, self.metrics, self.paired_axes))
-        ranges = {
-            name: (getattr(one, "least", -math.inf), getattr(one, "most", math.inf))
-            for name in self.metrics
-            for one in [self.part("metric", name)]
-        }
+        metrics = {name: self.part("metric", name) for name in self.metrics}
+        ranges = {name: (metric.least, metric.most) for name, metric in metrics.items()}
         self._set("refine", read_refinement(self.refine, self.grid, ranges, self.paired))
         self._set("until", read_until(self.until, self.replications))
         if self.until and (self.precision or self.refine):
@@ -456,7 +453,9 @@ class Study(Checked):
         """The level by which streams are keyed: a part that was renamed keeps its numbers by its
         `stream_label`.
         """
-        return getattr(self.part(axis, level), "stream_label", level) if axis in ROLES else level
+        if axis not in ROLES:
+            return level
+        return self.part(axis, level).stream_label or level
 
     def simulate(
         self,

@@ -131,7 +131,7 @@ def items(sources: Sequence[Source]) -> Iterator[Item]:
         yield from (Item(number, "figure", k) for k in range(len(source.experiment.figures)))
         yield from (Item(number, "claim", k) for k in range(len(claims_of(source.experiment))))
         study = source.experiment.study
-        if any(hasattr(study.part("metric", name), "expected") for name in study.metrics):
+        if any(study.part("metric", name).expected is not None for name in study.metrics):
             yield Item(number, CONTROLLED, 0)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from pipeline.study.checks import ROLES
 from pipeline.study.factors import parts_of
+from pipeline.study.parts import BaseMechanism
 from pipeline.study.study import Study
 
 
@@ -29,7 +30,8 @@ def parts(study: Study) -> dict[str, dict[str, str]]:
 
 def source(study: Study) -> str:
     """The source of the data, as the first cell's model states it; empty if it states none."""
-    return getattr(_component(study, ROLES[0], study.grid.labels(0)), "source", "")
+    source: str = _component(study, ROLES[0], study.grid.labels(0)).source
+    return source
 
 
 def privacy(study: Study) -> list[dict[str, Any]]:
@@ -52,7 +54,7 @@ def privacy(study: Study) -> list[dict[str, Any]]:
                 "remarks": remarked.get(name, []),
             },
         )
-        for what, value in (mechanism.spent() if hasattr(mechanism, "spent") else {}).items():
+        for what, value in mechanism.spent().items():
             least, most = statement["spent"].get(what, (value, value))
             statement["spent"][what] = min(least, value), max(most, value)
     kinds = dict.fromkeys(what for statement in statements.values() for what in statement["spent"])
@@ -64,16 +66,12 @@ def privacy(study: Study) -> list[dict[str, Any]]:
 def remarks(study: Study) -> dict[str, list[str]]:
     """What mechanisms remark on their cells, by the name of the mechanism; most have no remarks."""
     names = study.grid.axes.get(ROLES[1], (study.parameters.get(ROLES[1]),))
-    if not any(hasattr(study.part(ROLES[1], name), "remark") for name in names):
+    if all(study.part(ROLES[1], name).remark is BaseMechanism.remark for name in names):
         return {}
     texts: dict[str, list[str]] = {}
     for labels in study.grid:
         mechanism = _component(study, ROLES[1], labels)
-        remark = (
-            mechanism.remark(_component(study, ROLES[0], labels))
-            if hasattr(mechanism, "remark")
-            else None
-        )
+        remark = mechanism.remark(_component(study, ROLES[0], labels))
         if remark:
             texts.setdefault(study.values(labels)[ROLES[1]], []).append(remark)
     return texts

@@ -1,12 +1,16 @@
 """Law: every part of every problem satisfies the protocol of its kind, at run time and for a type checker."""
 
+import ast
 import subprocess
 import sys
+from dataclasses import dataclass
 
 import pytest
 
 from pipeline.identity.registry import problems
 from pipeline.problems.ranking.estimators.moments import Debiased
+from pipeline.study.parameters import parameter
+from pipeline.study.parts import BASES, complete
 from pipeline.study.protocols import PROTOCOLS, PlainData
 from tests.helpers.engine import ROOT
 
@@ -38,10 +42,48 @@ def test_a_part_has_every_member_of_its_protocol(of, kind, name):
 
 def test_a_missing_member_is_found():
     """The negative control."""
-    assert missing(Debiased, "mechanism") == {"unit", "neighbours", "budget", "releases", "release"}
+    needed = {"unit", "neighbours", "budget", "releases", "release"}
+    assert missing(Debiased, "mechanism") == needed | {"spent", "attacks", "remark"}
     assert isinstance(Debiased(m=3), PROTOCOLS["estimator"]) and not isinstance(
         Debiased(m=3), PROTOCOLS["model"]
     )
+
+
+@pytest.mark.parametrize("of, kind, name", PARTS)
+def test_a_part_derives_from_the_base_of_its_kind(of, kind, name):
+    assert issubclass(problems()[of].part(kind, name), BASES[kind])
+
+
+def test_a_class_of_no_base_gets_the_defaults_that_it_lacks():
+    @dataclass(frozen=True)
+    class Own:
+        """A part of a person, with a parameter of the name of a default."""
+
+        memory: float = parameter("of people, in seconds", default=1.0)
+
+        def spent(self):
+            return {"one answer": 2.0}
+
+    complete("mechanism", Own)
+    own = Own(memory=3.0)
+    assert own.spent() == {"one answer": 2.0} and own.memory == 3.0
+    assert own.attacks() == {} and own.together() == 1 and own.remark(None) is None
+    assert not issubclass(Own, BASES["mechanism"])
+
+
+def test_only_what_completes_parts_asks_them_by_name():
+    """Readers of parts ask for what every part has: no `hasattr` or `getattr` of a default's name."""
+    optional = {name for base in BASES.values() for name in dir(base) if not name.startswith("_")}
+    asked = {
+        (path.name, node.args[1].value)
+        for path in (ROOT / "pipeline").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("getattr", "hasattr")
+        if len(node.args) > 1 and isinstance(node.args[1], ast.Constant)
+    }
+    where = {name for name, member in asked if member in optional - {"source"}}
+    assert where == {"contracts.py"}  # which sees classes before they are complete
+    assert "plain_release" in {member for _, member in asked}  # the negative control
 
 
 def test_data_that_can_be_released_without_privacy_say_what_that_gives():

@@ -11,7 +11,8 @@ import numpy as np
 from pipeline.problems.common.subset_sums import SubsetCounts, subset_sums
 from pipeline.problems.common.user_counts import UserCounts, hypergeometric
 from pipeline.study.arrays import Floats, Integers
-from pipeline.study.parameters import Checked, InvalidInput, parameter
+from pipeline.study.parameters import InvalidInput, parameter
+from pipeline.study.parts import BaseModel
 
 from .design import proportions, rating_probabilities, sizes
 from .releases import SeenRatings
@@ -126,7 +127,7 @@ class Users:
 
 
 @dataclass(frozen=True)
-class BlockModel(Checked):
+class BlockModel(BaseModel):
     """User of class k rates item of cluster l positively with probability b_kl.
 
     Each rates w items, uniform, without replacement. Classes have exact sizes α_k

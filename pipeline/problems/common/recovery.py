@@ -12,7 +12,8 @@ import numpy as np
 
 from pipeline.study.arrays import Booleans, Floats
 from pipeline.study.metric import metric
-from pipeline.study.parameters import Checked, InvalidInput, parameter
+from pipeline.study.parameters import InvalidInput, parameter
+from pipeline.study.parts import BaseMetric
 
 # Equal scores leave a solver with estimates that differ a little, either way: up to 2e-12 of the
 # estimates' range was measured. They are ties. In units of the range, since a strong ridge shrinks
@@ -36,7 +37,7 @@ def error_l2(truth: Any, estimate: Any) -> Floats:
 
 
 @dataclass(frozen=True)
-class TopK(Checked):
+class TopK(BaseMetric):
     """Base of metrics of the top K items. K defaults to half of the items."""
 
     m: int = parameter("items", unit="items", low=2)

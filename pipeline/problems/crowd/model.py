@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from pipeline.problems.common.sampling import bernoulli, whole_words
 from pipeline.study.arrays import Array, Floats, Integers
-from pipeline.study.parameters import Checked, InvalidInput, parameter
+from pipeline.study.parameters import InvalidInput, parameter
+from pipeline.study.parts import BaseModel
 
 from .releases import ReleasedAnswers
 from .theory.wisdom import experts
@@ -93,7 +94,7 @@ class Answers:
 
 
 @dataclass(frozen=True)
-class DawidSkene(Checked):
+class DawidSkene(BaseModel):
     """P(worker i is right on task j) = p*_i, independently: n workers, m tasks, labels 0 and 1.
 
     Every answer is given with probability `answered`, whatever the label. A worker or a task may

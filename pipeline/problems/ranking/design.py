@@ -13,7 +13,8 @@ from pipeline.problems.common.questions import check_questions
 from pipeline.problems.common.rounding import largest_remainder
 from pipeline.study.arrays import Floats, Integers
 from pipeline.study.frozen import read_only
-from pipeline.study.parameters import Checked, InvalidInput, parameter
+from pipeline.study.parameters import InvalidInput, parameter
+from pipeline.study.parts import BaseMechanism
 
 QUESTIONS: Any = parameter(
     "pairs that each user compares; null is every pair", unit="pairs", default=None, low=1
@@ -21,7 +22,7 @@ QUESTIONS: Any = parameter(
 
 
 @dataclass(frozen=True)
-class Budgets(Checked):
+class Budgets(BaseMechanism):
     """L users who compare pairs of m items, their groups and the budgets of these.
 
     What one comparison may spend is said by `epsilon`, as in the paper, or follows from `person`:

@@ -10,7 +10,8 @@ import numpy as np
 
 from pipeline.problems.common.questions import DESIGNS, times_asked
 from pipeline.study.arrays import Array, Floats, Integers
-from pipeline.study.parameters import Checked, InvalidInput, parameter
+from pipeline.study.parameters import InvalidInput, parameter
+from pipeline.study.parts import BaseModel
 
 from .design import QUESTIONS, asked_of_person
 from .releases import FlippedWins
@@ -218,7 +219,7 @@ class Survey(NamedTuple):
 
 
 @dataclass(frozen=True)
-class BTL(Checked):
+class BTL(BaseModel):
     """P(i beats j) = σ(θ_i − θ_j), Σθ = 0; L users compare pairs, all m(m−1)/2 or `questions`.
 
     Source: Xu, Sun and Cheng, §2 and §5.1, where all users compare all pairs.

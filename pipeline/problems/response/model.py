@@ -9,7 +9,8 @@ import numpy as np
 
 from pipeline.problems.common.sampling import bernoulli
 from pipeline.study.arrays import Array, Booleans, Floats, Integers
-from pipeline.study.parameters import Checked, InvalidInput, parameter
+from pipeline.study.parameters import InvalidInput, parameter
+from pipeline.study.parts import BaseModel
 
 from .releases import OpenResponses
 from .sampling.answers import draw_answers
@@ -271,7 +272,7 @@ class GivenResponses(Responses):
 
 
 @dataclass(frozen=True)
-class Rasch(Checked):
+class Rasch(BaseModel):
     """P(X_li = 1) = σ(θ_l − β_i), Σβ = 0, of n persons and m items.
 
     Each response is observed with probability p.

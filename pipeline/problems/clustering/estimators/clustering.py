@@ -7,7 +7,8 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from pipeline.study.arrays import Booleans, Floats, Integers
-from pipeline.study.parameters import Checked, parameter
+from pipeline.study.parameters import parameter
+from pipeline.study.parts import BaseEstimator
 
 from ..design import proportions
 
@@ -27,7 +28,7 @@ class ClusteringEstimate:
 
 
 @dataclass(frozen=True)
-class Clustering(Checked):
+class Clustering(BaseEstimator):
     """Clusterings of items into a known number of clusters; the clusters' shares are not used."""
 
     N: int = parameter("items", unit="items", low=2)

@@ -5,7 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from pipeline.study.parameters import Checked, parameter
+from pipeline.study.parameters import parameter
+from pipeline.study.parts import BaseEstimator
 
 from ..design import proportions
 from ..releases import SeenRatings
@@ -14,7 +15,7 @@ from .k_means import split_line
 
 
 @dataclass(frozen=True)
-class SeenClustering(Checked):
+class SeenClustering(BaseEstimator):
     """k-means, k = Lc, on the line, of the share of positive ratings of each item among those seen.
 
     An item without ratings counts as the mean of the others, and goes to a cluster

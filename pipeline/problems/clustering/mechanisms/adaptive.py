@@ -6,14 +6,15 @@ from typing import ClassVar
 import numpy as np
 
 from pipeline.study.arrays import Integers
-from pipeline.study.parameters import Checked, parameter
+from pipeline.study.parameters import parameter
+from pipeline.study.parts import BaseMechanism
 
 from ..model import Users
 from ..releases import SeenRatings
 
 
 @dataclass(frozen=True)
-class Adaptive(Checked):
+class Adaptive(BaseMechanism):
     """Without privacy: "did you rate item i so?" until somebody did, then about the next item.
 
     Which rating is asked for is a fair coin, so any user says yes with probability

@@ -5,14 +5,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from pipeline.study.parameters import Checked, parameter
+from pipeline.study.parameters import parameter
+from pipeline.study.parts import BaseMechanism
 
 from ..model import Users
 from ..releases import SeenRatings
 
 
 @dataclass(frozen=True)
-class AverageOneBit(Checked):
+class AverageOneBit(BaseMechanism):
     """Without privacy: a user tells her rating with probability 1/log₂ N, and else nothing.
 
     She says which item she has rated, and how. So her item costs one bit on

@@ -6,13 +6,14 @@ from typing import ClassVar
 from scipy.special import expit
 
 from pipeline.privacy.attacks import Attack, FlippedBits
-from pipeline.study.parameters import Checked, parameter
+from pipeline.study.parameters import parameter
+from pipeline.study.parts import BaseMechanism
 
 from ..model import Users
 
 
 @dataclass(frozen=True)
-class OneBit(Checked):
+class OneBit(BaseMechanism):
     """Mechanisms whose users release one bit each, flipped with probability 1/(1 + e^ε).
 
     unit: all of a user's record, rated items and ratings.

@@ -6,14 +6,15 @@ from typing import ClassVar
 import numpy as np
 
 from pipeline.study.arrays import Integers
-from pipeline.study.parameters import Checked, parameter
+from pipeline.study.parameters import parameter
+from pipeline.study.parts import BaseMechanism
 
 from ..model import Users
 from ..releases import ScoreSketches
 
 
 @dataclass(frozen=True)
-class OneBitSketch(Checked):
+class OneBitSketch(BaseMechanism):
     """Without privacy: a user says whether a guess of one of her ratings is right.
 
     The rating is drawn at random. H_ui, the guess for every item, is a fair coin,

@@ -6,7 +6,8 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from pipeline.study.arrays import Integers
-from pipeline.study.parameters import Checked, DataFile, InvalidInput, parameter
+from pipeline.study.parameters import DataFile, InvalidInput, parameter
+from pipeline.study.parts import BaseModel
 
 from ..model import Answers, CrowdTruth
 from ..releases import ReleasedAnswers
@@ -35,7 +36,7 @@ class RecordedCrowdTruth(CrowdTruth):
 
 
 @dataclass(frozen=True)
-class RecordedCrowd(Checked):
+class RecordedCrowd(BaseModel):
     """All answers of n of a file's workers, drawn without replacement in every replication, to its
     m tasks.
 

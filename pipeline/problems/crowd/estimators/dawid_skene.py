@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from pipeline.study.arrays import Floats
-from pipeline.study.parameters import Checked, InvalidInput, parameter
+from pipeline.study.parameters import InvalidInput, parameter
+from pipeline.study.parts import BaseEstimator
 
 from ..releases import ReleasedAnswers
 from .em import maximise
@@ -19,7 +20,7 @@ TOLERANCE = 1e-8  # change of the abilities of released answers at which steps e
 
 
 @dataclass(frozen=True)
-class DawidSkene(Checked):
+class DawidSkene(BaseEstimator):
     """Algorithm 1 of Wang and Xu: projected EM on the released answers as they are, abilities
     debiased at the end.
 

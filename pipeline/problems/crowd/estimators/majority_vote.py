@@ -5,7 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from pipeline.study.parameters import Checked, parameter
+from pipeline.study.parameters import parameter
+from pipeline.study.parts import BaseEstimator
 
 from ..releases import ReleasedAnswers
 from .estimate import CrowdEstimate
@@ -13,7 +14,7 @@ from .signed_sums import agreement, mean_vote
 
 
 @dataclass(frozen=True)
-class MajorityVote(Checked):
+class MajorityVote(BaseEstimator):
     """Each task by its majority, ties and no answers to label 1.
 
     Abilities: agreement with these labels, debiased.

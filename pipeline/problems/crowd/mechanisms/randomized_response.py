@@ -8,14 +8,15 @@ import numpy as np
 from pipeline.privacy.attacks import Attack, FlippedBits
 from pipeline.privacy.randomized_response_laws import flip_probability
 from pipeline.problems.common.sampling import bernoulli, whole_words
-from pipeline.study.parameters import Checked, parameter
+from pipeline.study.parameters import parameter
+from pipeline.study.parts import BaseMechanism
 
 from ..model import Answers
 from ..releases import ReleasedAnswers
 
 
 @dataclass(frozen=True)
-class RandomizedResponse(Checked):
+class RandomizedResponse(BaseMechanism):
     """Every answer is flipped with probability 1/(1 + e^ε) before it leaves its worker.
 
     Missing ones stay missing.

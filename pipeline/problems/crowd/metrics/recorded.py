@@ -6,7 +6,8 @@ from typing import ClassVar
 import numpy as np
 
 from pipeline.study.arrays import Floats
-from pipeline.study.parameters import Checked, InvalidInput, parameter
+from pipeline.study.parameters import InvalidInput, parameter
+from pipeline.study.parts import BaseMetric
 
 from ..data.recorded import RecordedCrowdTruth
 from ..estimators.estimate import CrowdEstimate
@@ -15,7 +16,7 @@ from ..releases import ReleasedAnswers
 
 
 @dataclass(frozen=True)
-class _OfRecordedAnswers(Checked):
+class _OfRecordedAnswers(BaseMetric):
     """Compares with Dawid and Skene's fit without privacy to the same workers' answers.
 
     That fit starts at the mean vote.

@@ -12,7 +12,8 @@ from pipeline.problems.common.own_items import of_item, ranks, with_all
 from pipeline.problems.common.rating_files import Ratings
 from pipeline.study.arrays import Floats, Integers
 from pipeline.study.frozen import read_only
-from pipeline.study.parameters import LISTED, Checked, DataFile, InvalidInput, parameter, shorten
+from pipeline.study.parameters import LISTED, DataFile, InvalidInput, parameter, shorten
+from pipeline.study.parts import BaseModel
 
 from ..model import Comparisons, Preferences
 from ..theory.fit import weighted_fit
@@ -139,7 +140,7 @@ class PooledComparisons(Comparisons):
 
 
 @dataclass(frozen=True)
-class Pooled(Checked):
+class Pooled(BaseModel):
     """All comparisons of a file, in every replication: only what privacy adds is random.
 
     θ*: the fit of `debiased` without privacy, argmin of eq. (3) with λ = 1/L, L the

@@ -12,7 +12,8 @@ from pipeline.problems.common.components import unconnected
 from pipeline.problems.common.rating_files import Ratings
 from pipeline.study.arrays import Array, Floats, Integers
 from pipeline.study.frozen import read_only
-from pipeline.study.parameters import LISTED, Checked, DataFile, InvalidInput, parameter, shorten
+from pipeline.study.parameters import LISTED, DataFile, InvalidInput, parameter, shorten
+from pipeline.study.parts import BaseModel
 
 from ..model import Comparisons, Preferences, divided
 from ..sampling.binomial import binomial
@@ -122,7 +123,7 @@ class RecordedComparisons(Comparisons):
 
 
 @dataclass(frozen=True)
-class Recorded(Checked):
+class Recorded(BaseModel):
     """L of the users of a file, drawn anew in every replication, and their comparisons of m items.
 
     They are drawn without replacement. Items: the m most rated (most compared) ones, ties by name.

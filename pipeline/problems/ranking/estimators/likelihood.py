@@ -8,7 +8,8 @@ import numpy as np
 from pipeline.privacy.randomized_response_laws import attenuation, flip_probability
 from pipeline.problems.common.pairwise_newton import Local, minimise_pairs
 from pipeline.study.arrays import Booleans, Floats, Integers
-from pipeline.study.parameters import Checked, parameter
+from pipeline.study.parameters import parameter
+from pipeline.study.parts import BaseEstimator
 
 from ..releases import FlippedWins
 from .moments import PreferenceEstimate, Weighted, ridge_of
@@ -62,7 +63,7 @@ class FlippedLoss:
 
 
 @dataclass(frozen=True)
-class Likelihood(Checked):
+class Likelihood(BaseEstimator):
     """Penalised maximum likelihood, argmin of −log L(θ) + c‖θ‖², from binomial released wins.
 
     The prior is that of eq. (3) with λ = c/Σ_l t(ε_l)², which is c·G/L for a common

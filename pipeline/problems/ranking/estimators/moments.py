@@ -8,7 +8,8 @@ import numpy as np
 from pipeline.privacy.randomized_response_laws import attenuation
 from pipeline.problems.common.pairwise_newton import Logistic, minimise_pairs
 from pipeline.study.arrays import Booleans, Floats
-from pipeline.study.parameters import Checked, parameter
+from pipeline.study.parameters import parameter
+from pipeline.study.parts import BaseEstimator
 
 from ..releases import FlippedWins, ReleasedWins
 from .newton import minimise, scores
@@ -30,7 +31,7 @@ class PreferenceEstimate:
 
 
 @dataclass(frozen=True)
-class Debiased(Checked):
+class Debiased(BaseEstimator):
     """Regularised M-estimator on the debiased means z̄: argmin of eq. (3) with λ = c G(ε)/L.
 
     Not converged where comparisons do not link all items: gaps between those that they

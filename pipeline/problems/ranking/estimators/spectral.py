@@ -6,7 +6,8 @@ from typing import ClassVar
 import numpy as np
 
 from pipeline.problems.common.stationary import stationary
-from pipeline.study.parameters import Checked, parameter
+from pipeline.study.parameters import parameter
+from pipeline.study.parts import BaseEstimator
 
 from ..releases import ReleasedWins
 from .moments import PreferenceEstimate
@@ -16,7 +17,7 @@ SLICE_BYTES = 1 << 21
 
 
 @dataclass(frozen=True)
-class RankCentrality(Checked):
+class RankCentrality(BaseEstimator):
     """θ̂ = log π, centred.
 
     π is the stationary law of the chain that moves from i to j at rate z̄_ji. z̄_ji is

@@ -16,7 +16,8 @@ from pipeline.problems.common.recovery import TopK
 from pipeline.study.arrays import Floats
 from pipeline.study.frozen import read_only
 from pipeline.study.metric import metric
-from pipeline.study.parameters import Checked, InvalidInput, parameter
+from pipeline.study.parameters import InvalidInput, parameter
+from pipeline.study.parts import BaseMetric
 
 from ..estimators.moments import PreferenceEstimate
 from ..model import Preferences
@@ -86,7 +87,7 @@ def _linearised(
 
 
 @dataclass(frozen=True)
-class _OfTheta(Checked, ABC):
+class _OfTheta(BaseMetric, ABC):
     """A central sample moment of θ*, uniform on ±spread before it is centred, less its mean.
 
     0 if not redrawn.
@@ -107,7 +108,7 @@ class _OfTheta(Checked, ABC):
         choices=("redrawn", "fixed", "spaced", "two_groups"),
     )
 
-    expected: ClassVar[float] = 0.0
+    expected: ClassVar[float | None] = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -222,7 +223,7 @@ class TopKControl(TopK):
 
     long_name: ClassVar[str] = "wrong pairs across the edge of the top K, less their mean"
     units: ClassVar[str] = "pairs over K"
-    expected: ClassVar[float] = 0.0
+    expected: ClassVar[float | None] = 0.0
 
     def __call__(
         self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate

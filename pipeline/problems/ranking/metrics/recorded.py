@@ -6,13 +6,14 @@ from typing import ClassVar
 import numpy as np
 
 from pipeline.study.arrays import Floats
-from pipeline.study.parameters import Checked, InvalidInput, parameter
+from pipeline.study.parameters import InvalidInput, parameter
+from pipeline.study.parts import BaseMetric
 
 from ..data.recorded import RecordedPreferences
 
 
 @dataclass(frozen=True)
-class _Share(Checked):
+class _Share(BaseMetric):
     """A share that the truth of recorded data holds by the name `share`."""
 
     model: str = parameter("model, whose truth must hold the shares")

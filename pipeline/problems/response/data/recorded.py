@@ -8,7 +8,8 @@ import numpy as np
 
 from pipeline.study.arrays import Booleans, Integers
 from pipeline.study.frozen import read_only
-from pipeline.study.parameters import Checked, DataFile, InvalidInput, parameter
+from pipeline.study.parameters import DataFile, InvalidInput, parameter
+from pipeline.study.parts import BaseModel
 
 from ..model import ItemParameters, Responses
 from ..theory.spectral_fit import spectral_fit
@@ -60,7 +61,7 @@ class RecordedAnswers(Responses):
 
 
 @dataclass(frozen=True)
-class RecordedResponses(Checked):
+class RecordedResponses(BaseModel):
     """Responses of n of a file's persons, drawn without replacement, to its m items.
 
     Drawn anew in every replication.

@@ -7,7 +7,8 @@ import numpy as np
 
 from pipeline.problems.common.pairwise_newton import Logistic, minimise_pairs
 from pipeline.study.arrays import Booleans, Floats
-from pipeline.study.parameters import Checked, parameter
+from pipeline.study.parameters import parameter
+from pipeline.study.parts import BaseEstimator
 
 from ..releases import FlippedResponses, PairwiseRelease
 from ..theory.connectivity import strongly_connected
@@ -55,7 +56,7 @@ class PairwiseLikelihood(PairCountEstimator):
 
 
 @dataclass(frozen=True)
-class JointLikelihood(Checked):
+class JointLikelihood(BaseEstimator):
     """Joint maximum likelihood of β and of all persons' θ, responses taken as they are.
 
     Persons with no or only right answers have no finite θ̂ and say nothing about β:

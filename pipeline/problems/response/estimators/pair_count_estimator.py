@@ -6,7 +6,8 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from pipeline.study.arrays import Booleans, Floats
-from pipeline.study.parameters import Checked, parameter
+from pipeline.study.parameters import parameter
+from pipeline.study.parts import BaseEstimator
 
 from ..releases import PairwiseRelease
 
@@ -33,7 +34,7 @@ class ItemEstimate:
 
 
 @dataclass(frozen=True)
-class PairCountEstimator(Checked):
+class PairCountEstimator(BaseEstimator):
     """An estimator that needs the released Y alone, made positive.
 
     max(Y_ij, floor) + pseudo_count on the edges.

@@ -16,6 +16,7 @@ from pipeline.privacy.integer_noise import LARGEST, discrete_gaussian, discrete_
 from pipeline.privacy.sensitivities import Sensitivity
 from pipeline.study.arrays import Booleans, Floats, Integers
 from pipeline.study.parameters import Checked, InvalidInput, parameter
+from pipeline.study.parts import BaseMechanism
 
 from ..model import Responses
 from ..releases import Differences, Published
@@ -41,7 +42,7 @@ CONVERSIONS: dict[str, Callable[[float, float], Floats | float]] = {
 
 
 @dataclass(frozen=True)
-class NoisyDifferences(Checked, ABC):
+class NoisyDifferences(BaseMechanism, ABC):
     """Noise on every released entry of Y, whatever the data are.
 
     On the edges of a public random graph if p0 < 1.
@@ -297,7 +298,7 @@ class DiscreteGaussian(NoisyDifferences):
     _variance = staticmethod(gaussian_variance)
 
     @property
-    def by_replication(self) -> bool:
+    def by_replication(self) -> bool:  # type: ignore[override]  # of an object: p0 decides
         """Where all pairs are released.
 
         Noise on the edges of graphs is drawn for all graphs of one charge at once.

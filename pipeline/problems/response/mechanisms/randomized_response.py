@@ -11,7 +11,8 @@ from pipeline.privacy import accounting
 from pipeline.privacy.attacks import Attack, Bound, FlippedBits, ShuffledBit
 from pipeline.privacy.randomized_response_laws import flip_probability
 from pipeline.study.arrays import Booleans
-from pipeline.study.parameters import Checked, DataFile, parameter
+from pipeline.study.parameters import DataFile, parameter
+from pipeline.study.parts import BaseMechanism
 
 from ..data.recorded import all_observed
 from ..model import Responses
@@ -20,7 +21,7 @@ from ..theory.sensitivity import response_budget
 
 
 @dataclass(frozen=True)
-class RandomizedResponse(Checked):
+class RandomizedResponse(BaseMechanism):
     """Every response is flipped with probability 1/(1 + e^{ε0/m}) before it leaves its person.
 
     unit: all responses of one person.

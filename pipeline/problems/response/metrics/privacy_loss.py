@@ -15,7 +15,8 @@ import numpy as np
 from pipeline.privacy import accounting, gaussian_account
 from pipeline.study.arrays import Floats
 from pipeline.study.metric import metric
-from pipeline.study.parameters import Checked, parameter
+from pipeline.study.parameters import parameter
+from pipeline.study.parts import BaseMetric
 
 from ..mechanisms.noisy_differences import CONVERSIONS
 from ..model import ItemParameters
@@ -37,7 +38,7 @@ def declares_zcdp(mechanism: str) -> bool:
 
 
 @dataclass(frozen=True)
-class PersonSpent(Checked):
+class PersonSpent(BaseMetric):
     """Share of the declared budget that the worst replacement of a person's row spends.
 
     By the noise released. Gaussian: of ρ-zCDP, largest D_α/(αρ), ρ by the
