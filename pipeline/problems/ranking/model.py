@@ -262,7 +262,7 @@ class BTL(BaseModel):
         asked_of_person("questions", self.questions, self.m)
 
     @property
-    def by_replication(self) -> bool:
+    def by_replication(self) -> bool:  # type: ignore[override]  # of an object
         """Whether a block may be cut: a survey has streams of its own."""
         return self.survey is None
 
