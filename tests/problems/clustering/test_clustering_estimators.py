@@ -196,6 +196,31 @@ def test_same_stream_same_clusters_and_no_clusters_is_a_status():
     assert split_points(np.zeros((5, 2)), 2, np.random.default_rng(0))[1] is False
 
 
+@pytest.mark.parametrize("estimator", [SpectralClustering, SpectralClusteringAdjusted])
+def test_eigenvectors_that_are_not_determined_are_no_clusters(estimator):
+    """All pairs alike, and one released bit: rounding, or the library, made clusters that counted as converged.
+
+    Negative control: two pairs, whose eigenvectors are determined.
+    """
+    rng = np.random.default_rng(8)
+
+    def sketches(items, *pairs):
+        entries = np.zeros((1, items, items), int)
+        for i, j in pairs:
+            entries[:, [i, j], [j, i]] = 1
+        return PairSketches(entries, entries, 0.7, len(pairs))
+
+    for items in (4, 6, 10, 40):
+        for times in (1, 3, 7):
+            every = sketches(items, *itertools.combinations(range(items), 2))
+            alike = PairSketches(times * every.agreements, times * every.probes, 0.7, times)
+            assert not estimator(N=items).fit(alike, rng).converged.any(), (items, times)
+    assert not estimator(N=10).fit(sketches(10, (0, 1)), rng).converged.any()
+    two_pairs = sketches(10, (0, 1), (2, 3))
+    sketch = PairSketches(two_pairs.agreements, np.ones((1, 10, 10), int), 0.7, 45)
+    assert estimator(N=10).fit(sketch, rng).converged.all()
+
+
 def test_tiny_case_in_closed_form():
     """N = 3, clusters {0, 1} and {2}, independent binomial scores: success is a sum over all scores, ties apart."""
     rng, n, low, high = np.random.default_rng(6), 12, 0.3, 0.7

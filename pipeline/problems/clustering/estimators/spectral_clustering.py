@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import eigh, eigvalsh
 from scipy.sparse.linalg import ArpackError, eigsh
 
 from pipeline.study.arrays import Floats
@@ -14,6 +14,8 @@ from .clustering import Clustering, ClusteringEstimate, adjust
 from .k_means import split_points
 
 DENSE = 200  # items up to which eigenvectors are computed from the whole matrix
+FEW = 16  # released bits of an item, on average, below which eigenvalues may be equal
+LEAST_GAP = 1e-10  # of the largest row sum, or entry: smaller differences are rounding
 
 
 @dataclass(frozen=True)
@@ -28,8 +30,9 @@ class SpectralClustering(Clustering):
     there would lower all eigenvalues, where w ≪ N by more than the size of the
     informative ones. Lanczos' method where N > 200, to machine precision; k-means,
     5 steps from each of 10 k-means++ starts, 30 more of the best. Not converged
-    where Lanczos' method is not, or k-means leaves a cluster empty. O(N²) a Lanczos
-    step.
+    where Lanczos' method is not, k-means leaves a cluster empty, or pairs are so few
+    that the Lc-th and the next eigenvalue are equal: then the eigenvectors are any,
+    and how they are rounded decides. O(N²) a Lanczos step.
     Source: Banerjee, Hegde and Massoulié, Figure 1.
     """
 
@@ -47,11 +50,15 @@ class SpectralClustering(Clustering):
                 matrix = adjust(matrix, release.probes[r].astype(float), items * (items - 1), None)
             np.fill_diagonal(matrix, 0)
             np.fill_diagonal(matrix, matrix.sum() / (items * (items - 1)))
+            is_flat = np.ptp(matrix) <= LEAST_GAP * release.agreements[r].max()
+            may_tie = is_flat or release.probes[r].sum() < FEW * items
             try:
                 top = top_eigenvectors(matrix, min(self.count, items), rng)
+                is_determined = not may_tie or has_gap(matrix, self.count)
             except ArpackError:
                 continue
-            clusters[r], converged[r] = split_points(matrix @ top, self.count, rng)
+            clusters[r], is_split = split_points(matrix @ top, self.count, rng)
+            converged[r] = is_split and is_determined
         return ClusteringEstimate(clusters, converged)
 
     def cost(self) -> float:
@@ -69,6 +76,25 @@ class SpectralClusteringAdjusted(SpectralClustering):
 
     adjusted: ClassVar[bool] = True
     in_order: ClassVar[bool] = True
+
+
+def has_gap(matrix: Floats, count: int) -> bool:
+    """Whether the `count` largest eigenvalues of a symmetric matrix (N, N) are apart from the next.
+
+    If not, their eigenvectors are not determined. Rounding is no gap.
+
+    >>> has_gap(np.ones((4, 4)), 1), has_gap(np.ones((4, 4)), 2)
+    (True, False)
+    """
+    items = len(matrix)
+    if count >= items:
+        return True
+    if items <= DENSE:
+        values = eigvalsh(matrix, subset_by_index=(items - count - 1, items - 1))
+    else:
+        start = np.cos(np.arange(items))
+        values = np.sort(eigsh(matrix, count + 1, which="LA", v0=start)[0])
+    return bool(values[1] - values[0] > LEAST_GAP * np.abs(matrix).sum(axis=1).max())
 
 
 def top_eigenvectors(matrix: Floats, count: int, rng: np.random.Generator) -> Floats:
