@@ -1,5 +1,6 @@
-"""Seconds and bytes as texts for people, as Dask's utilities write them: to load these takes 0.1 s
-and 100 modules.
+"""Seconds and bytes as texts for people, as Dask's utilities write them, without loading these.
+
+Loading them takes 0.1 s and 100 modules.
 """
 
 MINUTE = 60

@@ -25,9 +25,8 @@ BEYOND = "X86_V4 AVX512_ICL AVX512_SPR"
 BEYOND_BEFORE = "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR"
 NEEDED = {"avx2", "fma"}
 PROCESSORS = Path("/proc/cpuinfo")
-VERSION = re.compile(
-    r"""^(?:short_)?version\s*=\s*["'](\d+)\.(\d+)""", re.MULTILINE
-)  # in NumPy's version.py
+# In NumPy's version.py.
+VERSION = re.compile(r"""^(?:short_)?version\s*=\s*["'](\d+)\.(\d+)""", re.MULTILINE)
 
 
 def pin(environment: MutableMapping[str, str] = os.environ) -> None:
@@ -42,9 +41,8 @@ def pin(environment: MutableMapping[str, str] = os.environ) -> None:
     >>> variables
     {'PIPELINE_ARITHMETIC': 'free'}
     """
-    if (
-        environment.get(SETTING) == FREE or KERNELS in environment
-    ):  # also where a parent process pinned it
+    # A parent process may have pinned it already.
+    if environment.get(SETTING) == FREE or KERNELS in environment:
         return
     if "numpy" in sys.modules:
         environment[SETTING] = FREE
@@ -69,7 +67,9 @@ def _beyond() -> str:
 
     It disables none where it does not know one of them.
     """
-    return BEYOND if _version_of_numpy() >= (2, 4) else BEYOND_BEFORE
+    if _version_of_numpy() >= (2, 4):
+        return BEYOND
+    return BEYOND_BEFORE
 
 
 def _version_of_numpy() -> tuple[int, int]:
@@ -79,9 +79,10 @@ def _version_of_numpy() -> tuple[int, int]:
     it takes some 500.
     """
     spec = importlib.util.find_spec("numpy")
-    match = _version_in(Path(spec.origin).with_name("version.py")) if spec and spec.origin else None
-    if match:
-        return int(match[1]), int(match[2])
+    if spec is not None and spec.origin:
+        match = _version_in(Path(spec.origin).with_name("version.py"))
+        if match:
+            return int(match[1]), int(match[2])
     from importlib.metadata import version
 
     major, minor = map(int, version("numpy").split(".")[:2])

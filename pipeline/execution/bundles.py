@@ -7,24 +7,21 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-MOST_UNITS = (
-    1000  # in one bundle: bounds a message, and what a lost worker costs when units are tiny
-)
-MOST_BUNDLES = (
-    240  # a second, from all workers together: each costs the driver 2 ms of CPU, with heartbeats
-)
+# Units of a bundle, at most: bounds a message, and what a lost worker costs when units are tiny.
+MOST_UNITS = 1000
+# Bundles a second, from all workers together: each costs the driver 2 ms of CPU, with heartbeats.
+MOST_BUNDLES = 240
 LEAST_SECONDS = 0.05  # shortest planned bundle: scheduling then takes a small share of the time
-FIRST_SECONDS = (
-    1.0  # longest planned bundle before any has ended: a prediction may be wrong by a factor
-)
-# Times what is wanted: a bundle's most cost if it ends with the last of units that share their
-# data.
+# Longest planned bundle before any has ended: a prediction may be wrong by a factor.
+FIRST_SECONDS = 1.0
+# How many times the wanted cost a bundle may have so that it ends with the last of the units that
+# share their data.
 OVER = 2.0
-# Of the usual duration, with more workers than MOST_BUNDLES: first bundles, and the shortest at the
-# end.
+# With more workers than MOST_BUNDLES, the share of the usual duration that the first bundles and
+# the shortest ones at the end have.
 SHORT = 0.4
-# Workers, or whole jobs, that end with a unit: of its bundle, of the unit as one of its own, and
-# ALONE.
+# Workers, or whole jobs, that a unit may end: one that has it in a bundle, others that have it by
+# itself, and the last ALONE while nothing else runs.
 KILLS = 4
 ALONE = 2
 LEAST_COST = 1e-12  # of a unit or a bundle, so that a cost of 0 divides nothing by 0
@@ -56,17 +53,20 @@ class Bundler:
     """Cut a lazy stream of (unit, predicted cost) into bundles, smaller ones towards the end.
 
     Args:
-        units: read one by one, only when a bundle is made. total_cost: sum of all costs; None if it
-        is not known: bundles then do not shrink towards the end. seconds: wanted duration of a
-        bundle; None: 1 s, or more with so many workers that together they would ask
-            the scheduler for more than MOST_BUNDLES a second.
+        units: read one by one, only when a bundle is made.
+        total_cost: sum of all costs; None if it is not known: bundles then do not shrink towards
+            the end.
+        seconds: wanted duration of a bundle; None: 1 s, or more with so many workers that together
+            they would ask the scheduler for more than MOST_BUNDLES a second.
         pace: predicted seconds per cost, for bundles that are made before any has ended, with more
-        workers than
-            MOST_BUNDLES; None: of one unit each.
+            workers than MOST_BUNDLES; None: such bundles have one unit each.
         shares: whether the unit after this one shares its data, which are then at hand in the same
-        bundle.
+            bundle.
 
-    >>> bundler = Bundler(((unit, 1e6) for unit in range(10_000)), None, pace=1e-9)  # units of 1 ms, as predicted
+    Units of 1 ms, as predicted:
+
+    >>> units_of_1_ms = ((unit, 1e6) for unit in range(10_000))
+    >>> bundler = Bundler(units_of_1_ms, None, pace=1e-9)
     >>> len(bundler.next(workers=1000).units)
     1000
     """
@@ -86,9 +86,9 @@ class Bundler:
         self.pace = pace
         self.cost_handed_out = 0.0
         self.longest = 0  # most units of a bundle that ended
-        self.recent_seconds = self.recent_cost = (
-            0.0  # of bundles that ended: exponentially weighted sums
-        )
+        # Exponentially weighted sums over the bundles that ended.
+        self.recent_seconds = 0.0
+        self.recent_cost = 0.0
 
     def next(self, workers: int) -> Bundle | None:
         """The next bundle, for that many workers at once; None if no unit is left."""
@@ -99,11 +99,15 @@ class Bundler:
         for unit, unit_cost in self.units:
             units.append(unit)
             cost += max(float(unit_cost), LEAST_COST)
-            most_cost = OVER * wanted_cost if self.shares(unit) else wanted_cost
+            most_cost = wanted_cost
+            if self.shares(unit):
+                most_cost *= OVER
             if len(units) >= most_units or cost + unit_cost / 2 > most_cost:
                 break
+        if not units:
+            return None
         self.cost_handed_out += cost
-        return Bundle(units, cost) if units else None
+        return Bundle(units, cost)
 
     def learn(self, bundle: Bundle, seconds: float) -> None:
         """Note how long a bundle took: the time per predicted cost follows from recent bundles."""
@@ -120,7 +124,9 @@ class Bundler:
 
     def expected(self, bundle: Bundle) -> float | None:
         """Seconds that a bundle should take, by those of recent ones; None before any has ended."""
-        return bundle.cost * self.seconds_per_cost if self.recent_cost else None
+        if not self.recent_cost:
+            return None
+        return bundle.cost * self.seconds_per_cost
 
     def _most_units(self, workers: int) -> int:
         """Most units in the next bundle.
@@ -131,7 +137,9 @@ class Bundler:
         """
         if self.longest:
             return min(MOST_UNITS, 4 * self.longest)
-        return MOST_UNITS if self.pace is not None and workers > MOST_BUNDLES else 1
+        if self.pace is not None and workers > MOST_BUNDLES:
+            return MOST_UNITS
+        return 1
 
     def _wanted_cost(self, workers: int) -> float:
         seconds = self.seconds or max(1.0, workers / MOST_BUNDLES)

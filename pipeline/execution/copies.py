@@ -23,10 +23,8 @@ FILES = Path("/proc/self/fd")
 STDIN = 0
 STDOUT = 1
 STDERR = 2
-NUMBERS_OF_OPTIONS = {
-    "MALLOC_MMAP_THRESHOLD_": -3,
-    "MALLOC_TRIM_THRESHOLD_": -1,
-}  # in C of glibc's `mallopt`
+# Of glibc's `mallopt`, in C.
+NUMBERS_OF_OPTIONS = {"MALLOC_MMAP_THRESHOLD_": -3, "MALLOC_TRIM_THRESHOLD_": -1}
 FAILED = 1  # exit code of a copy that did not come to its end
 PAUSE = 0.002  # seconds between two looks whether a copy has ended
 
@@ -34,15 +32,15 @@ _allowed: list[bool] = []  # one entry where this process is the command
 
 
 def allow() -> None:
-    """Let this process be copied: it is the command itself, no notebook, test or program of another
-    person.
+    """Let this process be copied: it is the command itself.
+
+    It is no notebook, no test, and no program of another person.
     """
     _allowed[:] = [True]
 
 
 def possible(variables: Mapping[str, str]) -> bool:
-    """Whether a copy of this process computes as a new process with some environment variables
-    would.
+    """Whether a copy of this process computes as a new process with these variables would.
 
     What C libraries read from the environment once, as the number of BLAS threads, must be set here
     already.
@@ -98,7 +96,10 @@ class Copy:
 
 
 def start(serve: Callable[[], None], variables: Mapping[str, str]) -> Copy:
-    """Copy this process; the copy calls `serve` and ends. Its standard output goes where errors go."""
+    """Copy this process; the copy calls `serve` and ends.
+
+    Its standard output goes where errors go.
+    """
     sys.stdout.flush()
     sys.stderr.flush()
     reading, writing = os.pipe()
@@ -142,8 +143,9 @@ def _let_go_of_files() -> None:
 
 
 def _set_memory_options(variables: Mapping[str, str]) -> None:
-    """Tell the C library what it reads from the environment when a process starts, if it is one
-    that can be told.
+    """Tell the C library what it reads from the environment when a process starts.
+
+    Nothing happens where it cannot be told.
     """
     with contextlib.suppress(AttributeError):
         set_option = ctypes.CDLL(None).mallopt
@@ -152,8 +154,9 @@ def _set_memory_options(variables: Mapping[str, str]) -> None:
 
 
 def _draw_anew() -> None:
-    """Give this process another state of NumPy's common generator: code that draws from it is to be
-    noticed.
+    """Give this process another state of NumPy's common generator.
+
+    So code that draws from it is noticed.
     """
     import numpy as np
 

@@ -15,7 +15,16 @@ from typing import Any
 from pipeline.execution.bundles import Bundle
 from pipeline.execution.clusters.executor import GONE, LOST, Executor
 from pipeline.execution.errors import SweepError, Unfit
-from pipeline.execution.task import TOPIC, Ending, Runner, compute, forget, halt, install, one_line
+from pipeline.execution.task import (
+    TOPIC,
+    Ending,
+    UnitFunction,
+    compute,
+    forget,
+    halt,
+    install,
+    one_line,
+)
 
 POLL = 0.2  # seconds between two counts of the workers
 DESERTED = 5.0  # seconds without any worker after which a sweep that is stopping waits no more
@@ -37,9 +46,9 @@ class _Gone:
 
 @dataclass(frozen=True)
 class _Handed:
-    """A bundle that was handed out. among: addresses of the workers of which Dask may choose.
+    """A bundle that was handed out.
 
-    none: of all.
+    among: addresses of the workers of which Dask may choose; empty: of all.
     """
 
     future: Any
@@ -66,7 +75,7 @@ class DaskPool:
     def __init__(
         self,
         executor: Executor,
-        runner: Runner,
+        runner: UnitFunction,
         window: int,
         worker_timeout: float,
         on_retired: Callable[[str], None],
@@ -79,22 +88,25 @@ class DaskPool:
         self.on_retired = on_retired
         self.sweep = uuid.uuid4().hex  # its name in the workers
         self.content: bytes = dumps((runner, executor.admit))
-        self.workers = self.most = self.lost = self.submitted = 0
-        self.halted = self.deserted = False
+        self.workers = 0
+        self.most = 0
+        self.lost = 0
+        self.submitted = 0
+        self.halted = False
+        self.deserted = False
         self.there = set(executor.unfit)  # addresses of all workers when they were last counted
         self.present: set[str] = set()  # of those that may compute, as far as is known
         self.fit: set[str] = set()  # of those that have the runner
         self.unfit = executor.unfit
-        self.imports: dict[
-            str, Any
-        ] = {}  # address -> future of a worker that was asked to import this package
-        self.answers: dict[str, Any] = {}  # address -> future of a worker that was given the runner
+        # By address, the futures of workers that are to import this package, and of those that
+        # were sent the runner.
+        self.imports: dict[str, Any] = {}
+        self.answers: dict[str, Any] = {}
         self.knock: Any = None  # future that asks an adaptive scheduler for a first worker
         self.outgoing: dict[int, Bundle] = {}  # to be handed out together
         self.handed: dict[int, _Handed] = {}
-        self.ready: queue.SimpleQueue[tuple[int, bytes | None]] = (
-            queue.SimpleQueue()
-        )  # number, how it ended if known
+        # Numbers of bundles that ended, each with how, where that is known.
+        self.ready: queue.SimpleQueue[tuple[int, bytes | None]] = queue.SimpleQueue()
         _POOLS[self.sweep] = self
         executor.client.subscribe_topic(TOPIC, _deliver)
         self.last_count = 0.0
@@ -103,9 +115,7 @@ class DaskPool:
 
     @property
     def capacity(self) -> int:
-        """Workers to plan for: those that there are, or those that were asked for if these are
-        more.
-        """
+        """Workers to plan for: those that there are, or those that are wanted if these are more."""
         return max(self.workers, self.executor.workers)
 
     @property
@@ -131,7 +141,9 @@ class DaskPool:
         among = self._among()
         if not self.outgoing or among == []:
             return
-        where = {} if among is None else {"workers": among}
+        where = {}
+        if among is not None:
+            where = {"workers": among}
         numbers = list(self.outgoing)
         bundles = list(self.outgoing.values())
         self.outgoing = {}
@@ -150,7 +162,9 @@ class DaskPool:
         """Workers of which Dask may choose; None: of all, also of those that join later."""
         if self.executor.guest:
             return sorted(self.fit & self.present)
-        return None if self.fit or not self.present else []
+        if self.fit or not self.present:
+            return None
+        return []
 
     def finished(self) -> Iterator[tuple[Bundle, Ending]]:
         """Some bundles that ended. A worker that must not compute is retired, see `_retire`."""
@@ -161,33 +175,38 @@ class DaskPool:
             for bundle in unsent.values():
                 yield bundle, Ending("halted")
         self._send()
-        for waiting in range(AT_ONCE):
+        patience = POLL
+        for _ in range(AT_ONCE):
             try:
-                number, report = self.ready.get(timeout=0 if waiting else POLL)
+                number, report = self.ready.get(timeout=patience)
             except queue.Empty:
                 return
+            patience = 0.0  # what else has ended by now is there already
             if number not in self.handed:  # it is known already
                 continue
             handed = self.handed[number]
-            ending = _ending(handed.future) if report is None else pickle.loads(report)
-            if ending is None:  # ask again later
+            ending = _ending(handed.future, report)
+            if ending is None:  # look again later
                 self.ready.put((number, None))
                 return
             del self.handed[number]
-            if ending.state == "unfit":
-                self._retire(ending.worker, ending.value)
-            elif ending.state == "unprepared":
-                self.fit.discard(ending.worker)  # a new process at the address of one that died
-                self.last_count = 0.0  # look for it at once
+            self._heed(ending)
             yield handed.bundle, ending
+
+    def _heed(self, ending: Ending) -> None:
+        """Do what the end of a bundle says of its worker."""
+        if ending.state == "unfit":
+            self._retire(ending.worker, ending.value)
+        elif ending.state == "unprepared":
+            self.fit.discard(ending.worker)  # a new process at the address of one that died
+            self.last_count = 0.0  # look for it at once
 
     def halt(self) -> None:
         """Tell all workers to start no bundle any more. Calls after the first do nothing."""
         if not self.halted:
             self.halted = True
-            self._tell(
-                halt, ANSWERS
-            )  # a worker that dies meanwhile, or is frozen, starts nothing either
+            # A worker that dies meanwhile, or is frozen, starts nothing either.
+            self._tell(halt, ANSWERS)
 
     def close(self) -> None:
         """Leave nothing behind in workers that go on, and in their scheduler."""
@@ -211,17 +230,21 @@ class DaskPool:
         self._count(now)
         absent = now - self.last_present
         if not self.workers and absent > self.worker_timeout:
-            raise SweepError(
-                f"no worker for {self.worker_timeout:g} s ({self.executor.description}): "
-                "look at the workers' output"
-                + ("; cluster.patience=… waits longer" if self.executor.patience else "")
-            )
+            raise self._without_workers()
         self.deserted = self.halted and not self.workers and absent > DESERTED
         if not self.halted:
             try:
                 self.executor.revive()
             except OSError as error:
                 raise SweepError(str(error)) from None
+
+    def _without_workers(self) -> SweepError:
+        advice = "look at the workers' output"
+        if self.executor.patience:
+            advice += "; cluster.patience=… waits longer"
+        return SweepError(
+            f"no worker for {self.worker_timeout:g} s ({self.executor.description}): {advice}"
+        )
 
     def _tell(self, function: Callable[[str], Any], seconds: float) -> None:
         """Call a function with the sweep's name in all workers that have its runner."""
@@ -243,9 +266,8 @@ class DaskPool:
         for futures in (self.imports, self.answers):
             for address in futures.keys() - there.keys():
                 del futures[address]
-        self.unfit -= (
-            there.keys() - self.there
-        )  # another process, at the address of one that is gone
+        # A worker that is new may be another process, at the address of one that is gone.
+        self.unfit -= there.keys() - self.there
         self.there = set(there)
         threads = {address: count for address, count in there.items() if address not in self.unfit}
         self.present = set(threads)
@@ -256,23 +278,27 @@ class DaskPool:
             self.last_present = now
         self._take_back()
         self._widen()
-        if self.halted:
-            return
+        if not self.halted:
+            self._welcome()
+
+    def _welcome(self) -> None:
+        """Let new workers import this package; knock at a scheduler that has no worker yet."""
         for address in self.present - self.fit - self.imports.keys() - self.answers.keys():
             self.imports[address] = self._ask(address, exec, IMPORT)
-        if self.executor.guest and not self.present and (self.knock is None or self.knock.done()):
+        if not self.executor.guest or self.present:
+            return
+        if self.knock is None or self.knock.done():
             self.knock = self._ask(None, exec, "pass")
 
     def _take_back(self) -> None:
-        """End bundles that are restricted to workers of which none is left: they would wait for
-        ever.
-        """
+        """End bundles that would wait for ever: of the workers that may have them none is left."""
         for number, handed in list(self.handed.items()):
             if not handed.among or not handed.among.isdisjoint(self.fit):
                 continue
             self.handed[number] = _Handed(handed.future, handed.bundle, frozenset())
-            retired = handed.among <= self.unfit
-            ending = Ending("unprepared") if retired else Ending("lost", "its worker ended")
+            ending = Ending("lost", "its worker ended")
+            if handed.among <= self.unfit:
+                ending = Ending("unprepared")
             self.ready.put((number, pickle.dumps(ending)))
             with contextlib.suppress(*GONE):
                 handed.future.cancel()
@@ -280,9 +306,11 @@ class DaskPool:
     def _ask(self, address: str | None, function: Callable[..., None], *arguments: Any) -> Any:
         """The future of a call in a worker, before all else that waits there.
 
-        In any worker if none is given.
+        address: of the worker; None: any worker.
         """
-        where = {"workers": [address]} if address else {}
+        where = {}
+        if address is not None:
+            where = {"workers": [address]}
         with contextlib.suppress(*GONE):
             future = self.executor.client.submit(
                 function,
@@ -296,63 +324,62 @@ class DaskPool:
         return _Gone()
 
     def _see_answers(self) -> None:
-        """Give the runner to workers that could import this package, note which have it, and retire
-        the others.
+        """Send the runner to workers that could import this package, and note which have it.
+
+        Those that could not, or must not compute, are retired.
         """
-        for address, future in list(self.imports.items()):
-            if not future.done():
-                continue
-            del self.imports[address]
-            if future.status == "finished":
-                self.answers[address] = self._ask(address, install, self.sweep, self.content)
-            elif future.status == "error":
+        for address in self._answered(self.imports):
+            self.answers[address] = self._ask(address, install, self.sweep, self.content)
+        self.fit.update(self._answered(self.answers))
+
+    def _answered(self, futures: dict[str, Any]) -> list[str]:
+        """Take out the futures that are done; addresses of the workers that did what they should.
+
+        The others are retired.
+        """
+        done = {address: future for address, future in futures.items() if future.done()}
+        for address in done:
+            del futures[address]
+        for address, future in done.items():
+            if future.status == "error":
                 self._refused(address, future.exception())
-        for address, future in list(self.answers.items()):
-            if not future.done():
-                continue
-            del self.answers[address]
-            if future.status == "finished":
-                self.fit.add(address)
-            elif future.status == "error":
-                self._refused(address, future.exception())
+        return [address for address, future in done.items() if future.status == "finished"]
 
     def _widen(self) -> None:
-        """Let workers that answered meanwhile take over bundles that were restricted to others
-        before.
-        """
+        """Let workers that answered meanwhile take over bundles that only others could have."""
         fit = frozenset(self.fit & self.present)
-        settled = (
-            not self.imports and not self.answers
-        )  # else a message as long as all bundles times all workers
-        narrow = [
-            number
-            for number, handed in self.handed.items()
-            if handed.among
-            and handed.among < fit
-            and (settled or 2 * len(handed.among) <= len(fit))
-        ]
+        narrow = self._narrow(fit)
         if not narrow:
             return
         client = self.executor.client
         keys = {self.handed[number].future.key: sorted(fit) for number in narrow}
         try:
             client.sync(client.scheduler.set_restrictions, worker=keys)
-        except (
-            *GONE,
-            KeyError,
-        ):  # of a bundle that has just ended, or is on its way: the next time
-            return
+        except (*GONE, KeyError):
+            return  # a bundle has just ended, or is on its way: the next time
         for number in narrow:
             handed = self.handed[number]
             self.handed[number] = _Handed(handed.future, handed.bundle, fit)
 
+    def _narrow(self, fit: frozenset[str]) -> list[int]:
+        """Numbers of bundles that some of the fit workers may have, and more should.
+
+        While workers still answer, only where that doubles them: each message to the scheduler is
+        as long as all bundles times all workers.
+        """
+        settled = not self.imports and not self.answers
+        restricted = {
+            number: len(handed.among)
+            for number, handed in self.handed.items()
+            if handed.among and handed.among < fit
+        }
+        return [number for number, few in restricted.items() if settled or 2 * few <= len(fit)]
+
     def _refused(self, address: str, error: BaseException) -> None:
         from distributed.scheduler import KilledWorker
 
-        if isinstance(
-            error, KilledWorker | asyncio.CancelledError
-        ):  # if it is there, it is welcomed again
-            return
+        if isinstance(error, KilledWorker | asyncio.CancelledError):
+            return  # if it is still there, it is welcomed again
         if isinstance(error, Unfit):
             self._retire(address, error.reason)
         else:
@@ -368,38 +395,46 @@ class DaskPool:
         self.unfit.add(address)
         self.fit.discard(address)
         others_to_come = self.executor.retire(address)
-        self.present &= set(
-            self.executor.alive()
-        )  # others that ended with it, as those of its job, are not lost
+        # Others that ended with it, as those of its job, are not lost.
+        self.present &= set(self.executor.alive())
         self._count(time.monotonic())
         if not self.workers and not others_to_come:
             raise SweepError(reason)
-        line = (
-            f"worker {address} {'is left alone' if self.executor.guest else 'is retired'}: {reason}"
-        )
-        if line not in _NAMED:  # sealing and judging are sweeps of their own, which find it again
+        fate = "is retired"
+        if self.executor.guest:
+            fate = "is left alone"
+        line = f"worker {address} {fate}: {reason}"
+        if line not in _NAMED:  # sealing and judging are sweeps of their own, which see it again
             _NAMED.add(line)
             self.on_retired(line)
 
 
-_NAMED: set[str] = set()  # lines on workers that must not compute which this process has said
-# Those of this process, by the names of their sweeps. All sweeps have one topic, as a scheduler
-# forgets none.
+# Lines on workers that must not compute which this process has printed.
+_NAMED: set[str] = set()
+# The pools of this process, by the names of their sweeps. All sweeps have one topic, as a
+# scheduler forgets none.
 _POOLS: weakref.WeakValueDictionary[str, DaskPool] = weakref.WeakValueDictionary()
 
 
 def _deliver(event: tuple[float, tuple[str, int, bytes]]) -> None:
     """Tell the pool of a sweep how a bundle ended, if that is one of this process."""
-    sweep, number, ending = event[1]
-    if pool := _POOLS.get(sweep):
-        pool.ready.put((number, ending))
+    sweep, number, report = event[1]
+    pool = _POOLS.get(sweep)
+    if pool is not None:
+        pool.ready.put((number, report))
 
 
-def _ending(future: Any) -> Ending | None:
-    """How a future ended; None if its worker died with the result, which is being computed again."""
+def _ending(future: Any, report: bytes | None) -> Ending | None:
+    """How a bundle ended, by its worker's report, or else by its future.
+
+    None if its worker died with the result, which is being computed again.
+    """
     from distributed.client import FutureCancelledError
     from distributed.scheduler import KilledWorker
 
+    if report is not None:
+        reported: Ending = pickle.loads(report)
+        return reported
     try:
         ending: Ending = future.result(timeout=1)
         return ending

@@ -6,7 +6,7 @@ import importlib
 import os
 import platform
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cache
 from importlib import metadata
@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-BLAS_NAMES = re.compile(
-    "blas|blis|lapack|mkl|armpl|accelerate"
-)  # in the names of files that may be a BLAS
+# In the names of files that may be a BLAS.
+BLAS_NAMES = re.compile("blas|blis|lapack|mkl|armpl|accelerate")
 
 
 @cache
@@ -27,10 +26,7 @@ def environment() -> dict[str, str]:
 
     umath = importlib.import_module("numpy._core._multiarray_umath")  # holds what NumPy found
 
-    blas = {
-        f"{library['internal_api']} {library.get('version')} {library.get('architecture', '')}".strip()
-        for library in _blas_libraries()
-    }
+    blas = {_blas_in_words(library) for library in _blas_libraries()}
     enabled = sorted(name for name, on in umath.__cpu_features__.items() if on)
     return {
         "python": ".".join(platform.python_version_tuple()[:2]),
@@ -41,6 +37,12 @@ def environment() -> dict[str, str]:
         "BLAS": ", ".join(sorted(blas)),
         "CPU features": " ".join(enabled),
     }
+
+
+def _blas_in_words(library: Mapping[str, Any]) -> str:
+    """A BLAS by its name, version and kernels, such as `openblas 0.3.29 Haswell`."""
+    words = f"{library['internal_api']} {library.get('version')} {library.get('architecture', '')}"
+    return words.strip()
 
 
 def _blas_libraries() -> list[dict[str, Any]]:
@@ -68,13 +70,11 @@ def versions(packages: Iterable[str]) -> dict[str, str]:
 def _version(name: str) -> str:
     with suppress(metadata.PackageNotFoundError):
         return metadata.version(name)
-    distributions = metadata.packages_distributions().get(
-        name, ()
-    )  # slow: reads what all packages bring
-    return (
-        ", ".join(f"{one} {metadata.version(one)}" for one in sorted(set(distributions)))
-        or "unknown"
-    )
+    by_import = metadata.packages_distributions()  # slow: reads what all packages bring
+    distributions = sorted(set(by_import.get(name, ())))
+    if not distributions:
+        return "unknown"
+    return ", ".join(f"{package} {metadata.version(package)}" for package in distributions)
 
 
 def _c_library() -> str:

@@ -1,5 +1,6 @@
-"""When a sweep whose units fail alike is to stop: a mistake that all units make is not worth a
-million of them.
+"""When a sweep whose units fail alike is to stop.
+
+A mistake that all units make is not worth a million of them.
 """
 
 from collections import Counter
@@ -14,7 +15,7 @@ class FailuresAlike:
     never.
 
     >>> failures = FailuresAlike(most=2)
-    >>> failures.add(30, ["LinAlgError: singular", "ValueError: negative", "LinAlgError: no inverse"])
+    >>> failures.add(30, ["LinAlgError: singular", "ValueError: negative", "LinAlgError: none"])
     >>> failures.too_many  # 2 of 30 are not
     ''
     >>> failures.add(2, ["LinAlgError: singular", "LinAlgError: singular"])

@@ -1,5 +1,6 @@
-"""Whether another driver has done a unit meanwhile: looked for before it is simulated, in little of
-the time.
+"""Whether another driver has done a unit meanwhile.
+
+That is looked for before a unit is simulated, in little of the time.
 """
 
 import time
@@ -16,7 +17,8 @@ class Looks:
 
     def __init__(self, store: Store):
         self.store = store
-        self.looking = self.simulating = 0.0  # seconds
+        self.looking = 0.0  # seconds
+        self.simulating = 0.0  # seconds
         self._was_done = False  # whether the last unit that was looked for was there
 
     def is_done(self, unit: tuple[int, int]) -> bool:

@@ -23,13 +23,15 @@ from pipeline.study.study import Study
 
 UNIT_OVERHEAD = 500  # bytes of a unit's description, about
 KIB = 1024
+FILE_BLOCK = 4 * KIB  # of a file system: a file takes a whole number of them
 
 
 def stored_bytes(study: Study) -> int:
     """Bytes of a whole study on disk: a file per unit, in blocks of 4 KiB, and the sealed copy."""
     values = study.block * (8 * len(study.metrics) + 1) + UNIT_OVERHEAD
     units = len(study.grid) * study.blocks
-    return units * -(-values // (4 * KIB)) * 4 * KIB + sealed_bytes(study)
+    file_blocks = -(-values // FILE_BLOCK)
+    return units * file_blocks * FILE_BLOCK + sealed_bytes(study)
 
 
 def sealed_bytes(study: Study) -> int:
@@ -46,7 +48,9 @@ def check_room(stores: Sequence[Store]) -> None:
         if not folder.is_dir():
             raise InvalidInput("outputs", store.folder, f"{folder} is a file, not a folder")
         if not os.access(folder, os.W_OK | os.X_OK):
-            into_it = "reports go" if store.url else "all that is made goes"
+            into_it = "all that is made goes"
+            if store.url:
+                into_it = "reports go"
             raise InvalidInput(
                 "outputs",
                 store.folder,
@@ -60,18 +64,20 @@ def check_room(stores: Sequence[Store]) -> None:
 
 
 def shortage(stores: Sequence[Store]) -> InvalidInput | None:
-    """What there is no room for, in bytes or in numbers of files, by the file system and by quotas;
-    None if it fits.
+    """What there is no room for, in bytes or in numbers of files; None if all fits.
+
+    Room is what the file system has, and what quotas leave.
     """
-    needed = files = 0
+    needed = 0
+    files = 0
     for store in stores:
         study = store.study
         if is_sealed(store) or store.url:
             continue
-        share = 1 - store.listing().done.mean() if store.exists() else 1
+        share_to_do = 1 - _listing(store).done.mean()
         sealed = sealed_bytes(study)
-        needed += int((stored_bytes(study) - sealed) * share) + sealed
-        files += int(len(study.grid) * study.blocks * share)
+        needed += int((stored_bytes(study) - sealed) * share_to_do) + sealed
+        files += int(len(study.grid) * study.blocks * share_to_do)
         room = room_in(_existing(store.folder.absolute()))
         if needed > room.bytes:
             return InvalidInput(
@@ -91,20 +97,22 @@ def shortage(stores: Sequence[Store]) -> InvalidInput | None:
 
 
 def check_lifetime(stores: Sequence[Store], cluster: Cluster) -> None:
-    """Raise InvalidInput where the walltime is too short for two of the most costly units: a new
-    worker makes a
+    """Raise InvalidInput where the walltime is too short for two of the most costly units.
 
-    finished one again, then its first own."""
-    if (lifetime := cluster.lifetime) is None:
+    A new worker makes a finished one again, then the first of its own.
+    """
+    lifetime = cluster.lifetime
+    if lifetime is None:
         return
     for store in stores:
         study = store.study
-        if store.exists() and store.listing().done.all():
+        if _listing(store).done.all():
             continue
-        if (seconds := _longest(study)) is not None and 2 * seconds > lifetime:
+        seconds = _longest(study)
+        if seconds is not None and 2 * seconds > lifetime:
             raise InvalidInput(
                 "cluster.walltime",
-                getattr(cluster, "walltime", None),
+                cluster.walltime,
                 f"a unit of {study.name} takes about {format_time(seconds)}, and a new worker "
                 "first simulates a finished one again, but a worker is sure to live for only "
                 f"{format_time(lifetime)}; give more, or a smaller block",
@@ -137,7 +145,9 @@ def predict(store: Store, listing: Listing | None = None) -> Prediction:
     schedule = Schedule(store.study, listing or _listing(store))
     check_own_parts(store.study, schedule.trials)
     measured = probe(store.study, schedule.costs)
-    seconds = None if measured.pace is None else schedule.cost * measured.pace
+    seconds = None
+    if measured.pace is not None:
+        seconds = schedule.cost * measured.pace
     return Prediction(
         schedule.pending, seconds, measured.longest, measured.memory, measured.most_replications
     )
@@ -147,103 +157,126 @@ def text(store: Store, cluster: Cluster) -> str:
     """The plan of one study, for a person."""
     study = store.study
     listing = _listing(store)
-    wanted = counted(store.study)
     expected = predict(store, listing)
     workers = cluster.workers or default_workers()
-    asked = [
+    lines = [
+        f"{study.name}: {store.backend}",
+        *_units(study, listing, expected),
+        *_precision(study),
+        *_refinement(study),
+        *_looks(study),
+        *_effort(expected, workers, study),
+        _room(store),
+    ]
+    return "\n".join(lines)
+
+
+def _units(study: Study, listing: Listing, expected: Prediction) -> list[str]:
+    """The lines on cells and units."""
+    wanted = counted(study)
+    axes = " × ".join(f"{axis}[{len(levels)}]" for axis, levels in study.grid.axes.items())
+    blocks = f"{study.blocks} blocks of {study.block:,} replications"
+    if not wanted.all():
+        blocks = f"up to {blocks}"
+    pending = f"{expected.pending:,}"
+    if study.precision:
+        pending = f"at most {pending}"
+    return [
+        f"  cells         {len(study.grid):,} = {axes}",
+        f"  units         {wanted.sum():,} = cells × {blocks}",
+        f"  done          {int((listing.done & wanted).sum()):,}; to do {pending}",
+    ]
+
+
+def _precision(study: Study) -> list[str]:
+    """A line for each target of precision."""
+    return [
         f"  precision     {target}; {study.replications:,} replications at most"
         for target in study.precision
     ]
-    curves = (
-        f", and {LEVELS} curves over {study.refine.second}"
-        if study.refine and study.refine.second
-        else ""
-    )
-    refined = (
-        [
-            f"  refine        {study.refine}; up to {study.refine.most} rounds add {LEVELS} "
-            f"levels to a curve each{curves}, of which these numbers know none before it is "
-            "reached"
-        ]
-        if study.refine
-        else []
-    )
-    looks = (
-        [f"{look.replications:,}" for look in study.until.looks(study.block)] if study.until else []
-    )
-    early = "; a smaller block looks earlier" * bool(
-        study.until and study.block > study.until.least
-    )
-    refined += (
-        [
-            f"  until         {study.until}; looks after {', '.join(looks)}: these numbers are of "
-            f"the one that is reached{early}"
-        ]
-        if looks
-        else []
-    )
-    axes = " × ".join(f"{axis}[{len(levels)}]" for axis, levels in study.grid.axes.items())
-    return "\n".join(
-        [
-            f"{study.name}: {store.backend}",
-            f"  cells         {len(study.grid):,} = {axes}",
-            f"  units         {wanted.sum():,} = cells × "
-            f"{'up to ' * (not wanted.all())}{study.blocks} blocks of {study.block:,} replications",
-            f"  done          {int((listing.done & wanted).sum()):,}; to do "
-            f"{'at most ' * bool(asked)}{expected.pending:,}",
-            *asked,
-            *refined,
-            *_effort(expected, workers, "at most" if asked else "about"),
-            f"  {store.backend.kind:14}about "
-            f"{format_bytes(stored_bytes(study))} when complete, raw and sealed; {wanted.sum():,} "
-            "files until then, one for each unit",
-        ]
+
+
+def _refinement(study: Study) -> list[str]:
+    """The line on levels that are added; none for a study that adds none."""
+    refine = study.refine
+    if not refine:
+        return []
+    curves = ""
+    if refine.second:
+        curves = f", and {LEVELS} curves over {refine.second}"
+    return [
+        f"  refine        {refine}; up to {refine.most} rounds add {LEVELS} levels to a curve "
+        f"each{curves}, of which these numbers know none before it is reached"
+    ]
+
+
+def _looks(study: Study) -> list[str]:
+    """The line on looks at claims; none for a study of a fixed number of replications."""
+    until = study.until
+    if not until:
+        return []
+    looks = ", ".join(f"{look.replications:,}" for look in until.looks(study.block))
+    if not looks:
+        return []
+    earlier = ""
+    if study.block > until.least:
+        earlier = "; a smaller block looks earlier"
+    return [
+        f"  until         {until}; looks after {looks}: these numbers are of the one that is "
+        f"reached{earlier}"
+    ]
+
+
+def _room(store: Store) -> str:
+    """The line on bytes and files."""
+    study = store.study
+    return (
+        f"  {store.backend.kind:14}about {format_bytes(stored_bytes(study))} when complete, raw and "
+        f"sealed; {counted(study).sum():,} files until then, one for each unit"
     )
 
 
-def _effort(expected: Prediction, workers: int, about: str) -> list[str]:
+def _effort(expected: Prediction, workers: int, study: Study) -> list[str]:
     """The lines on time and memory."""
     if expected.seconds is None:
         return [
             f"  time, memory  unknown: one replication takes more than {SECONDS:g} s or "
             f"{format_bytes(BYTES)}; task=replay simulates one unit"
         ]
+    about = "about"
+    if study.precision:
+        about = "at most"
     time = (
         f"  time          {about} {format_time(expected.seconds / workers)} on {workers} workers "
         f"({format_time(expected.seconds)} of work)"
     )
+    return [time, _memory(expected, workers)]
+
+
+def _memory(expected: Prediction, workers: int) -> str:
+    """The line on memory, where that on time is known."""
     if expected.memory is None:
-        return [
-            time,
+        return (
             "  memory        unknown: one replication of some cell takes more than "
-            f"{format_bytes(BYTES)}; task=replay simulates one unit",
-        ]
-    needed = expected.memory * workers
-    advice = (
-        ": more than there is here; fewer workers, or a smaller block" if needed > memory() else ""
-    )
-    guess = (
-        ""
-        if expected.most_replications is None
-        else (
+            f"{format_bytes(BYTES)}; task=replay simulates one unit"
+        )
+    line = f"  memory        about {format_bytes(int(expected.memory))} per worker"
+    if expected.most_replications is not None:
+        line += (
             f", extrapolated: {expected.most_replications:,} replications at once take more than "
             f"{format_bytes(BYTES)}"
         )
-    )
-    return [
-        time,
-        f"  memory        about {format_bytes(int(expected.memory))} per worker{guess}{advice}",
-    ]
+    if expected.memory * workers > memory():
+        line += ": more than there is here; fewer workers, or a smaller block"
+    return line
 
 
 def _listing(store: Store) -> Listing:
     """What is done; nothing, where the study is not begun."""
+    if store.exists():
+        return store.listing()
     study = store.study
-    return (
-        store.listing()
-        if store.exists()
-        else Listing(*np.zeros((2, len(study.grid), study.blocks), bool))
-    )
+    return Listing(*np.zeros((2, len(study.grid), study.blocks), bool))
 
 
 def _longest(study: Study) -> float | None:

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from pipeline.execution.bundles import Bundle
 from pipeline.execution.errors import SweepError
-from pipeline.execution.task import Ending, Runner, attempt
+from pipeline.execution.task import Ending, UnitFunction, attempt
 
 
 class Pool(Protocol):
@@ -21,9 +21,7 @@ class Pool(Protocol):
 
     @property
     def capacity(self) -> int:
-        """Workers to plan for: those that there are, or those that were asked for if these are
-        more.
-        """
+        """Workers to plan for: those that there are, or those that are wanted if these are more."""
         ...
 
     @property
@@ -76,7 +74,7 @@ class ThisProcess:
     lost = 0
     deserted = False
 
-    def __init__(self, runner: Runner):
+    def __init__(self, runner: UnitFunction):
         self.runner = runner
         self.waiting: list[Bundle] = []
 

@@ -1,7 +1,7 @@
-"""How long a study's units take and how much memory, measured on a few replications in a process of
-their own.
+"""How long a study's units take and how much memory, measured on a few replications.
 
-Seconds are of the processor, so that other programs on the machine do not count.
+That is done in a process of its own. Seconds are of the processor, so that other programs on the
+machine do not count.
 """
 
 import contextlib
@@ -26,8 +26,8 @@ from pipeline.study.parameters import InvalidInput
 from pipeline.study.slices import slices
 from pipeline.study.study import Study
 
-SECONDS = 1.0
-BYTES = 200 * 2**20  # of the processor for all that is simulated, and of the memory that it takes
+SECONDS = 1.0  # of the processor for all that is simulated
+BYTES = 200 * 2**20  # of memory that it may take
 PATIENCE = 10  # times SECONDS that this may take by the clock, on a machine with much to do
 WORKER = 150 * 2**20  # bytes of a worker process with nothing to do
 STEP = SECONDS / 20  # a cell is tried with more replications until they take so long
@@ -70,46 +70,68 @@ def probe(study: Study, costs: Floats) -> Probe:
     corners of a grid are often unusual. Units are extrapolated from fewer replications, cells that
     were not reached by their predicted cost.
     """
-    order = np.random.default_rng(0).permutation(len(costs))
-    order = order[np.argsort(costs[order], kind="stable")]
-    cells = dict.fromkeys(int(order[int(q * (len(order) - 1))]) for q in (0, 0.5, 1))
-    trials: dict[int, list[Trial]] = {}
-    too_large = False
-    most_replications = None
+    cells = _cells_to_try(costs)
     for cell in cells:
         study.components(study.grid.labels(cell))  # imports, which are not timed
-    for found in _trials(study, list(cells)):
-        if isinstance(found, Trial):
-            trials.setdefault(found.cell, []).append(found)
-        elif found.replications > 1:
-            most_replications = min(found.replications, most_replications or found.replications)
+    trials: dict[int, list[Trial]] = {}
+    too_large: list[int] = []  # numbers of replications
+    for outcome in _trials(study, cells):
+        if isinstance(outcome, Trial):
+            trials.setdefault(outcome.cell, []).append(outcome)
         else:
-            too_large = True
+            too_large.append(outcome.replications)
     if not trials:
         return Probe(None, None, None)
-    seconds = {cell: _extrapolated(own, "seconds", study.block) for cell, own in trials.items()}
+    seconds = {cell: _seconds(of_cell, study.block) for cell, of_cell in trials.items()}
     pace = sum(seconds.values()) / sum(costs[cell] for cell in seconds)
     most = max(trials, key=lambda cell: costs[cell])
     beyond = costs.max() / costs[most]  # 1 where the most costly cell was reached
-    cuts = slices(study.block, study.components(study.grid.labels(most)))
-    longest = max(seconds[most], pace * costs.max() * (beyond > 1))
-    if too_large:
+    longest = seconds[most]
+    if beyond > 1:
+        longest = max(longest, pace * costs.max())
+    if 1 in too_large:
         return Probe(pace, longest, None)
-    bytes_of_slice = _extrapolated(trials[most], "memory", cuts[0].stop if cuts else study.block)
-    return Probe(pace, longest, WORKER + bytes_of_slice * beyond, most_replications)
+    size = study.block
+    cuts = slices(study.block, study.components(study.grid.labels(most)))
+    if cuts:
+        size = cuts[0].stop
+    memory = WORKER + _memory(trials[most], size) * beyond
+    return Probe(pace, longest, memory, min(too_large, default=None))
 
 
-def _extrapolated(trials: list[Trial], what: str, block: int) -> float:
-    """Seconds, or most bytes at once, of a block, on a line through the last two trials.
+def _cells_to_try(costs: Floats) -> list[int]:
+    """A cell of small, of middle and of large cost."""
+    order = np.random.default_rng(0).permutation(len(costs))
+    order = order[np.argsort(costs[order], kind="stable")]
+    last = len(order) - 1
+    return list(dict.fromkeys(int(order[int(share * last)]) for share in (0, 0.5, 1)))
 
-    Of bytes rather too many: what kernels take for a few replications at a time still grows there.
+
+def _seconds(trials: list[Trial], replications: int) -> float:
+    """Seconds of so many replications, by trials of a cell."""
+    return _extrapolated([(trial.replications, trial.seconds) for trial in trials], replications)
+
+
+def _memory(trials: list[Trial], replications: int) -> float:
+    """Most bytes at once of so many replications, by trials of a cell.
+
+    Rather too many: what kernels take for a few replications at a time still grows there.
     """
-    count = trials[-1].replications
-    last = float(getattr(trials[-1], what))
-    if len(trials) == 1:
-        return last * block / count
-    slope: float = (last - getattr(trials[-2], what)) / (count - trials[-2].replications)
-    return last + max(0.0, slope) * (block - count)
+    points = [(trial.replications, float(trial.memory)) for trial in trials]
+    return _extrapolated(points, replications)
+
+
+def _extrapolated(points: list[tuple[int, float]], count: int) -> float:
+    """The value at a count, on a line through the last two points (count, value) that never falls.
+
+    On a line through the origin if there is one point only.
+    """
+    last_count, last = points[-1]
+    if len(points) == 1:
+        return last * count / last_count
+    count_before, before = points[-2]
+    slope = (last - before) / (last_count - count_before)
+    return last + max(0.0, slope) * (count - last_count)
 
 
 def _trials(study: Study, cells: list[int]) -> Iterator[Trial | TooLarge]:
@@ -121,9 +143,8 @@ def _trials(study: Study, cells: list[int]) -> Iterator[Trial | TooLarge]:
     receiver, sender = context.Pipe(duplex=False)
     child = context.Process(target=_measure, args=(study, cells, sender))
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", DeprecationWarning
-        )  # of threads: the child uses none of their locks
+        # Of threads: the child uses none of their locks.
+        warnings.simplefilter("ignore", DeprecationWarning)
         child.start()
     sender.close()
     end = time.monotonic() + PATIENCE * SECONDS
@@ -143,9 +164,8 @@ def _measure(study: Study, cells: list[int], sender: Connection) -> None:
     signal.setitimer(signal.ITIMER_PROF, max(SECONDS, 1e-6))
     _limit_memory()
     tracemalloc.start()
-    with contextlib.suppress(
-        OSError, InvalidInput
-    ):  # a file that is gone: the caller reads it, too
+    # A file may be gone: the caller reads it, too, and says so.
+    with contextlib.suppress(OSError, InvalidInput):
         for cell in cells:
             _measure_cell(study, cell, sender)
     sender.close()

@@ -18,14 +18,17 @@ TERMINAL_EVERY = 0.1  # seconds
 NOTEBOOK_EVERY = 1.0
 NOTEBOOK_WIDTH = 90  # characters
 LOG_EVERY = 30.0
+STDERR = 2
+STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 
 @dataclass(frozen=True)
 class Advance:
-    """Units that ended together: how many, their predicted cost, and how many workers there are.
+    """Units that ended together.
 
-    Of those that were not there already, as other drivers had done them: how many, their cost, the
-    seconds they took.
+    units, cost: how many, and their predicted cost. workers: that there are now. made, cost_made,
+    seconds: how many of the units were simulated, as no other driver had done them, their predicted
+    cost, and the seconds they took.
     """
 
     units: int
@@ -40,13 +43,15 @@ class Progress:
     """Count finished units and predict how long the rest will take.
 
     Args:
-        units: how many there are to do. cost: sum of their predicted costs, in any measure; the
-        time left follows from it, as the first units may be
-            far more costly than the last.
+        units: how many there are to do.
+        cost: sum of their predicted costs, in any measure; the time left follows from it, as the
+            first units may be far more costly than the last.
         stream: stderr by default; one updating line if it is a terminal or a notebook, else a line
-        every 30 s at most. clock: gives seconds. left: gives the units that are left and their
-        cost, where that changes on the way. waits: says what is waited for while no unit has ended,
-        such as jobs in a queue; asked from another thread.
+            every 30 s at most.
+        clock: gives seconds.
+        left: gives the units that are left and their cost, where that changes on the way.
+        waits: says what is waited for while no unit has ended, such as jobs in a queue; called in
+            another thread.
 
     The time left is the cost that is left, at the pace of the workers that there are now while they
     have work. So time in a queue does not count. Use as a context manager: it writes a first line
@@ -66,17 +71,18 @@ class Progress:
         self.cost = cost
         self.left = left
         self.clock = clock
-        self.stream = sys.stderr if stream is None else stream
+        self.stream = stream or sys.stderr
         self.terminal = self.stream.isatty()
-        self.notebook = type(self.stream).__module__.startswith(
-            "ipykernel."
-        )  # shows \r, but not all of a terminal
+        # A notebook shows \r, but not all that a terminal does.
+        self.notebook = type(self.stream).__module__.startswith("ipykernel.")
         self.units_done = 0
         self.cost_done = 0.0
         self.workers = 0
-        self.cost_made = self.seconds_made = 0.0
+        self.cost_made = 0.0
+        self.seconds_made = 0.0
         self.waits = waits
-        self.start = self.written = clock()
+        self.start = clock()
+        self.written = self.start
         self._lock = threading.RLock()
         self._over = threading.Event()
         self._reminder = threading.Thread(target=self._remind, daemon=True)
@@ -103,56 +109,72 @@ class Progress:
         self.cost_made += done.cost_made
         self.seconds_made += done.seconds
         self.workers = done.workers
-        every = TERMINAL_EVERY if self.terminal else NOTEBOOK_EVERY if self.notebook else LOG_EVERY
-        if self.clock() - self.written >= every:
+        if self.clock() - self.written >= self._every:
             self._expect()
             self._write(self.line(), end=False)
+
+    @property
+    def _every(self) -> float:
+        """Seconds between two lines."""
+        if self.terminal:
+            return TERMINAL_EVERY
+        if self.notebook:
+            return NOTEBOOK_EVERY
+        return LOG_EVERY
 
     def _remind(self) -> None:
         """Say now and then what is waited for, until the first unit has ended."""
         while not self._over.wait(LOG_EVERY) and not self.units_done:
-            waits = self.waits()
             elapsed = format_time(self.clock() - self.start)
-            self._write(
-                f"0 of {self.units:,} units after {elapsed}" + (f": {waits}" if waits else ""),
-                end=False,
-            )
+            line = f"0 of {self.units:,} units after {elapsed}"
+            waits = self.waits()
+            if waits:
+                line += f": {waits}"
+            self._write(line, end=False)
 
     def _expect(self) -> None:
-        if self.left:
-            units, cost = self.left()
-            self.units, self.cost = self.units_done + units, self.cost_done + cost
+        if self.left is None:
+            return
+        units, cost = self.left()
+        self.units = self.units_done + units
+        self.cost = self.cost_done + cost
 
     def warn(self, line: str) -> None:
         """Write a warning that stays on the screen."""
         self._write(f"warning: {line}", end=True)
 
     def line(self) -> str:
-        """Units done, their share, rate, time left and workers, as `3 of 10 units (30 %), 1.5
-        units/s, …`.
+        """Units done, their share, how many a second, time left, and workers.
+
+        As `3 of 10 units (30 %), 1.5 units/s, …`.
         """
         elapsed = max(self.clock() - self.start, 1e-9)
-        seconds = self.seconds_left(elapsed)
-        left = "time left unknown" if seconds is None else f"{format_time(seconds)} left"
-        rate = self.units_done / elapsed
         percent = 100 * self.units_done / max(self.units, 1)
+        left = "time left unknown"
+        seconds = self.seconds_left(elapsed)
+        if seconds is not None:
+            left = f"{format_time(seconds)} left"
+        workers = f"{self.workers} workers"
+        if self.workers == 1:
+            workers = "1 worker"
         return (
             f"{self.units_done:,} of {self.units:,} units ({percent:.0f} %), "
-            f"{rate:,.{0 if rate >= 100 else 1 if rate >= 1 else 3}f} units/s, {left}, "
-            f"{self.workers} worker{'' if self.workers == 1 else 's'}"
+            f"{_rate(self.units_done / elapsed)} units/s, {left}, {workers}"
         )
 
     def seconds_left(self, elapsed: float) -> float | None:
-        """How long the rest will take.
+        """How many seconds the rest will take; None while that is unknown.
 
-        None while that is unknown. elapsed: seconds since the start.
+        elapsed: seconds since the start.
         """
         cost_left = max(self.cost - self.cost_done, 0.0)
         if self.seconds_made and self.workers:
             return cost_left * self.seconds_made / self.cost_made / self.workers
-        if not self.cost_done:
-            return None if self.cost else 0.0
-        return cost_left * elapsed / self.cost_done
+        if self.cost_done:
+            return cost_left * elapsed / self.cost_done
+        if self.cost:
+            return None
+        return 0.0
 
     def _write(self, text: str, end: bool) -> None:
         with self._lock:
@@ -160,14 +182,27 @@ class Progress:
 
     def _print(self, text: str, end: bool) -> None:
         self.written = self.clock()
+        stays = end or not (self.terminal or self.notebook)
         if self.terminal:
             width = shutil.get_terminal_size().columns - 1
-            self.stream.write("\r\x1b[K" + (text + "\n" if end else text[:width]))
+            if not stays:
+                text = text[:width]
+            text = f"\r\x1b[K{text}"
         elif self.notebook:
-            self.stream.write("\r" + text.ljust(NOTEBOOK_WIDTH) + ("\n" if end else ""))
-        else:
-            self.stream.write(text + "\n")
+            text = "\r" + text.ljust(NOTEBOOK_WIDTH)
+        if stays:
+            text += "\n"
+        self.stream.write(text)
         self.stream.flush()
+
+
+def _rate(rate: float) -> str:
+    """Units a second, with more digits where they are few."""
+    if rate >= 100:
+        return f"{rate:,.0f}"
+    if rate >= 1:
+        return f"{rate:,.1f}"
+    return f"{rate:,.3f}"
 
 
 @contextlib.contextmanager
@@ -184,24 +219,33 @@ def interruptible(stop_after: float | None = None) -> Iterator[threading.Event]:
             raise KeyboardInterrupt
         stop.set()
         name = signal.Signals(number).name
-        os.write(
-            2,
-            f"\n{name}: finishing what is running, then stopping; once more to abandon it\n".encode(),
-        )
+        line = f"{name}: finishing what is running, then stopping; once more to abandon it"
+        os.write(STDERR, f"\n{line}\n".encode())
 
     previous = {}
     if threading.current_thread() is threading.main_thread():
-        previous = {
-            number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)
-        }
-    timer = threading.Timer(stop_after, stop.set) if stop_after is not None else None
+        previous = {number: signal.signal(number, handle) for number in STOPPING}
     try:
-        if timer:
-            timer.daemon = True
-            timer.start()
-        yield stop
+        with _after(stop_after, stop.set):
+            yield stop
     finally:
-        if timer:
-            timer.cancel()
         for number, handler in previous.items():
             signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def _after(seconds: float | None, call: Callable[[], None]) -> Iterator[None]:
+    """Call something after some seconds, in another thread, unless the block has ended before.
+
+    seconds: None for never.
+    """
+    if seconds is None:
+        yield
+        return
+    timer = threading.Timer(seconds, call)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

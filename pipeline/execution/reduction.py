@@ -1,7 +1,6 @@
-"""Reductions as tasks: what a worker does with a group of cells, or of files, once their units are
-done.
-"""
+"""Reductions as tasks: what a worker does with cells, or with files, once their units are done."""
 
+import itertools
 import math
 from collections.abc import Callable
 from functools import cached_property
@@ -35,9 +34,9 @@ class Staged(NamedTuple):
 
 
 class Reduced(NamedTuple):
-    """What came of a region: key -> digest of the files written, and names of the writers of its
-    units.
+    """What came of a region.
 
+    digests: key -> digest of the files written. writers: names of the writers of its units.
     excess: of every group of cells, with targets of precision, first cell -> greatest half-width
     over its target; NaN where blocks are missing.
     """
@@ -71,19 +70,19 @@ class Reduce(NeedsStores):
         self.merge = merge
         self.partial = partial
         self.rule = rule
-        self.columns = rule.columns if rule else []
+        self.columns: list[int] = []
+        if rule is not None:
+            self.columns = rule.columns
 
     @property
     def stores(self) -> tuple[Store]:
         """Of the one study."""
         return (self.store,)
 
-    def __getstate__(self) -> dict[str, Any]:  # what is cached here is made again by each worker
-        return {
-            name: value
-            for name, value in vars(self).items()
-            if name not in ("layout", "cells", "counted")
-        }
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is cached here, which each worker makes again."""
+        cached = ("layout", "cells", "counted")
+        return {name: value for name, value in vars(self).items() if name not in cached}
 
     def __call__(self, regions: list[Region]) -> list[Reduced]:
         return [self._region(region) for region in regions]
@@ -106,36 +105,47 @@ class Reduce(NeedsStores):
 
     def _region(self, region: Region) -> Reduced:
         results = ZarrLocation(self.store.backend, self.staged.results)
+        names = [*self.store.study.metrics, "status"]
         digests: dict[str, str] = {}
         writers: set[str] = set()
         total = None
         prefixes = self._prefixes(region)
         for span in self.layout.spans():
             values, status = self._gather(region, span, writers, prefixes)
-            for name, array in zip(
-                (*self.store.study.metrics, "status"), (*values, status), strict=True
-            ):
+            for name, array in zip(names, (*values, status), strict=True):
                 digests |= results.write(name, (*region.slices, span), array)
             part = self.moments(values, status, self.layout.paired)
-            total = part if total is None else self.merge(total, part)
+            if total is None:
+                total = part
+            else:
+                total = self.merge(total, part)
+        digests |= self._summarise(region, total)
+        return Reduced(digests, writers, self._excess(region, prefixes))
+
+    def _excess(self, region: Region, prefixes: Prefixes) -> dict[int, float]:
+        """First cell of every group -> greatest half-width over its target."""
         cells = self._paired_last(self.cells[region.slices], 0)
-        excess = {
-            int(cells[at][cells[at] >= 0][0]): prefix.excess if prefix else math.nan
-            for at, prefix in prefixes.items()
-        }
-        return Reduced(digests | self._summarise(region, total), writers, excess)
+        excess: dict[int, float] = {}
+        for at, prefix in prefixes.items():
+            of_group = cells[at]
+            first_cell = int(of_group[of_group >= 0][0])
+            excess[first_cell] = math.nan
+            if prefix is not None:
+                excess[first_cell] = prefix.excess
+        return excess
 
     def _prefixes(self, region: Region) -> Prefixes:
         """The prefixes of a region's groups, before their first blocks; none without a rule."""
         if self.rule is None:
             return {}
-        cells = self._paired_last(self.cells[region.slices], 0)
-        groups = np.ndindex(cells.shape[: cells.ndim - len(self.layout.paired)])
-        return {at: self.rule.start(cells[at] >= 0) for at in groups if (cells[at] >= 0).any()}
+        there = self._paired_last(self.cells[region.slices], 0) >= 0
+        groups = np.ndindex(there.shape[: there.ndim - len(self.layout.paired)])
+        return {at: self.rule.start(there[at]) for at in groups if there[at].any()}
 
     def _paired_last(self, array: Array, before: int) -> Array:
-        """The same array with the paired axes of the grid after its others. before: axes that
-        precede the grid's.
+        """The same array with the paired axes of the grid after its others.
+
+        before: number of axes that precede the grid's.
         """
         paired = [before + axis for axis in self.layout.paired]
         end = before + len(self.layout.shape)
@@ -146,11 +156,10 @@ class Reduce(NeedsStores):
         summary = ZarrLocation(self.store.backend, self.staged.summary)
         study = self.store.study
         columns = dict(zip((*study.metrics, "status"), (*total.values, total.counts), strict=True))
+        axes = [*study.grid.axes]
         for axis, pairs in total.pairs.items():
-            columns |= {
-                across(name, [*study.grid.axes][axis]): one
-                for name, one in zip(study.metrics, pairs, strict=True)
-            }
+            for name, of_metric in zip(study.metrics, pairs, strict=True):
+                columns[across(name, axes[axis])] = of_metric
         digests: dict[str, str] = {}
         for name, array in columns.items():
             digests |= summary.write(name, region.slices, array)
@@ -164,24 +173,22 @@ class Reduce(NeedsStores):
         Adds who wrote them.
         """
         part = _Span(self.store, self.cells[region.slices], span, writers, self.partial)
-        ends = self.counted[part.cells]
-        for end in np.unique(ends[part.cells >= 0]).tolist() if self.rule is None else ():
-            part.read(
-                (part.cells >= 0) & (ends == end),
-                range(part.blocks.start, min(part.blocks.stop, end)),
-            )
+        if self.rule is None:
+            self._read_counted(part)
         for at, prefix in prefixes.items():
-            if not (self._until_met(part, at, prefix) if prefix else self._all(part, at)):
+            if prefix is None:  # blocks before are missing
+                part.read(self._in_group(part, at), part.blocks)
+            elif not self._until_met(part, at, prefix):
                 prefixes[at] = None
         return part.values, part.status
 
-    def _all(self, part: "_Span", at: tuple[int, ...]) -> bool:
-        """Read all blocks of a group of which earlier ones are missing.
-
-        False, as its prefix has ended.
-        """
-        part.read(self._in_group(part, at), part.blocks)
-        return False
+    def _read_counted(self, part: "_Span") -> None:
+        """Read the blocks of a span that count, of all cells."""
+        there = part.cells >= 0
+        ends = self.counted[part.cells]
+        for end in np.unique(ends[there]).tolist():
+            blocks = range(part.blocks.start, min(part.blocks.stop, end))
+            part.read(there & (ends == end), blocks)
 
     def _until_met(self, part: "_Span", at: tuple[int, ...], prefix: Prefix) -> bool:
         """Read the blocks of a group until its targets are met.
@@ -189,9 +196,8 @@ class Reduce(NeedsStores):
         False where blocks before that are missing.
         """
         group = self._in_group(part, at)
-        values = np.moveaxis(self._paired_last(part.values, 1), 0, -1)[
-            at
-        ]  # (levels…, reps, metrics)
+        metrics_last = np.moveaxis(self._paired_last(part.values, 1), 0, -1)
+        values = metrics_last[at]  # (levels…, reps, metrics)
         status = self._paired_last(part.status, 0)[at]  # (levels…, reps)
         block = part.blocks.start
         while prefix.counted is None and block < part.blocks.stop:
@@ -202,24 +208,23 @@ class Reduce(NeedsStores):
                 if (status[..., within] == 0)[prefix.present].any():  # of an interim report
                     part.read(group, range(until_look.stop, part.blocks.stop))
                     return False
-                prefix.add(
-                    np.moveaxis(values[..., within, self.columns], -1, 0), status[..., within]
-                )
+                columns = np.moveaxis(values[..., within, self.columns], -1, 0)
+                prefix.add(columns, status[..., within])
             block = until_look.stop
         return True
 
     def _in_group(self, part: "_Span", at: tuple[int, ...]) -> Array:
-        """(cells…) whether a cell of the region belongs to the group at an index along the axes
-        that are not paired.
+        """(cells…) whether a cell of the region belongs to a group.
+
+        at: index of the group along the axes that are not paired.
         """
-        which = np.zeros(part.cells.shape, bool)
-        self._paired_last(which, 0)[at] = self._paired_last(part.cells, 0)[at] >= 0
-        return which
+        belongs = np.zeros(part.cells.shape, bool)
+        self._paired_last(belongs, 0)[at] = self._paired_last(part.cells, 0)[at] >= 0
+        return belongs
 
 
 class _Span:
-    """Values and status of the replications of one shard, filled with what is stored of their
-    units.
+    """Values and status of the replications of one shard, read from what is stored of their units.
 
     cells: (cells…) numbers, −1 outside of the grid. values: (metrics, cells…, reps), NaN until they
     are read. status: (cells…, reps), 0 until then. blocks: that the span has. writers: of the
@@ -242,9 +247,10 @@ class _Span:
         """The replications of a block, from the start of the span."""
         return slice(block * self.size - self.start, (block + 1) * self.size - self.start)
 
-    def read(self, which: Array, blocks: range) -> None:
-        """Fill in some blocks of some cells. which: (cells…) whether a cell is one of them."""
-        units = ((at, block) for at in map(tuple, np.argwhere(which).tolist()) for block in blocks)
+    def read(self, chosen: Array, blocks: range) -> None:
+        """Fill in some blocks of some cells. chosen: (cells…) whether a cell is one of them."""
+        cells = map(tuple, np.argwhere(chosen).tolist())
+        units = itertools.product(cells, blocks)
         for _ in self.store.backend.map(self._fill, units):
             pass
 
@@ -262,7 +268,7 @@ class _Span:
         self.status[*at, self.replications(block)] = record.status
 
 
-class Pack(NeedsStores):
+class PackFiles(NeedsStores):
     """Callable that packs files of units; for each list of their keys, how many there were."""
 
     def __init__(self, store: Store):

@@ -1,5 +1,6 @@
-"""What is said where numbers come out differently: what differs, in words, of which kind it is, and
-what to do.
+"""What is said where numbers come out differently.
+
+What differs, in words, of which kind it is, and what to do.
 """
 
 import re
@@ -15,6 +16,12 @@ ARITHMETIC = ("machine", "C library", "BLAS", "CPU features")  # of a writer's e
 DIGEST = re.compile(r"[0-9a-f]{8,}( [0-9a-f]{8,})*")  # in place of a version
 LIBRARY = ".so"
 REPLACED = " replaced"  # how the names of such end
+VERBS = {
+    "code": "differs",
+    "kernels": "differ",
+    "package versions": "differ",
+    "arithmetic": "differs",
+}
 TO_DO = {
     "code": "take the code that the study was begun with",
     "kernels": "compile again from the code that it was begun with (make setup)",
@@ -26,12 +33,15 @@ TO_DO = {
 
 
 def refusal(store: Store, me: Writer, different: Sequence[str]) -> InvalidInput:
-    """The error of a process, with its writer, that makes other numbers than those stored, some of
-    which are named.
+    """The error of a process that makes other numbers than those stored.
+
+    me: its writer. different: names of such numbers.
     """
-    more = f", and {len(different) - 1:,} more" if len(different) > 1 else ""
+    numbers = different[0]
+    if len(different) > 1:
+        numbers += f", and {len(different) - 1:,} more"
     return store.invalid(
-        f"numbers come out differently on {socket.gethostname()}: {different[0]}{more}; "
+        f"numbers come out differently on {socket.gethostname()}: {numbers}; "
         f"{_reasons(store, me)}; or start anew in another folder with outputs=…, or mix the two "
         "with accept_code=yes"
     )
@@ -52,11 +62,9 @@ def _reasons(store: Store, me: Writer) -> str:
             "look for random numbers without the seed that it is given, for the time, or for what "
             "it reads"
         )
-    what = "; ".join(
-        f"{kind} differ{'s' if kind in ('code', 'arithmetic') else ''}: {text}"
-        for kind, text in differences.items()
-    )
-    return f"{what}; {', and '.join(TO_DO[kind] for kind in differences)}"
+    reasons = [f"{kind} {VERBS[kind]}: {text}" for kind, text in differences.items()]
+    to_do = ", and ".join(TO_DO[kind] for kind in differences)
+    return f"{'; '.join(reasons)}; {to_do}"
 
 
 def kinds(before: Writer, after: Writer) -> dict[str, str]:
@@ -74,20 +82,18 @@ def kinds(before: Writer, after: Writer) -> dict[str, str]:
     for name in unlike(before.environment, after.environment):
         kind = _kind(name, before.environment, after.environment)
         texts[kind].append(_in_words(name, before.environment, after.environment))
-    return {kind: some(found) for kind, found in texts.items() if found}
+    return {kind: some(of_kind) for kind, of_kind in texts.items() if of_kind}
 
 
 def _code(before: Writer, after: Writer) -> list[str]:
-    """Parts whose code differs, the first with the modules that do."""
+    """Parts whose code differs, and the modules that do."""
     parts = unlike(after.code, before.code)
     modules = unlike(after.modules, before.modules)
     if not parts or not modules:
         return parts
-    return (
-        [f"{parts[0]} in {some(modules)}", *parts[1:]]
-        if len(parts) == 1
-        else [*parts, f"in {some(modules)}"]
-    )
+    if len(parts) == 1:
+        return [f"{parts[0]} in {some(modules)}"]
+    return [*parts, f"in {some(modules)}"]
 
 
 def _kind(name: str, before: Mapping[str, str], after: Mapping[str, str]) -> str:
@@ -95,14 +101,16 @@ def _kind(name: str, before: Mapping[str, str], after: Mapping[str, str]) -> str
         return "arithmetic"
     if name.endswith(LIBRARY):
         return "kernels"
-    return "code" if _is_digest(name, before, after) else "package versions"
+    if _is_digest(name, before, after):
+        return "code"
+    return "package versions"
 
 
 def _is_digest(name: str, before: Mapping[str, str], after: Mapping[str, str]) -> bool:
     """Whether what is recorded under a name is no version, as of a file given with --with."""
-    return name.endswith(REPLACED) or any(
-        DIGEST.fullmatch(values.get(name, "")) for values in (before, after)
-    )
+    if name.endswith(REPLACED):
+        return True
+    return any(DIGEST.fullmatch(values.get(name, "")) for values in (before, after))
 
 
 def _in_words(name: str, before: Mapping[str, str], after: Mapping[str, str]) -> str:
@@ -110,4 +118,6 @@ def _in_words(name: str, before: Mapping[str, str], after: Mapping[str, str]) ->
         return change(name, before.get(name, "none"), after.get(name, "none"))
     if name not in before:
         return f"{name}, new"
-    return name if name in after else f"{name}, gone"
+    if name not in after:
+        return f"{name}, gone"
+    return name

@@ -1,5 +1,6 @@
-"""How much more may be written in a folder: bytes and files, by the file system and by the quotas
-of a person.
+"""How much more may be written in a folder, in bytes and files.
+
+The file system and the quotas of a person tell.
 """
 
 import os
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 KIB = 1024
+UNLIMITED = 2**62  # bytes
 PATIENCE = 10.0  # seconds that `quota` may take: it asks servers of the network
 MOUNTS = Path("/proc/self/mountinfo")
 QUOTA = ("quota", "--no-wrap", "--raw-grace", "--user")  # a row for each file system, of nine words
@@ -23,12 +25,12 @@ class Room(NamedTuple):
 
 
 def room_in(folder: Path) -> Room:
-    """Room in a folder that exists: what the file system has, or what a quota leaves, whichever is
-    less.
-    """
+    """Room in a folder that exists: what the file system has, or, if less, what a quota leaves."""
     here = os.statvfs(folder)
     free = shutil.disk_usage(folder).free
-    files = here.f_favail if here.f_files else None  # some file systems count no files
+    files = None
+    if here.f_files:  # some file systems count no files
+        files = here.f_favail
     allowed = _quota(folder)
     if allowed is None:
         return Room(free, files)
@@ -56,13 +58,20 @@ def _quota(folder: Path) -> Room | None:
 def _left(words: list[str]) -> Room | None:
     """What is left by a row: file system, KiB used, quota and limit, grace, and the same of files.
 
-    0 is no limit.
+    0 is no limit. None for what is no such row.
     """
-    with suppress(ValueError):
-        used, _, most, _, files, _, most_files, _ = (int(word.rstrip("*")) for word in words[1:])
-        left = max(most - used, 0) * KIB if most else 2**62
-        return Room(left, max(most_files - files, 0) if most_files else None)
-    return None
+    try:
+        numbers = [int(word.rstrip("*")) for word in words[1:]]
+    except ValueError:
+        return None
+    used, _, most, _, used_files, _, most_files, _ = numbers
+    left = UNLIMITED
+    if most:
+        left = max(most - used, 0) * KIB
+    files_left = None
+    if most_files:
+        files_left = max(most_files - used_files, 0)
+    return Room(left, files_left)
 
 
 def _device(folder: Path) -> str:

@@ -5,22 +5,23 @@ import socket
 import sys
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from pipeline.execution import limits
+from pipeline.execution import time_limit
 from pipeline.execution.amounts import format_bytes
 from pipeline.execution.bundles import Bundle
 from pipeline.execution.environment import environment, versions
 from pipeline.execution.errors import Unfit
-from pipeline.execution.limits import GRACE, TimeLimit, limited
 from pipeline.execution.looks import Looks
 from pipeline.execution.refusal import refusal
 from pipeline.execution.schedule import COST_OF_A_SECOND, Schedule, Unit, unit_in_words, unit_name
 from pipeline.execution.sight import check_sight
 from pipeline.execution.suspects import NOBODY, Notes
+from pipeline.execution.time_limit import GRACE, TimeLimit, limited
 from pipeline.execution.trials import check_parts
 from pipeline.execution.unit_work import Measured, UnitWork, peak
 from pipeline.identity.fingerprints import (
@@ -46,19 +47,15 @@ from pipeline.study.slices import BYTES
 from pipeline.study.study import Study
 
 ACCEPTED = "accept_code=yes"
-SLICES = (
-    BYTES,
-    BYTES // 4,
-    BYTES // 16,
-    BYTES // 64,
-)  # of a unit, one after the other where memory is short
-# Times the predicted seconds that a unit may take: a machine may be 20 times slower, a prediction
-# wrong.
+# Bytes of the slices of a unit: the next smaller ones are tried where memory is short.
+SLICES = (BYTES, BYTES // 4, BYTES // 16, BYTES // 64)
+# How many times its predicted seconds a unit may take: a machine may be 20 times slower, a
+# prediction wrong.
 SLOW = 100.0
 LEAST_SECONDS = 600.0  # of such a limit
-UNMEASURED = (
-    10.0  # times both, where no unit has ended by which a predicted cost is known in seconds
-)
+# How many times that limit a unit may take while none has ended, by which a predicted cost would
+# be known in seconds.
+UNMEASURED = 10.0
 TRIES = len(SLICES)  # processes that end while they make a reference unit, until it is given up
 TRIAL = "trial"  # noted in place of a unit while parts are tried
 
@@ -77,16 +74,36 @@ def parts(study: Study) -> dict[str, Any]:
 
 @at_one_moment()
 def writer(study: Study, brought: Mapping[str, str] | None = None) -> Writer:
-    """What would compute the study's numbers in this process. brought: fingerprints of parts sent
-    by another.
+    """What would compute the study's numbers in this process.
+
+    brought: fingerprints of parts that another process sent.
     """
     named = parts(study)
     brought = brought or {}
     code = {name: brought.get(name) or fingerprint(part) for name, part in named.items()}
-    own = [part for name, part in named.items() if name not in brought]
-    packages = versions(third_parties(own) - {"numpy", "scipy"})
-    around = packages | environment() | kernel_libraries(own) | own_digests() | replacements(own)
-    return Writer(code, around, modules(own))
+    local = [part for name, part in named.items() if name not in brought]
+    packages = versions(third_parties(local) - {"numpy", "scipy"})
+    libraries = environment() | kernel_libraries(local)
+    around = packages | libraries | own_digests() | replacements(local)
+    return Writer(code, around, modules(local))
+
+
+@dataclass(frozen=True)
+class _Luggage:
+    """What of a runner travels to a worker: its arguments, and what the driver registered.
+
+    registered: problems and parts. brought: fingerprints of parts of the driver's script.
+    """
+
+    registered: Any
+    store: Store
+    references: tuple[Unit, ...]
+    accept: bool
+    brought: Mapping[str, str]
+    most_seconds: float | None
+    trials: tuple[tuple[int, ...], ...]
+    driver: tuple[str, int]
+    noted: Driver | None
 
 
 class Runner:
@@ -137,48 +154,42 @@ class Runner:
         self.brought: Mapping[str, str] = {}
         self.most_seconds = most_seconds
         self.driver = (socket.gethostname(), os.getpid())
-        self.tries: dict[
-            Unit, list[tuple[str, int]]
-        ] = {}  # of references, when a unit was blamed last
+        # By a unit that was blamed: tries of references at that time.
+        self.tries: dict[Unit, list[tuple[str, int]]] = {}
         self.looks = Looks(store)
         self.notes = Notes(store, noted)
 
-    def __getstate__(
-        self,
-    ) -> tuple[Any, ...]:  # a worker learns the problems that were registered here
+    def __getstate__(self) -> _Luggage:
         scripted = {
             name: fingerprint(part)
             for name, part in parts(self.study).items()
             if part.__module__ == SCRIPT
         }
-        brought = {**scripted, **self.brought}
-        return (
-            registrations(),
-            self.store,
-            self.references,
-            self.accept,
-            brought,
-            self.most_seconds,
-            self.trials,
-            self.driver,
-            self.notes.driver,
+        return _Luggage(
+            registered=registrations(),
+            store=self.store,
+            references=self.references,
+            accept=self.accept,
+            brought={**scripted, **self.brought},
+            most_seconds=self.most_seconds,
+            trials=self.trials,
+            driver=self.driver,
+            noted=self.notes.driver,
         )
 
-    def __setstate__(self, state: tuple[Any, ...]) -> None:
-        (
-            brought,
-            self.store,
-            self.references,
-            self.accept,
-            self.brought,
-            self.most_seconds,
-            self.trials,
-            self.driver,
-            noted,
-        ) = state
-        adopt(brought)
-        self.study = self.store.study
-        self.looks, self.notes = Looks(self.store), Notes(self.store, noted)
+    def __setstate__(self, luggage: _Luggage) -> None:
+        adopt(luggage.registered)
+        self.store = luggage.store
+        self.study = luggage.store.study
+        self.references = luggage.references
+        self.accept = luggage.accept
+        self.brought = luggage.brought
+        self.most_seconds = luggage.most_seconds
+        self.trials = luggage.trials
+        self.driver = luggage.driver
+        self.tries = {}
+        self.looks = Looks(self.store)
+        self.notes = Notes(self.store, luggage.noted)
 
     def __call__(self, units: list[Unit]) -> list[bool]:
         return [work.failed for work in self.careful(Bundle(units, 0.0))]
@@ -192,47 +203,51 @@ class Runner:
             self._writer = self._admitted()
         self.slice_bytes = min(self.slice_bytes, SLICES[min(bundle.kills, len(SLICES) - 1)])
         memo: dict[str, Any] = {}
-        limit = (
-            self._unmeasured(bundle.cost)
-            if bundle.expected is None
-            else self._limit(bundle.expected)
-        )
+        limit = self._limit_of(bundle)
         measured = Measured()
         self.notes.begin(bundle, self.looks.simulating)
         for unit in bundle.units:
             before = self.looks.simulating
             failed = self._run(unit, memo, self._writer, limit, bundle.kills > 0)
             seconds = self.looks.simulating - before
-            measured.ended(failed, seconds if seconds > 0 else None)
+            measured.ended(failed, seconds or None)
         return measured.works()
+
+    def _limit_of(self, bundle: Bundle) -> float | None:
+        """Seconds that a unit of a bundle may take; None: any number."""
+        if bundle.expected is None:
+            return self._unmeasured(bundle.cost)
+        return self._limit(bundle.expected)
 
     def _limit(self, seconds: float) -> float:
         """Seconds that a unit may take of which so many are expected."""
-        return (
-            max(LEAST_SECONDS, SLOW * seconds) if self.most_seconds is None else self.most_seconds
-        )
+        if self.most_seconds is not None:
+            return self.most_seconds
+        return max(LEAST_SECONDS, SLOW * seconds)
 
     def _unmeasured(self, cost: float) -> float | None:
         """The same of a predicted cost; None where that is unknown, too."""
         if self.most_seconds is not None:
             return self.most_seconds
-        return UNMEASURED * self._limit(cost / COST_OF_A_SECOND) if cost else None
+        if not cost:
+            return None
+        return UNMEASURED * self._limit(cost / COST_OF_A_SECOND)
 
-    def blame(self, unit: Unit, what: str) -> UnitWork | None:
+    def blame(self, unit: Unit, event: str) -> UnitWork | None:
         """In the driver: store a unit that killed its workers as failed, unless it is done.
 
-        What became of it.
-
-        None where workers ended in a reference unit since its last call: these may have had it, and
-        not begun it.
+        event: how it did so, such as "its worker was killed 4 times". Returns what became of the
+        unit; None where workers ended in a reference unit since its last call: these may have had
+        it, and not begun it.
         """
-        if (tries := agreement.tries(self.store)) and tries != self.tries.get(unit):
+        tries = agreement.tries(self.store)
+        if tries and tries != self.tries.get(unit):
             self.tries[unit] = tries
             return None
         if not self.store.holds(*unit):
             self.store.fail(
                 *unit,
-                f"worker killed: {what} by this unit, also while nothing else ran, and in smaller "
+                f"worker killed: {event} by this unit, also while nothing else ran, and in smaller "
                 "slices; give workers more memory, then retry_failed=true",
                 NOBODY,
             )
@@ -267,17 +282,23 @@ class Runner:
         and the writer is recorded only if none was. Raises InvalidInput.
         """
         me = writer(self.study, self.brought)
-        if not self._settled(me, compare_only):
-            with self.store.locked():  # others of the same kind wait, and find it recorded
-                if not self._settled(me, compare_only):
-                    tried = () if compare_only else self._try_parts(me)
-                    self._admit(me, compare_only, tried)
+        if self._settled(me, compare_only):
+            return me.id
+        with self.store.locked():  # others of the same kind wait, and then see it recorded
+            if self._settled(me, compare_only):
+                return me.id
+            tried: tuple[str, ...] = ()
+            if not compare_only:
+                tried = self._try_parts(me)
+            self._admit(me, compare_only, tried)
         return me.id
 
     def _settled(self, me: Writer, compare_only: bool) -> bool:
         """Whether nothing is left to compare or to try."""
         known = agreement.find(self.store, me)
-        return known is not None and (compare_only or self._combinations().keys() <= {*known.tried})
+        if known is None:
+            return False
+        return compare_only or self._combinations().keys() <= {*known.tried}
 
     def _combinations(self) -> dict[str, tuple[int, ...]]:
         """Names of a model, a mechanism and an estimator -> the cells by which they are tried."""
@@ -290,13 +311,14 @@ class Runner:
     def _try_parts(self, me: Writer) -> tuple[str, ...]:
         """Make sure that parts are deterministic.
 
-        Names of the combinations that need not be tried again.
-
-        Where a process ended in that, it is given up: the units will tell. Raises WrongPart.
+        Returns names of the combinations that need not be tried again. Where a process ended in
+        that, it is given up: the units will tell. Raises WrongPart.
         """
         known = agreement.find(self.store, me)
         combinations = self._combinations()
-        before = known.tried if known else ()
+        before: Iterable[str] = ()
+        if known is not None:
+            before = known.tried
         new = [cells for name, cells in combinations.items() if name not in before]
         begun = agreement.trying(self.store, me.id)
         if begun is None:
@@ -316,21 +338,30 @@ class Runner:
             return
         references = self._comparable()
         units = [unit for unit in references if not compare_only or self.store.holds(*unit)]
-        watched = (
-            agreement.trying(self.store, me.id) is not None
-        )  # a process ended here: find out in which unit
-        if not watched:
-            agreement.begin(self.store, me.id, "")
-        try:
-            different = [name for unit in units for name in self._compare(unit, me, watched)]
-        finally:
-            if (agreement.trying(self.store, me.id) or ("", 0))[1] <= self.most_tries:
-                agreement.forget_tries(self.store, me.id)
+        different = self._differences(units, me)
         if different and not self.accept:
             raise refusal(self.store, me, different)
-        if different or len(units) == len(references):
-            reason = f"{ACCEPTED}, {agreement.changes(self.store, me)}" if different else ""
+        if different:
+            reason = f"{ACCEPTED}, {agreement.changes(self.store, me)}"
             agreement.record(self.store, me, reason, tried)
+        elif len(units) == len(references):
+            agreement.record(self.store, me, "", tried)
+
+    def _differences(self, units: Iterable[Unit], me: Writer) -> list[str]:
+        """Simulate some units; variables of them, in words, that differ from those stored."""
+        # Where a process ended before, the next is to see in which unit.
+        watched = agreement.trying(self.store, me.id) is not None
+        if not watched:
+            agreement.begin(self.store, me.id, "")
+        different: list[str] = []
+        try:
+            for unit in units:
+                different += self._compare(unit, me, watched)
+        finally:
+            trying = agreement.trying(self.store, me.id)
+            if trying is None or trying[1] <= self.most_tries:
+                agreement.forget_tries(self.store, me.id)
+        return different
 
     def _comparable(self) -> tuple[Unit, ...]:
         """The references; where one failed since they were chosen, others that hold numbers."""
@@ -341,14 +372,14 @@ class Runner:
     def knows_code(self) -> bool:
         """Whether the code of this process, on whatever machine, is that of a recorded writer."""
         code = writer(self.study, self.brought).code
-        return any(dict(one.writer.code) == code for one in agreement.recorded(self.store))
+        recorded = agreement.recorded(self.store)
+        return any(dict(agreed.writer.code) == code for agreed in recorded)
 
     def _run(
         self, unit: Unit, memo: dict[str, Any], writer_id: str, limit: float | None, again: bool
     ) -> bool:
-        if (again or unit in self.references) and self.store.has_failed(
-            *unit
-        ):  # its worker ended, or was ended
+        may_have_failed = again or unit in self.references  # as its worker ended, or was ended
+        if may_have_failed and self.store.has_failed(*unit):
             return True
         if self.looks.is_done(unit):
             return False
@@ -385,45 +416,44 @@ class Runner:
 
     def _late(self, limit: float) -> str:
         """What is said of a unit that took longer."""
-        given = f"longer than {limit:g} s"
+        longer = f"longer than {limit:g} s"
+        if self.most_seconds:
+            return longer
         return (
-            given
-            if self.most_seconds
-            else (
-                f"{given}, and than {SLOW:g} times its predicted time; "
-                "retry_failed=true most_seconds=… gives it more"
-            )
+            f"{longer}, and than {SLOW:g} times its predicted time; "
+            "retry_failed=true most_seconds=… gives it more"
         )
 
     def _give_up(self, unit: Unit, thread: int, writer_id: str, late: str) -> None:
-        """Store a unit that does not end as failed, and end this process, unless it is the driver."""
-        if self.driver != (socket.gethostname(), os.getpid()):
-            try:
-                where = "".join(traceback.format_stack(sys._current_frames().get(thread)))
-                error = (
-                    f"{TimeLimit.__module__}.{TimeLimit.__name__}: in code that cannot be "
-                    f"interrupted, {late}"
-                )
-                if self._writer is None and self.store.holds(*unit):  # it was to be compared
-                    agreement.begin(
-                        self.store, writer_id, unit_name(self.study, unit), before=self.most_tries
-                    )
-                else:
-                    self.store.fail(unit.cell, unit.block, f"{where}{error}", writer_id)
-            finally:
-                os._exit(1)
+        """Store a unit that does not end as failed, and end this process, unless it is the driver.
+
+        thread: number of the one in which it is simulated. late: what is said of such a unit.
+        """
+        if self.driver == (socket.gethostname(), os.getpid()):
+            return
+        try:
+            where = "".join(traceback.format_stack(sys._current_frames().get(thread)))
+            kind = f"{TimeLimit.__module__}.{TimeLimit.__name__}"
+            error = f"{kind}: in code that cannot be interrupted, {late}"
+            if self._writer is None and self.store.holds(*unit):  # it was to be compared
+                name = unit_name(self.study, unit)
+                agreement.begin(self.store, writer_id, name, before=self.most_tries)
+            else:
+                self.store.fail(unit.cell, unit.block, f"{where}{error}", writer_id)
+        finally:
+            os._exit(1)
 
     def _simulate(self, unit: Unit, memo: dict[str, Any] | None = None) -> dict[str, Array]:
-        """Simulate a unit; out of memory, in smaller slices, which this process then keeps to if
-        they help.
+        """Simulate a unit; out of memory, in smaller slices.
+
+        This process keeps to these afterwards if they help.
         """
         memo = {} if memo is None else memo
+        labels = self.study.grid.labels(unit.cell)
         for slice_bytes in [size for size in SLICES if size <= self.slice_bytes]:
             try:
                 with np.errstate(all="ignore"):  # a replication's status records what went wrong
-                    values = self.study.simulate(
-                        self.study.grid.labels(unit.cell), unit.block, memo, slice_bytes
-                    )
+                    values = self.study.simulate(labels, unit.block, memo, slice_bytes)
             except MemoryError as error:
                 memo.clear()
                 if slice_bytes == SLICES[-1]:
@@ -437,18 +467,20 @@ class Runner:
         raise AssertionError  # the last of the slices returns or raises
 
     def _compare(self, unit: Unit, me: Writer, watched: bool) -> list[str]:
-        """Simulate a unit; variables, with the unit's name, that differ from those stored.
+        """Simulate a unit; variables of it, in words, that differ from those stored.
 
-        Stores one that is
-
-        missing. watched: whether to note which unit it is, as a process has ended here."""
+        Stores a unit that is missing. watched: whether to note which unit it is, as a process has
+        ended here.
+        """
         name = unit_name(self.study, unit)
         there = self.store.holds(unit.cell, unit.block)
         if self.store.has_failed(*unit):  # it holds no numbers to compare
             return []
-        tries = agreement.begin(self.store, me.id, name) if watched else 0
+        tries = 0
+        if watched:
+            tries = agreement.begin(self.store, me.id, name)
         if tries >= self.most_tries:
-            return self._given_up(unit, name, there, me)
+            return self._do_without(unit, name, there, me)
         self.slice_bytes = min(self.slice_bytes, SLICES[min(tries, len(SLICES) - 1)])
         limit = self._unmeasured(self.study.cost(self.study.grid.labels(unit.cell)))
         if there and self.most_seconds is not None:  # it ended before
@@ -461,34 +493,40 @@ class Runner:
         except Exception as error:
             if there and isinstance(error, TimeLimit):
                 agreement.begin(self.store, me.id, name, before=self.most_tries)
-                return self._given_up(unit, name, there, me)
+                return self._do_without(unit, name, there, me)
             if there and isinstance(error, MemoryError):  # enough elsewhere
                 raise
             values = None
-        if not self.store.holds(unit.cell, unit.block):
-            if values is not None:
-                self.store.write(unit.cell, unit.block, values, me.id)
-                efforts.record(
-                    self.store, name, unit, efforts.Effort(time.perf_counter() - start, peak())
-                )
-            return []
+        if self.store.holds(unit.cell, unit.block):
+            return self._unlike_stored(unit, values)
+        if values is not None:
+            self.store.write(unit.cell, unit.block, values, me.id)
+            effort = efforts.Effort(time.perf_counter() - start, peak())
+            efforts.record(self.store, name, unit, effort)
+        return []
+
+    def _unlike_stored(self, unit: Unit, values: dict[str, Array] | None) -> list[str]:
+        """Variables of a unit, in words, that differ from those stored.
+
+        values: of the unit as it is simulated here; None where it raised an error. InvalidInput
+        where what is stored is damaged.
+        """
         try:
             stored = self.store.read(unit.cell, unit.block)
         except Damaged as error:
+            name = unit_name(self.study, unit)
             raise self.store.invalid(
                 f"unit {name} is damaged ({error}); run task=verify repair=true"
             ) from None
         if stored.failed:  # since a moment
             return []
-        return [
-            f"{variable} of {unit_in_words(self.study, unit)}"
-            for variable in self._unlike(values, stored)
-        ]
+        words = unit_in_words(self.study, unit)
+        return [f"{variable} of {words}" for variable in self._unlike(values, stored)]
 
-    def _given_up(self, unit: Unit, name: str, there: bool, me: Writer) -> list[str]:
-        """Do without a reference unit that ends processes, or does not end.
+    def _do_without(self, unit: Unit, name: str, there: bool, me: Writer) -> list[str]:
+        """Give up a reference unit that ends processes, or does not end.
 
-        InvalidInput where it is finished.
+        there: whether it is finished: then InvalidInput, unless a person accepts other numbers.
         """
         if there and not self.accept:
             raise self.store.invalid(
@@ -509,25 +547,26 @@ class Runner:
         return []
 
     def _unlike(self, values: dict[str, Array] | None, stored: Record) -> list[str]:
+        """Names of variables whose bytes differ; `status` where there are no values."""
         if values is None:
             return ["status"]
-        again = [np.asarray(values[name], "<f8").tobytes() for name in self.study.metrics]
-        pairs = zip(
-            self.study.metrics, again, (row.tobytes() for row in stored.metrics), strict=True
-        )
-        different = [name for name, one, other in pairs if one != other]
-        return different + (
-            ["status"] if values["status"].tobytes() != stored.status.tobytes() else []
-        )
+        different: list[str] = []
+        for name, row in zip(self.study.metrics, stored.metrics, strict=True):
+            again = np.asarray(values[name], "<f8")
+            if again.tobytes() != row.tobytes():
+                different.append(name)
+        if values["status"].tobytes() != stored.status.tobytes():
+            different.append("status")
+        return different
 
 
 def _text(error: Exception) -> str:
-    """An error with its traceback from the study's code on: how a unit was called differs with
-    limits and retries.
+    """An error with its traceback from the study's code on.
+
+    How the unit was called differs with limits and retries.
     """
+    ours = (__file__, time_limit.__file__)
     where = error.__traceback__
-    while (
-        where and where.tb_next and where.tb_frame.f_code.co_filename in (__file__, limits.__file__)
-    ):
+    while where and where.tb_next and where.tb_frame.f_code.co_filename in ours:
         where = where.tb_next
     return "".join(traceback.format_exception(type(error), error, where))

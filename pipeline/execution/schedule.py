@@ -14,8 +14,9 @@ from pipeline.study.grid import cell_key
 from pipeline.study.pairing import Pairing
 from pipeline.study.study import Study
 
+# What comparing a new writer may cost: a share of the study's cost, or so many seconds.
 SHARE = 0.005
-SECONDS = 2.0  # of the study's cost, or in time: what comparing a new writer may cost
+SECONDS = 2.0
 COST_OF_A_SECOND = 1e9  # predicted costs are in steps of about a nanosecond
 
 
@@ -45,19 +46,22 @@ class Limits(Protocol):
 
 
 class Schedule:
-    """Units still to do: block after block across all cells, so that at half of a sweep all cells
-    have half.
+    """Units still to do: block after block across all cells.
 
-    Within a block the most costly cells come first, and cells that share their data stand next to
-    each other. chance: draws the order of blocks, of cells in a block, the more costly the sooner,
-    and of those that share data, so that several drivers of one study seldom begin the same unit;
-    None for the same order again. With targets of precision blocks stay in their order, as later
-    ones may not be needed. Holds about four bytes per unit and a few numbers per cell, and yields
-    units lazily. shard: (number, how many), to deal the units out to several drivers; all deal in
-    the same way, whatever is done, and cells that share data go together. `mine` (cells, blocks)
-    are this shard's, of those that count; the others' count as done. limits: of a study with
-    targets of precision; all blocks of a group of cells then belong to one shard, and no unit of a
-    group is yielded once it is decided.
+    So at half of a sweep all cells have half of their units. Within a block the most costly cells
+    come first, and cells that share their data stand next to each other. Holds about four bytes per
+    unit and a few numbers per cell, and yields units lazily. `mine` (cells, blocks) are this
+    shard's units, of those that count; the others' count as done.
+
+    Args:
+        shard: (number, how many), to deal the units out to several drivers; all deal in the same
+            way, whatever is done, and cells that share data go together.
+        limits: of a study with targets of precision; all blocks of a group of cells then belong to
+            one shard, and no unit of a group is yielded once it is decided.
+        chance: draws the order of blocks, of cells in a block, and of those that share data, so
+            that several drivers of one study seldom begin the same unit; the more a cell costs, the
+            earlier it comes. With targets of precision blocks stay in their order, as later ones
+            may not be needed. None for the same order again.
     """
 
     def __init__(
@@ -72,32 +76,34 @@ class Schedule:
         self.listing = listing
         self.limits = limits
         self.costs: Floats = study.costs
-        group: Integers = Pairing(study).of_cell
-        weights = np.bincount(group, self.costs)
-        dealing: Integers = np.lexsort(
-            (group, -weights[group])
-        )  # stable: cells of a group stay in the grid's order
-        ends = np.flatnonzero(np.diff(group[dealing], append=-1)) + 1
-        rank = np.empty(len(dealing), int)
-        rank[dealing] = np.searchsorted(ends, np.arange(len(dealing)), side="right")
-        self.order = dealing
         self.chance = chance
-        self._group = group
-        self._weights = weights
-        self._within = np.arange(len(group)) if chance is None else chance.permutation(len(group))
-        last = np.lexsort((self._within, group))[np.cumsum(np.bincount(group)) - 1]
+        self._group: Integers = Pairing(study).of_cell
+        self._weights = np.bincount(self._group, self.costs)
+        # A stable sort: cells of a group stay in the grid's order.
+        self.order: Integers = np.lexsort((self._group, -self._weights[self._group]))
+        self._within = np.arange(len(self._group))
+        if chance is not None:
+            self._within = chance.permutation(len(self._group))
+        ends = np.cumsum(np.bincount(self._group)) - 1
+        last = np.lexsort((self._within, self._group))[ends]
         self._last = set(last.tolist())  # cells of their groups
         self.mine: Booleans = counted(study)
         if shard != (0, 1):
-            dealt = (
-                rank[:, None]
-                if study.precision
-                else rank[:, None] * study.blocks + np.arange(study.blocks)
-            )
-            self.mine &= dealt % shard[1] == shard[0]
+            self.mine &= self._dealt_to(*shard)
         self.done: Booleans = listing.done | ~self.mine
         self.suspects: dict[Unit, int] = {}  # not yielded: they come last, see `suspects`
         self.given_up: list[Unit] = []  # of these, what ended too many jobs
+
+    def _dealt_to(self, number: int, shards: int) -> Booleans:
+        """(cells, blocks) or (cells, 1): units that belong to one of several shards."""
+        ends = np.flatnonzero(np.diff(self._group[self.order], append=-1)) + 1
+        rank = np.empty(len(self.order), int)  # of each cell's group
+        rank[self.order] = np.searchsorted(ends, np.arange(len(self.order)), side="right")
+        dealt = rank[:, None]
+        if not self.study.precision:
+            dealt = rank[:, None] * self.study.blocks + np.arange(self.study.blocks)
+        belongs: Booleans = dealt % shards == number
+        return belongs
 
     def shares(self, unit: Unit) -> bool:
         """Whether the cell after this one shares its data."""
@@ -112,7 +118,9 @@ class Schedule:
 
     @property
     def _left(self) -> Booleans:
-        return self._wanted & ~(self.limits.done if self.limits else self.done)
+        if self.limits is None:
+            return self._wanted & ~self.done
+        return self._wanted & ~self.limits.done
 
     @property
     def pending(self) -> int:
@@ -131,8 +139,9 @@ class Schedule:
 
     @cached_property
     def references(self) -> tuple[Unit, ...]:
-        """Units by which a new writer is compared: of every combination of model, mechanism and
-        estimator, and more.
+        """Units by which a new writer is compared.
+
+        Of every combination of model, mechanism and estimator one, and more.
 
         Of each combination the most costly unit that is done and did not fail: the more arithmetic,
         the more likely it shows a difference. While none is done, the least costly, which the first
@@ -157,23 +166,23 @@ class Schedule:
 
     @cached_property
     def trials(self) -> tuple[tuple[int, ...], ...]:
-        """Cells by which parts are tried: of each combination the least costly, and the next one if
-        it has several.
-        """
-        by_cost = (
-            sorted(cells, key=lambda cell: self.costs[cell])
-            for cells in self._combinations.values()
-        )
-        return tuple(tuple(cells[:2]) for cells in by_cost)
+        """Cells by which parts are tried: of each combination the two least costly, or its one."""
+        trials: list[tuple[int, ...]] = []
+        for cells in self._combinations.values():
+            by_cost = sorted(cells, key=lambda cell: self.costs[cell])
+            trials.append(tuple(by_cost[:2]))
+        return tuple(trials)
 
     @cached_property
     def _combinations(self) -> dict[tuple[object, ...], list[int]]:
-        """Cells of every combination of model, mechanism and estimator, in the order of their first
-        cells.
+        """Cells of every combination of parts, in the order of their first cells.
+
+        A combination is of a model, a mechanism and an estimator.
         """
         cells: dict[tuple[object, ...], list[int]] = {}
         for cell, labels in enumerate(self.study.grid):
-            cells.setdefault(tuple([labels.get(role) for role in ROLES]), []).append(cell)
+            combination = tuple([labels.get(role) for role in ROLES])
+            cells.setdefault(combination, []).append(cell)
         return cells
 
     def _reference(self, cells: list[int], good: Booleans) -> Unit:
@@ -195,9 +204,8 @@ class Schedule:
     def _cells(self) -> Integers:
         """All cells, group by group.
 
-        For each block the groups in an order that is drawn, the more costly sooner.
-
-        Each next group is one of those left, with a probability in proportion to its cost.
+        For each block the groups come in an order that is drawn: each next group is one of those
+        left, with a probability in proportion to its cost.
         """
         if self.chance is None:
             return self.order
@@ -210,11 +218,9 @@ class Schedule:
         for block in self._blocks.tolist():
             for cell in self._cells.tolist():
                 unit = Unit(cell, block)
-                if (
-                    self.done[unit]
-                    or unit in self.suspects
-                    or (self.limits and self.limits.decided(cell))
-                ):
+                if self.done[unit] or unit in self.suspects:
+                    continue
+                if self.limits is not None and self.limits.decided(cell):
                     continue
                 yield unit, float(self.costs[cell])
 
@@ -230,27 +236,32 @@ def unit_name(study: Study, unit: Unit) -> str:
 
 
 def cell_in_words(study: Study, cell: int) -> str:
-    """A cell by its labels, without those that all cells have in common, such as `m=10,
-    epsilon=0.5`.
-    """
+    """A cell by its labels, without those that all cells have, such as `m=10, epsilon=0.5`."""
     labels = study.grid.labels(cell)
-    return ", ".join(
-        f"{name}={level}" for name, level in labels.items() if len(study.grid.axes[name]) > 1
-    )
+    varying = [name for name in labels if len(study.grid.axes[name]) > 1]
+    return ", ".join(f"{name}={labels[name]}" for name in varying)
 
 
 def unit_in_words(study: Study, unit: Unit) -> str:
     """A unit for a person, such as `m=10, epsilon=0.5, block 3`."""
-    return ", ".join([*filter(None, [cell_in_words(study, unit.cell)]), f"block {unit.block}"])
+    block = f"block {unit.block}"
+    cell = cell_in_words(study, unit.cell)
+    if not cell:
+        return block
+    return f"{cell}, {block}"
 
 
 def find_unit(study: Study, name: str) -> Unit | None:
     """The unit of a name; None if the study has no such unit."""
-    key, _, block = name.removeprefix("c").partition("-")
+    key_text, _, block_text = name.removeprefix("c").partition("-")
     try:
-        wanted = int(key, 16)
-        number = int(block)
+        wanted = int(key_text, 16)
+        block = int(block_text)
     except ValueError:
         return None
-    cell = next((cell for cell, one in enumerate(study.grid.keys()) if one == wanted), None)
-    return Unit(cell, number) if cell is not None and 0 <= number < study.blocks else None
+    if not 0 <= block < study.blocks:
+        return None
+    for cell, key in enumerate(study.grid.keys()):
+        if key == wanted:
+            return Unit(cell, block)
+    return None

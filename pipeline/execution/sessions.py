@@ -7,16 +7,18 @@ that says "running" and was not written for `SILENT` seconds is that of a run th
 whose machine went down.
 """
 
+import dataclasses
 import itertools
 import json
 import os
 import platform
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipeline.execution.progress import Advance
 from pipeline.execution.systems.registry import job
@@ -25,12 +27,86 @@ from pipeline.study.files import read_regular, write_whole
 from pipeline.study.machine import processors
 from pipeline.study.streams import canonical, digest
 
+if TYPE_CHECKING:  # which imports clusters, and these this module
+    from pipeline.execution.sweep import Outcome
+
 BEAT = 20.0
 SILENT = 90.0  # seconds
 RUNNING = "running"
 KILLED = "killed"
 FAILED = "failed"
 _NUMBER = itertools.count()
+_AT_THE_END = ("error", "seconds_work")  # facts that are not written before there are such
+
+
+@dataclass
+class Facts:
+    """What is known of one run. Files of earlier versions may lack some of it.
+
+    started: time, UTC. pending, cost: units to do when it started, and their predicted cost.
+    units, cost_done: those that are done. units_made, cost_made, seconds_made: of these, those that
+    no other driver had done, their cost, and the seconds they took. workers: the most at once;
+    workers_now: when the file was written. lost: workers that vanished. seconds: since the start;
+    seconds_work: of all workers in units, known at the end. machine, host, process, job: where it
+    runs, the number of its process, and what a batch system calls its job. shard: such as "2/8".
+    error: in one line.
+    """
+
+    started: str = ""
+    command: str = ""
+    pending: int = 0
+    units: int = 0
+    seconds: float = 0.0
+    workers: int = 0
+    lost: int = 0
+    state: str = RUNNING
+    versions: Mapping[str, str] = field(default_factory=dict)
+    machine: str = ""
+    host: str = ""
+    process: int = 0
+    job: str | None = None
+    shard: str | None = None
+    cost: float = 0.0
+    cost_done: float = 0.0
+    workers_now: int = 0
+    units_made: int = 0
+    cost_made: float = 0.0
+    seconds_made: float = 0.0
+    error: str | None = None
+    seconds_work: float | None = None
+
+    @classmethod
+    def read(cls, content: Mapping[str, Any]) -> "Facts":
+        """The facts of a file. What later versions add is left out."""
+        names = {fact.name for fact in dataclasses.fields(cls)}
+        return cls(**{name: value for name, value in content.items() if name in names})
+
+    def content(self) -> dict[str, Any]:
+        """The facts as a file has them."""
+        content = dataclasses.asdict(self)
+        for name in _AT_THE_END:
+            if content[name] is None:
+                del content[name]
+        return content
+
+    @property
+    def cost_per_second(self) -> float:
+        """Predicted cost that the workers of the session do in a second.
+
+        Those that it has now, while they have work: time in which it waited for workers, or in a
+        queue, does not count. 0 where no unit has ended.
+        """
+        return self._pace(self.cost_made)
+
+    @property
+    def units_per_second(self) -> float:
+        """Units that they do in a second."""
+        return self._pace(self.units_made)
+
+    def _pace(self, done: float) -> float:
+        if not self.seconds_made:
+            return 0.0
+        return done / self.seconds_made * self.workers_now
 
 
 class Session:
@@ -51,27 +127,17 @@ class Session:
         name = f"{stamp}-{platform.node().partition('.')[0]}-{os.getpid()}-{next(_NUMBER)}.json"
         self.path = folder / "sessions" / name
         self.name = name.removesuffix(".json")
-        self.facts: dict[str, Any] = dict(
+        self.facts = Facts(
             started=time.strftime("%Y-%m-%d %H:%M:%S UTC", now),
             command=command,
             pending=pending,
-            units=0,
-            seconds=0.0,
-            workers=0,
-            lost=0,
-            state=RUNNING,
-            versions=versions(),
+            versions=dict(versions()),
             machine=f"{platform.system()} {platform.machine()}, {processors()} cores",
             host=platform.node(),
             process=os.getpid(),
             job=job(),
             shard=shard,
             cost=cost,
-            cost_done=0.0,
-            workers_now=0,
-            units_made=0,
-            cost_made=0.0,
-            seconds_made=0.0,
         )
         self._over = threading.Event()
         self._others: list[Callable[[], None]] = []
@@ -81,23 +147,34 @@ class Session:
 
     def advance(self, done: Advance) -> None:
         """Count finished units."""
-        self.facts["units"] += done.units
-        self.facts["cost_done"] += done.cost
-        self.facts["workers"] = max(self.facts["workers"], done.workers)
-        self.facts["workers_now"] = done.workers
-        self.facts["units_made"] += done.made
-        self.facts["cost_made"] += done.cost_made
-        self.facts["seconds_made"] += done.seconds
+        facts = self.facts
+        facts.units += done.units
+        facts.cost_done += done.cost
+        facts.workers = max(facts.workers, done.workers)
+        facts.workers_now = done.workers
+        facts.units_made += done.made
+        facts.cost_made += done.cost_made
+        facts.seconds_made += done.seconds
 
     def at_beats(self, write: Callable[[], None]) -> None:
         """Let something else be written as often as the session is, and at its end."""
         self._others.append(write)
 
-    def end(self, state: str, **facts: Any) -> None:
-        """Note how it ended: finished, stopped or failed."""
+    def end(self, state: str, outcome: "Outcome | None" = None, error: str | None = None) -> None:
+        """Note how it ended: finished, stopped, abandoned or failed.
+
+        outcome: of the sweep, where it has one. error: in one line.
+        """
         self._over.set()
         self._beats.join()
-        self.facts |= {"state": state, **facts}
+        facts = self.facts
+        facts.state = state
+        facts.error = error
+        if outcome is not None:
+            facts.units = outcome.units_done
+            facts.workers = outcome.workers
+            facts.lost = outcome.lost
+            facts.seconds_work = round(outcome.seconds_work, 1)
         self._write_all()
 
     def _beat(self) -> None:
@@ -113,35 +190,26 @@ class Session:
         return round(time.monotonic() - self.start, 1)
 
     def _write(self) -> None:
-        facts = self.facts | {"seconds": self._seconds()}
-        content = json.dumps(facts | {"digest": _digest(facts)}, indent=1) + "\n"
-        write_whole(self.path, content.encode())
+        self.facts.seconds = self._seconds()
+        content = self.facts.content()
+        content["digest"] = _digest(content)
+        write_whole(self.path, (json.dumps(content, indent=1) + "\n").encode())
 
 
-def cost_per_second(session: Mapping[str, Any]) -> float:
-    """Predicted cost that the workers of a session do in a second, those that it has now, while
-    they have work.
-
-    Time in which it waited for workers, or in a queue, does not count. 0 where no unit has ended.
-    """
-    return _pace(session, "cost_made")
-
-
-def units_per_second(session: Mapping[str, Any]) -> float:
-    """Units that they do in a second."""
-    return _pace(session, "units_made")
-
-
-def _pace(session: Mapping[str, Any], what: str) -> float:
-    seconds = session.get("seconds_made") or 0.0
-    if not seconds:
-        return 0.0
-    return float(session[what] / seconds * session["workers_now"])
-
-
-def sessions(folder: Path) -> list[dict[str, Any]]:
+def sessions(folder: Path) -> list[Facts]:
     """All sessions of a study, oldest first; damaged ones are left out."""
-    return [one for one in map(_read, _paths(folder)) if one is not None]
+    read = map(_read, _paths(folder))
+    return [facts for facts in read if facts is not None]
+
+
+def units_per_second(running: Iterable[Facts]) -> float:
+    """Units that the workers of some sessions do in a second, together."""
+    return sum(facts.units_per_second for facts in running)
+
+
+def cost_per_second(running: Iterable[Facts]) -> float:
+    """Predicted cost that they do in a second, together."""
+    return sum(facts.cost_per_second for facts in running)
 
 
 def damaged(folder: Path) -> list[str]:
@@ -153,26 +221,28 @@ def _paths(folder: Path) -> list[Path]:
     return sorted((folder / "sessions").glob("*.json"))
 
 
-def _read(path: Path) -> dict[str, Any] | None:
+def _read(path: Path) -> Facts | None:
     """A session; None unless its file is whole."""
     try:
-        facts: dict[str, Any] = json.loads(read_regular(path))
-        if facts.pop("digest") != _digest(facts):
+        content = json.loads(read_regular(path))
+        if content.pop("digest") != _digest(content):
             return None
-        if facts["state"] == RUNNING and not _alive(path, facts):
-            facts["state"] = KILLED
+        facts = Facts.read(content)
+        if facts.state == RUNNING and not _goes_on(path, facts):
+            facts.state = KILLED
         return facts
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
-def _alive(path: Path, facts: Mapping[str, Any]) -> bool:
-    """Whether a run that did not note its end goes on: its file is fresh and, on this machine, its
-    process there.
+def _goes_on(path: Path, facts: Facts) -> bool:
+    """Whether a run that did not note its end goes on.
+
+    So it does where its file is fresh and, on this machine, its process is there.
     """
     if abs(time.time() - path.stat().st_mtime) > SILENT:
         return False
-    return facts["host"] != platform.node() or process_exists(facts["process"])
+    return facts.host != platform.node() or process_exists(facts.process)
 
 
 def process_exists(number: int) -> bool:

@@ -15,20 +15,18 @@ def check_sight(store: Store) -> None:
         is_there = store.exists()
     except (InvalidInput, OSError) as error:  # as without credentials for the bucket
         raise Unfit(f"{host}: {error}") from None
-    if not is_there:
-        advice = (
-            "it must reach the same server as the driver (AWS_ENDPOINT_URL)"
-            if store.url
-            else "give outputs on storage that driver and workers share, or store.url=s3://…"
-        )
-        raise Unfit(f"{host} does not see {store.backend}; {advice}")
+    if is_there:
+        return
+    advice = "give outputs on storage that driver and workers share, or store.url=s3://…"
+    if store.url:
+        advice = "it must reach the same server as the driver (AWS_ENDPOINT_URL)"
+    raise Unfit(f"{host} does not see {store.backend}; {advice}")
 
 
 class NeedsStores:
-    """Base of what workers run that reads stored studies: a worker that does not see them gets no
-    task.
+    """Base of what workers run that reads stored studies.
 
-    stores: of the studies.
+    A worker that does not see them gets no task. stores: of the studies.
     """
 
     @property

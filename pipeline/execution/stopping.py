@@ -1,5 +1,6 @@
-"""Which blocks of a cell are still wanted, where a study has targets of precision: kept while a
-sweep goes on.
+"""Which blocks of a cell are still wanted, where a study has targets of precision.
+
+That is followed while a sweep goes on.
 """
 
 from collections.abc import Callable, Iterable
@@ -40,16 +41,18 @@ class Prefix(Protocol):
 
 
 class Rule(Protocol):
-    """Makes prefixes of groups. columns: indices of the metrics that they need. pairing: the
-    study's groups.
+    """Makes prefixes of groups.
+
+    columns: indices of the metrics that they need. pairing: the study's groups.
     """
 
     columns: list[int]
     pairing: Pairing
 
     def start(self, present: Booleans) -> Prefix:
-        """The prefix of a group of cells before its first block. present: (levels…), cells that
-        there are.
+        """The prefix of a group of cells before its first block.
+
+        present: (levels…), whether there is such a cell.
         """
 
 
@@ -78,8 +81,9 @@ class Advance(NeedsStores):
 def advance(
     store: Store, rule: Rule, group: int, prefix: Prefix, done: Callable[[int, int], bool]
 ) -> None:
-    """Add the finished blocks that follow to the prefix of a group. done: whether a cell's unit of
-    a block is.
+    """Add the finished blocks that follow to the prefix of a group.
+
+    done: whether a cell's unit of a block is finished.
     """
     cells = rule.pairing.cells[group]
     there = cells[cells >= 0].tolist()
@@ -156,8 +160,9 @@ class Stopping:
         return self.prefixes[self.rule.pairing.of_cell[cell]].counted is not None
 
     def learn(self, units: Iterable[Unit]) -> None:
-        """Take note of finished units: those that follow the prefix of their group are read and
-        added to it.
+        """Take note of finished units.
+
+        Those that follow the prefix of their group are read and added to it.
         """
         groups = set()
         for unit in units:

@@ -1,5 +1,6 @@
-"""Units that were in work when whole jobs were killed: done again last, one by one, and given up
-after some jobs.
+"""Units that were in work when whole jobs were killed.
+
+They are done again last, one by one, and given up after some jobs.
 
 What ends a worker is seen by its driver (`sweep`). What ends driver and workers together leaves
 notes (`storage.in_work`), which the next driver reads.
@@ -32,8 +33,9 @@ class Notes:
         self.noting = 0.0  # seconds
 
     def begin(self, bundle: Bundle, simulating: float) -> None:
-        """Note the units of a bundle, unless notes took too much of the seconds that units did,
-        `simulating`.
+        """Note the units of a bundle, unless notes took too much of the time.
+
+        simulating: seconds that units took so far.
         """
         if self.driver is None or self.noting > SHARE * simulating + FIRST:
             return
@@ -62,12 +64,14 @@ def noted(store: Store, driver: Driver | None) -> Iterator[Callable[[], None]]:
 
 
 def in_words(schedule: Schedule) -> str:
-    """What a person is told of the suspects of a schedule."""
+    """The line on the suspects of a schedule, for a person."""
     count = len(schedule.suspects)
-    units = "unit was" if count == 1 else "units were"
+    units = f"{count:,} units were"
+    if count == 1:
+        units = "1 unit was"
     return (
-        f"{count:,} {units} in work when a job was killed as a whole: done last, one by one; what "
-        f"ends {KILLS} jobs is stored as failed"
+        f"{units} in work when a job was killed as a whole: done last, one by one; what ends "
+        f"{KILLS} jobs is stored as failed"
     )
 
 
@@ -90,9 +94,9 @@ def find(store: Store, schedule: Schedule) -> None:
     schedule.suspects = {unit: count for unit, count in ends.items() if count < KILLS}
     for unit in ends.keys() - schedule.suspects.keys():
         _give_up(store, schedule, unit, ends[unit])
-    in_work.forget(
-        store, [key for key in notes if all(schedule.listing.done[unit] for unit in units[key])]
-    )
+    done = schedule.listing.done
+    needless = [key for key, of_note in units.items() if all(done[unit] for unit in of_note)]
+    in_work.forget(store, needless)
 
 
 def forget(store: Store) -> None:
@@ -103,13 +107,14 @@ def forget(store: Store) -> None:
 def bundles(schedule: Schedule) -> list[Bundle]:
     """The suspects of a schedule one by one, those that ended fewest jobs first.
 
-    None that is not wanted any more.
+    Without those that are not wanted any more.
     """
     limits = schedule.limits
-    wanted = [unit for unit in schedule.suspects if limits is None or not limits.decided(unit.cell)]
-    wanted.sort(key=lambda unit: schedule.suspects[unit])
+    by_ends = sorted(schedule.suspects.items(), key=lambda item: item[1])
     return [
-        Bundle([unit], float(schedule.costs[unit.cell]), schedule.suspects[unit]) for unit in wanted
+        Bundle([unit], float(schedule.costs[unit.cell]), ends)
+        for unit, ends in by_ends
+        if limits is None or not limits.decided(unit.cell)
     ]
 
 
@@ -133,8 +138,9 @@ def _give_up(store: Store, schedule: Schedule, unit: Unit, ends: int) -> None:
         )
         schedule.listing.failed[unit] = True
         schedule.given_up.append(unit)
-    schedule.listing.done[unit] = schedule.done[unit] = True
-    if schedule.limits:
+    schedule.listing.done[unit] = True
+    schedule.done[unit] = True
+    if schedule.limits is not None:
         schedule.limits.learn([unit])
 
 
@@ -144,21 +150,26 @@ def _left_behind(store: Store) -> dict[str, in_work.Note]:
     if not notes:
         return {}
     me = Driver.here(job(os.environ))
+    ended = _ended(store)
+    return {key: note for key, note in notes.items() if not _is_at_work(note.driver, me, ended)}
+
+
+def _ended(store: Store) -> set[tuple[str, int]]:
+    """Host and number of every process that has ended, by the sessions of the study."""
     known = sessions(store.folder)
-    running = {
-        (session["host"], session["process"]) for session in known if session["state"] == RUNNING
-    }
-    ended = {(session["host"], session["process"]) for session in known} - running
+    processes = {(session.host, session.process) for session in known}
+    running = [session for session in known if session.state == RUNNING]
+    return processes - {(session.host, session.process) for session in running}
 
-    def is_alive(driver: Driver) -> bool:
-        if driver == me:
-            return True
-        if driver.job is not None and driver.job == me.job:  # before it was queued again
-            return False
-        if (driver.host, driver.process) in ended | {(me.host, me.process)}:
-            return False
-        if driver.host == me.host:
-            return process_exists(driver.process)
+
+def _is_at_work(driver: Driver, me: Driver, ended: set[tuple[str, int]]) -> bool:
+    """Whether a driver may be at work. me: this process. ended: see `_ended`."""
+    if driver == me:
         return True
-
-    return {key: note for key, note in notes.items() if not is_alive(note.driver)}
+    if driver.job is not None and driver.job == me.job:  # before it was queued again
+        return False
+    if (driver.host, driver.process) == (me.host, me.process):  # an earlier process of that number
+        return False
+    if (driver.host, driver.process) in ended:
+        return False
+    return driver.host != me.host or process_exists(driver.process)

@@ -18,7 +18,7 @@ from pipeline.execution.clusters.executor import Executor
 from pipeline.execution.dask_pool import DaskPool
 from pipeline.execution.errors import SweepError
 from pipeline.execution.pool import Pool, ThisProcess
-from pipeline.execution.task import Ending, Runner
+from pipeline.execution.task import Ending, UnitFunction
 from pipeline.study.parameters import InvalidInput, shorten
 
 __all__ = ["Outcome", "SweepError", "run"]
@@ -51,7 +51,7 @@ def warn(line: str) -> None:
 
 def run(
     executor: Executor,
-    runner: Runner,
+    runner: UnitFunction,
     units: Iterable[tuple[Any, float]],
     *,
     total_cost: float | None = None,
@@ -71,78 +71,56 @@ def run(
     """Compute all units; memory is flat in their number, and order does not matter to the result.
 
     Args:
-        executor: from `open()` of a cluster. runner: picklable, sent once to each worker;
-        `runner(units)` computes and stores a list of units and
-            returns something tiny for each. It raises Unfit in a worker that must not compute; its
-            other exceptions are faults of the environment and end the sweep. If it has
-            `careful(bundle)`, that is called instead.
+        executor: from `open()` of a cluster.
+        runner: picklable, sent once to each worker; `runner(units)` computes and stores a list of
+            units and returns something tiny for each. It raises Unfit in a worker that must not
+            compute; its other exceptions are faults of the environment and end the sweep. If it
+            has `careful(bundle)`, that is called instead.
         units: lazy pairs (unit, predicted cost in any measure), largest first. Never kept as a
-        whole. total_cost: sum of the costs, if known: the last bundles then shrink so that workers
-        end together. bundle_seconds: duration of a bundle, by default a second, or more with very
-        many workers; learned from
-            finished ones.
+            whole.
+        total_cost: sum of the costs, if known: the last bundles then shrink so that workers end
+            together.
+        bundle_seconds: duration of a bundle, learned from finished ones; by default a second, or
+            more with very many workers.
         pace: predicted seconds per cost, by which the first bundles are cut where there are very
-        many workers, see
-            `Bundler`; None: they have one unit.
-        shares: whether the unit after this one shares its data, see `Bundler`. window: bundles
-        handed out per worker thread, computing or waiting; the executor's by default. kills: how
-        many workers a unit may end, the last `ALONE` while nothing else runs, before it is given
-        up. blame: called in this thread with such a unit and what happened; returns what the runner
-        would, or None if it
-            was not the unit, and the sweep goes on. Without it, such a unit ends the sweep.
+            many workers, see `Bundler`; None: they have one unit.
+        shares: whether the unit after this one shares its data, see `Bundler`.
+        window: bundles handed out per worker thread, computing or waiting; the executor's by
+            default.
+        kills: how many workers a unit may end, the last `ALONE` while nothing else runs, before it
+            is given up.
+        blame: called in this thread with such a unit and what happened; returns what the runner
+            would, or None if it was not the unit, and the sweep goes on. Without it, such a unit
+            ends the sweep.
         last: called once no unit is left but those that run; the bundles that it returns come last.
-        on_halt: called in this thread when the sweep begins to stop early. worker_timeout: seconds
-        without any worker after which the sweep gives up; the cluster's own patience,
-            as with a queue, counts instead.
-        stop: once set, nothing more starts, and what runs is finished. on_done: called in this
-        thread after each bundle with (what the runner returned, the bundle, workers now).
+        on_halt: called in this thread when the sweep begins to stop early.
+        worker_timeout: seconds without any worker after which the sweep gives up; the cluster's own
+            patience, as with a queue, counts instead.
+        stop: once set, nothing more starts, and what runs is finished.
+        on_done: called in this thread after each bundle with (what the runner returned, the bundle,
+            workers now).
         on_retired: called in this thread with one line for each worker that is retired as unfit.
 
     Raises:
         SweepError: the runner raised; without `blame`, a unit killed `kills` workers; every worker
-        was unfit; or there
-            was no worker for `worker_timeout` seconds.
+            was unfit; or there was no worker for `worker_timeout` seconds.
         InvalidInput: the runner raised it.
     """
-    stop = stop or threading.Event()
     start = time.monotonic()
-    pool: Pool = (
-        ThisProcess(runner)
-        if executor.client is None
-        else DaskPool(
-            executor,
-            runner,
-            window or executor.window,
-            executor.patience or worker_timeout,
-            on_retired,
-        )
-    )
-    sweep = Sweep(
-        pool,
-        Bundler(units, total_cost, bundle_seconds, pace, shares),
-        kills,
-        on_done,
-        blame,
-        last,
-        on_halt,
-    )
-    try:
-        sweep.drive(stop)
-    except KeyboardInterrupt:
-        if not stop.is_set():
-            raise
-        sweep.abandon()  # a second signal: leave at once, closing the cluster ends what runs
-    finally:
-        pool.close()
-    if sweep.failure:
-        raise sweep.failure
+    pool: Pool = ThisProcess(runner)
+    if executor.client is not None:
+        patience = executor.patience or worker_timeout
+        pool = DaskPool(executor, runner, window or executor.window, patience, on_retired)
+    bundler = Bundler(units, total_cost, bundle_seconds, pace, shares)
+    sweep = Sweep(pool, bundler, kills, on_done, blame, last, on_halt)
+    sweep.complete(stop or threading.Event())
     return Outcome(
-        sweep.units_done,
-        time.monotonic() - start,
-        sweep.seconds,
-        pool.most,
-        pool.lost,
-        sweep.interrupted(),
+        units_done=sweep.units_done,
+        seconds_wall=time.monotonic() - start,
+        seconds_work=sweep.seconds,
+        workers=pool.most,
+        lost=pool.lost,
+        interrupted=sweep.interrupted(),
     )
 
 
@@ -165,6 +143,19 @@ class Sweep:
     halted: bool = False
     alone: bool = False  # a bundle runs that killed workers before, and nothing besides it
     abandoned: bool = False
+
+    def complete(self, stop: threading.Event) -> None:
+        """`drive`, and leave nothing behind in workers. Raises what ended the sweep."""
+        try:
+            self.drive(stop)
+        except KeyboardInterrupt:
+            if not stop.is_set():
+                raise
+            self.abandon()  # a second signal: leave at once, closing the cluster ends what runs
+        finally:
+            self.pool.close()
+        if self.failure:
+            raise self.failure
 
     def drive(self, stop: threading.Event) -> None:
         """Hand out bundles until all are done, `stop` is set and what runs has ended, or no worker
@@ -219,9 +210,9 @@ class Sweep:
 
     def interrupted(self) -> bool:
         """Whether units are left undone."""
-        return bool(
-            self.abandoned or self.retry or (self.halted and (self.bundler.next(1) or self.last()))
-        )
+        if self.abandoned or self.retry:
+            return True
+        return self.halted and bool(self.bundler.next(1) or self.last())
 
     def _next(self) -> Bundle | None:
         if not self.retry:
@@ -256,20 +247,24 @@ class Sweep:
             self.retry.extend(singles)
             return
         unit = bundle.units[0]
-        what = f"{reason} {self.kills} times"
+        event = f"{reason} {self.kills} times"
         if not self.blame:
             self.retry.append(bundle)
             self._fail(
-                f"unit {shorten(unit, 200)}: {what}; give workers more memory, or leave the unit "
+                f"unit {shorten(unit, 200)}: {event}; give workers more memory, or leave the unit "
                 "out"
             )
             return
-        value = self.blame(unit, what)
+        value = self.blame(unit, event)
         if value is None:
             self.retry.append(Bundle(bundle.units, bundle.cost))
         else:
             self._count(bundle, [value])
 
     def _fail(self, reason: str | InvalidInput) -> None:
-        if not self.failure:
-            self.failure = reason if isinstance(reason, InvalidInput) else SweepError(reason)
+        if self.failure:
+            return
+        if isinstance(reason, InvalidInput):
+            self.failure = reason
+        else:
+            self.failure = SweepError(reason)

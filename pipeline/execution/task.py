@@ -3,20 +3,32 @@
 import pickle
 import time
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from pipeline.execution.bundles import Bundle
 from pipeline.execution.errors import Unfit
 from pipeline.execution.sight import NeedsStores
 from pipeline.study.parameters import InvalidInput, shorten
 
-Runner = Callable[[list[Any]], list[Any]]
+# Computes and stores a list of units, and returns something tiny for each.
+UnitFunction = Callable[[list[Any]], list[Any]]
 TOPIC = "pipeline"  # of Dask's events that say how bundles ended
 
 # In a worker: the runners of the sweeps that it takes part in, and the sweeps that start nothing
 # more.
-_RUNNERS: dict[str, Runner] = {}
+_RUNNERS: dict[str, UnitFunction] = {}
 _HALTED: set[str] = set()
+
+
+@runtime_checkable
+class TakesBundles(Protocol):
+    """A runner that wants to know of a bundle how many workers died of it, and how long it should
+    take.
+    """
+
+    def careful(self, bundle: Bundle) -> list[Any]:
+        """Compute and store the units of a bundle; something tiny for each."""
+        ...
 
 
 class Ending(NamedTuple):
@@ -43,9 +55,10 @@ def install(sweep: str, content: bytes) -> None:
         runner, admit = pickle.loads(content)
     except Exception as error:
         raise Unfit(f"cannot load the runner ({one_line(error)})") from None
-    reason = admit() if admit else None
-    if reason:
-        raise Unfit(reason)
+    if admit is not None:
+        reason = admit()
+        if reason:
+            raise Unfit(reason)
     if isinstance(runner, NeedsStores):
         runner.check_sight()
     _RUNNERS[sweep] = runner
@@ -84,21 +97,18 @@ def compute(sweep: str, number: int, bundle: Bundle) -> Ending:
     return ending
 
 
-def attempt(runner: Runner, bundle: Bundle) -> Ending:
-    """Call the runner and catch whatever it raises: as text, since the exception itself may not
-    survive pickling.
+def attempt(runner: UnitFunction, bundle: Bundle) -> Ending:
+    """Call the runner and catch whatever it raises.
 
-    A runner that has `careful` gets the whole bundle: it says how many workers died of it, and how
-    long it should take.
+    As text, since the exception itself may not survive pickling.
     """
     start = time.perf_counter()
-    careful = getattr(runner, "careful", None)
     try:
-        return Ending(
-            "done",
-            careful(bundle) if careful else runner(bundle.units),
-            time.perf_counter() - start,
-        )
+        if isinstance(runner, TakesBundles):
+            values = runner.careful(bundle)
+        else:
+            values = runner(bundle.units)
+        return Ending("done", values, time.perf_counter() - start)
     except Unfit as error:
         return Ending("unfit", error.reason)
     except InvalidInput as error:
@@ -112,5 +122,7 @@ def one_line(error: BaseException) -> str:
 
     Without its type if it comes from the disk or the network, whose messages are clear.
     """
-    plain = isinstance(error, OSError) and str(error)
-    return shorten(error, 300) if plain else f"{type(error).__name__}: {shorten(error, 300)}"
+    message = shorten(error, 300)
+    if isinstance(error, OSError) and str(error):
+        return message
+    return f"{type(error).__name__}: {message}"

@@ -41,37 +41,49 @@ def check_parts(study: Study, combinations: Sequence[tuple[int, ...]]) -> None:
     combinations: cells of each combination of parts: of the program's parts one is tried, of a
     person's own all. Those that end a process, or do not end, are left to the units.
     """
-    own = [cells for cells in combinations if own_parts(study, cells[:1])]
-    cells = [cells[0] for cells in combinations] + [cell for cells in own for cell in cells[1:]]
+    with_own_parts = _with_own_parts(study, combinations)
+    cells = [cells[0] for cells in combinations]
+    for others in with_own_parts:
+        cells += others[1:]
     trial = Trial.of(study, cells)
-    try:
-        elsewhere = _elsewhere(trial) if own else None
-    except Ended:
-        return
+    elsewhere = None
+    if with_own_parts:
+        try:
+            elsewhere = _elsewhere(trial)
+        except Ended:
+            return
     with watched() as met:
         records = trial.run()
     trial.check(records, trial.run_reversed())
+    read = set(uncovered(met, trial.parts))
     if elsewhere is not None:
         trial.check(records, elsewhere.records, elsewhere=True)
-    _say_what_parts_read({*uncovered(met, trial.parts), *(elsewhere.read if elsewhere else ())})
+        read.update(elsewhere.read)
+    _say_what_parts_read(read)
 
 
-def _say_what_parts_read(what: Collection[str]) -> None:
+def _with_own_parts(study: Study, combinations: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Combinations in which a person's own parts are."""
+    return [cells for cells in combinations if own_parts(study, cells[:1])]
+
+
+def _say_what_parts_read(contents: Collection[str]) -> None:
     """Say in one line on what parts depend that no fingerprint covers."""
-    if what:
-        said = printable(", ".join(sorted(what)))
-        print(
-            f"note: a part, while it runs, {said}: no fingerprint covers that, so numbers of runs "
-            "with another content may be mixed unnoticed; let its file read it when it is loaded",
-            file=sys.stderr,
-        )
+    if not contents:
+        return
+    reads = printable(", ".join(sorted(contents)))
+    print(
+        f"note: a part, while it runs, {reads}: no fingerprint covers that, so numbers of runs "
+        "with another content may be mixed unnoticed; let its file read it when it is loaded",
+        file=sys.stderr,
+    )
 
 
 def check_own_parts(study: Study, combinations: Sequence[tuple[int, ...]]) -> None:
     """The same for those combinations only in which a person's own parts are. Raises WrongPart."""
-    own = [cells for cells in combinations if own_parts(study, cells[:1])]
-    if own:
-        check_parts(study, own)
+    with_own_parts = _with_own_parts(study, combinations)
+    if with_own_parts:
+        check_parts(study, with_own_parts)
 
 
 @dataclass(frozen=True)
@@ -89,7 +101,9 @@ def _elsewhere(trial: Trial) -> _Elsewhere | None:
     except Exception:  # as of a part that holds a lock
         return None
     path = json.dumps([entry or os.getcwd() for entry in sys.path])
-    seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
+    seed = "1"
+    if os.environ.get("PYTHONHASHSEED") == seed:
+        seed = "2"
     environment = os.environ | {"PYTHONHASHSEED": seed}
     try:
         done = subprocess.run(
@@ -105,9 +119,11 @@ def _elsewhere(trial: Trial) -> _Elsewhere | None:
         answer = json.loads(done.stdout)
     except ValueError:
         raise Ended from None
+    if not answer:
+        return None
     if "wrong" in answer:
         raise WrongPart(*answer["wrong"])
-    return _Elsewhere(answer["records"], answer["read"]) if answer else None
+    return _Elsewhere(answer["records"], answer["read"])
 
 
 def _answer() -> None:

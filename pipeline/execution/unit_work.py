@@ -18,7 +18,7 @@ KIB = 1024
 
 
 class UnitWork(NamedTuple):
-    """What became of a unit: whether it failed, and what it took; None where it was not made here."""
+    """What became of a unit: whether it failed, and what it took; None if it was not made here."""
 
     failed: bool
     effort: Effort | None = None
@@ -27,7 +27,7 @@ class UnitWork(NamedTuple):
 def advance_of(works: Sequence[UnitWork], bundle: Bundle, workers: int) -> Advance:
     """What progress counts of a bundle: its units, and what those took that were made here."""
     efforts = [work.effort for work in works if work.effort]
-    share = len(efforts) / len(works) if works else 0.0
+    share = len(efforts) / max(len(works), 1)
     seconds = sum(effort.seconds for effort in efforts)
     return Advance(len(works), bundle.cost, workers, len(efforts), bundle.cost * share, seconds)
 

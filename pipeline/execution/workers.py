@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import dataclasses
 import io
 import json
 import logging
@@ -12,7 +13,8 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.execution import arithmetic, copies
@@ -38,9 +40,8 @@ START = (
     "as w; w._serve()"
 )
 STDERR = 2  # of this process
-UNANSWERED = (
-    30.0  # seconds after which a worker process that the scheduler does not know is replaced
-)
+# Seconds after which a worker process that the scheduler does not know is replaced.
+UNANSWERED = 30.0
 
 
 def variables_of_workers() -> dict[str, str]:
@@ -52,6 +53,43 @@ def variables_of_workers() -> dict[str, str]:
 
 
 REPLACEMENTS = 3  # of workers that must not compute; those that die are always replaced
+
+
+@dataclass(frozen=True)
+class Options:
+    """What all workers are told.
+
+    folder: for scratch files. memory: bytes that each may take; None: any number. dask: its
+    configuration.
+    """
+
+    folder: str
+    memory: int | None
+    dask: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Order(Options):
+    """What one worker is told, in a line on its standard input.
+
+    address: of the scheduler. name: of the worker. ca, cert, key: with which they identify each
+    other, in PEM.
+    """
+
+    address: str
+    name: str
+    ca: str
+    cert: str
+    key: str = field(repr=False)
+
+    def line(self) -> bytes:
+        """The order as a line of JSON."""
+        return json.dumps(dataclasses.asdict(self)).encode() + b"\n"
+
+    @classmethod
+    def read(cls, line: bytes) -> "Order":
+        """The order of a line."""
+        return cls(**json.loads(line))
 
 
 @dataclass
@@ -77,13 +115,11 @@ class _Worker:
 class Processes:
     """`count` Dask worker processes of one thread, started at once.
 
-    A context manager that kills them.
-
-    `options`: `folder` for scratch files, `memory` in bytes or None, `dask` configuration. The
-    scheduler's address and the keys reach them through a pipe, so that no file contains the keys.
+    A context manager that kills them. The scheduler's address and the keys reach them through a
+    pipe, so that no file contains the keys.
     """
 
-    def __init__(self, count: int, options: dict[str, Any]):
+    def __init__(self, count: int, options: Options):
         self.options = options
         self.cluster: Any = None
         self.started = 0
@@ -106,23 +142,20 @@ class Processes:
             self._introduce(worker)
 
     def revive(self) -> None:
-        """Replace workers that died, and those the scheduler does not know after `UNANSWERED`
-        seconds.
+        """Replace workers that died, and those that the scheduler does not know.
+
+        These have `UNANSWERED` seconds to become known.
         """
         known = {worker.name for worker in list(self.cluster.scheduler.workers.values())}
         with self.lock:
             for slot, worker in enumerate(self.workers):
+                # Silent: stopped, or cut off from the scheduler.
                 silent = worker.name not in known and time.monotonic() - worker.start > UNANSWERED
-                if (
-                    silent or worker.process.poll() is not None
-                ):  # silent: stopped, or cut off from the scheduler
-                    worker.end()
-                    if worker.replaced:
-                        with contextlib.suppress(
-                            OSError
-                        ):  # no more processes for now: the next call tries again
-                            self.workers[slot] = self._start()
-                            self._introduce(self.workers[slot])
+                if not silent and worker.process.poll() is None:
+                    continue
+                worker.end()
+                if worker.replaced:
+                    self._replace(slot)
             self.workers = [
                 worker
                 for worker in self.workers
@@ -151,6 +184,12 @@ class Processes:
                 worker.end()
             self.workers = []
 
+    def _replace(self, slot: int) -> None:
+        """Start another worker in a place, if that is possible now: the next call tries again."""
+        with contextlib.suppress(OSError):
+            self.workers[slot] = self._start()
+            self._introduce(self.workers[slot])
+
     def _start(self) -> _Worker:
         self.started += 1
         # A Ctrl-C or a batch system's SIGTERM reaches the whole group: workers must finish their
@@ -165,25 +204,29 @@ class Processes:
 
     def _introduce(self, worker: _Worker) -> None:
         tls = self.cluster.security.get_tls_config_for_role("worker")
-        order = self.options | dict(
+        order = Order(
             address=self.cluster.scheduler_address,
             name=worker.name,
-            tls=dict(
-                tls_ca_file=tls["ca_file"], tls_worker_cert=tls["cert"], tls_worker_key=tls["key"]
-            ),
+            folder=self.options.folder,
+            memory=self.options.memory,
+            dask=self.options.dask,
+            ca=tls["ca_file"],
+            cert=tls["cert"],
+            key=tls["key"],
         )
-        worker.write(json.dumps(order).encode() + b"\n")
+        worker.write(order.line())
 
 
 def _start_process() -> subprocess.Popen[bytes] | copies.Copy:
-    """A worker process that waits for its order: a copy of this process where possible, else one
-    from nothing.
+    """A worker process that waits for its order.
 
-    What a person's own parts print goes where errors go: the output is the driver's alone.
+    A copy of this process where possible, else one from nothing. What a person's own parts print
+    goes where errors go: the output is the driver's alone.
     """
     variables = variables_of_workers()
     if copies.possible(variables):
-        import distributed  # noqa: F401  # once for all of them, and for the scheduler of this process
+        # Loaded once for all of them, and for the scheduler of this process.
+        import distributed  # noqa: F401
 
         if copies.possible(variables):  # it started no thread
             return copies.start(_serve, variables)
@@ -193,8 +236,8 @@ def _start_process() -> subprocess.Popen[bytes] | copies.Copy:
         stdin=subprocess.PIPE,
         stdout=STDERR,
         env=os.environ | variables,
-        bufsize=0,
-    )  # or closing would flush to a dead process
+        bufsize=0,  # or closing would flush to a dead process
+    )
 
 
 def steady() -> None:
@@ -211,54 +254,52 @@ def steady() -> None:
 
 
 def _serve() -> None:
-    """Run a worker process: its instructions come on standard input, and the end of that tells it
-    to stop.
+    """Run a worker process.
+
+    Its order comes on standard input, and the end of that tells it to stop.
     """
     driver = os.getppid()
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(
-            line_buffering=True
-        )  # of what parts print, as a worker ends without more ado
+        # Of what parts print, as a worker ends without more ado.
+        sys.stdout.reconfigure(line_buffering=True)
     order = _wait_for_order()
     for name in NOISY:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-    if order["memory"]:
+    if order.memory is not None:
         import resource
 
-        resource.setrlimit(resource.RLIMIT_DATA, (order["memory"],) * 2)
+        resource.setrlimit(resource.RLIMIT_DATA, (order.memory, order.memory))
     import dask
 
-    dask.config.set(order["dask"])
+    dask.config.set(order.dask)
     steady()
-    with contextlib.suppress(
-        Exception
-    ):  # the scheduler is gone, and with it the reader of any message
+    # Where the scheduler is gone, nobody is there to read a message.
+    with contextlib.suppress(Exception):
         asyncio.run(_work(order))
     if os.getppid() != driver:  # which was killed, and would have removed the folder
-        _remove(order["folder"])
+        _remove(order.folder)
     os._exit(0)
 
 
-def _wait_for_order() -> dict[str, Any]:
+def _wait_for_order() -> Order:
     """The first line of standard input; meanwhile load what every worker needs."""
     came = threading.Event()
     lines: list[bytes] = []
 
     def listen() -> None:
         with open(0, "rb", buffering=0, closefd=False) as stdin:
-            while line := stdin.readline():
+            for line in stdin:
                 lines.append(line)
                 came.set()
         if lines:  # the process that would have removed the folder was killed
-            _remove(json.loads(lines[0])["folder"])
+            _remove(Order.read(lines[0]).folder)
         os._exit(0)
 
     threading.Thread(target=listen, daemon=True).start()
     import distributed  # noqa: F401
 
     came.wait()
-    order: dict[str, Any] = json.loads(lines[0])
-    return order
+    return Order.read(lines[0])
 
 
 def _remove(folder: str) -> None:
@@ -270,19 +311,25 @@ def _remove(folder: str) -> None:
         time.sleep(0.1)
 
 
-async def _work(order: dict[str, Any]) -> None:
+async def _work(order: Order) -> None:
     import distributed
     from distributed.security import Security
 
+    security = Security(
+        require_encryption=True,
+        tls_ca_file=order.ca,
+        tls_worker_cert=order.cert,
+        tls_worker_key=order.key,
+    )
     worker = distributed.Worker(
-        order["address"],
+        order.address,
         nthreads=1,
-        name=order["name"],
-        local_directory=order["folder"],
+        name=order.name,
+        local_directory=order.folder,
         memory_limit=0,
         host="127.0.0.1",
         protocol="tls://",
-        security=Security(require_encryption=True, **order["tls"]),
+        security=security,
         dashboard=False,
         dashboard_address="127.0.0.1:0",
         death_timeout=30,

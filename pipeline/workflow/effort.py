@@ -38,6 +38,6 @@ def effort(stored: StoredStudy, summary: "xr.Dataset") -> dict[str, Any]:
         for cell in dearest
     ]
     return {
-        "seconds": sum(one.get("seconds_work") or 0.0 for one in sessions(stored.store.folder)),
+        "seconds": sum(past.seconds_work or 0.0 for past in sessions(stored.store.folder)),
         "rows": rows,
     }

@@ -13,7 +13,7 @@ from pipeline.analysis.pairs import PAIR
 from pipeline.execution import sweep
 from pipeline.execution.bundles import Bundle
 from pipeline.execution.clusters import FEW_FILES, Executor
-from pipeline.execution.reduction import Pack, Reduce, Reduced, Staged
+from pipeline.execution.reduction import PackFiles, Reduce, Reduced, Staged
 from pipeline.identity import own_files
 from pipeline.storage import agreement, datasets, results
 from pipeline.storage.datasets import ZarrLocation
@@ -50,7 +50,9 @@ def seal(stored: StoredStudy, executor: Executor) -> None:
             _write(stored, executor, names(stored.store), partial=False)
         for name in names(stored.store, interim=True):
             stored.store.backend.remove(name)
-        sweep.run(executor, Pack(stored.store), ((keys, 1.0) for keys in stored.store.unpacked()))
+        sweep.run(
+            executor, PackFiles(stored.store), ((keys, 1.0) for keys in stored.store.unpacked())
+        )
 
 
 def interim(stored: StoredStudy, executor: Executor) -> None:

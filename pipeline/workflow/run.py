@@ -409,19 +409,17 @@ def _in_session(
         with stored.store.backend.sweeping():
             outcome = swept()
     except BaseException as error:
-        session.end(
-            "abandoned" if isinstance(error, KeyboardInterrupt) else FAILED, error=str(error)
-        )
+        state = FAILED
+        if isinstance(error, KeyboardInterrupt):
+            state = "abandoned"
+        session.end(state, error=str(error))
         raise
-    failed = {"error": alike.too_many} if outcome.interrupted and alike.too_many else {}
-    session.end(
-        FAILED if failed else "stopped" if outcome.interrupted else "finished",
-        units=outcome.units_done,
-        workers=outcome.workers,
-        lost=outcome.lost,
-        seconds_work=round(outcome.seconds_work, 1),
-        **failed,
-    )
+    if not outcome.interrupted:
+        session.end("finished", outcome)
+    elif alike.too_many:
+        session.end(FAILED, outcome, alike.too_many)
+    else:
+        session.end("stopped", outcome)
 
 
 def _report(

@@ -166,7 +166,7 @@ def _shelved(outputs: Path, folder: Path, reports: Sequence[Path]) -> Shelved:
         ),
         parts=_parts(folder),
         changed=folder not in reports and (folder / "report.html").exists(),
-        when=str(past[-1].get("started", ""))[:16] if past else "",
+        when=past[-1].started[:16] if past else "",
     )
 
 

@@ -10,7 +10,14 @@ from typing import Any
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO
 from pipeline.execution.amounts import format_time
 from pipeline.execution.schedule import Schedule, failures, unit_in_words
-from pipeline.execution.sessions import FAILED, RUNNING, cost_per_second, sessions, units_per_second
+from pipeline.execution.sessions import (
+    FAILED,
+    RUNNING,
+    Facts,
+    cost_per_second,
+    sessions,
+    units_per_second,
+)
 from pipeline.storage import agreement
 from pipeline.storage.layout import counted
 from pipeline.storage.replications import Listing
@@ -102,19 +109,25 @@ def facts(stored: StoredStudy, listing: Listing | None) -> dict[str, Any]:
     one["shortfalls"] = _shortfalls(stored) if sealed else ""
     one["mixed"] = [writer.accepted for writer in agreement.recorded(store) if writer.accepted]
     past = sessions(store.folder)
-    one["sessions"] = [{name: session.get(name) for name in SHOWN} for session in past]
-    running = [session for session in past if session["state"] == RUNNING and session["seconds"]]
-    one["units_per_second"] = sum(map(units_per_second, running))
-    pace = sum(map(cost_per_second, running))
+    one["sessions"] = [_shown(session) for session in past]
+    running = [session for session in past if session.state == RUNNING and session.seconds]
+    one["units_per_second"] = units_per_second(running)
+    pace = cost_per_second(running)
     if pace:
         one["seconds_left"] = Schedule(study, listing).cost / pace
     if all_done(study, listing, settled(store, listing) if sealed else None):
         one["exit_code"] = EXIT_FAILED if listing.failed.any() else EXIT_DONE
     elif (
-        past and not running and past[-1]["state"] == FAILED and not past[-1].get("shard")
+        past and not running and past[-1].state == FAILED and not past[-1].shard
     ):  # whose units others do
         one["exit_code"] = EXIT_FAILED
     return _with_deserted(one)
+
+
+def _shown(session: Facts) -> dict[str, Any]:
+    """What is shown of a session."""
+    known = session.content() | {"error": session.error}
+    return {name: known[name] for name in SHOWN}
 
 
 def _with_deserted(facts: dict[str, Any]) -> dict[str, Any]:

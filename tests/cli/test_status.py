@@ -2,19 +2,21 @@
 
 import json
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from pipeline.__main__ import main
 from pipeline.execution.clusters import queued
+from pipeline.execution.sessions import Facts
 from pipeline.storage import efforts, replications
 from pipeline.storage.replications import Store
 from pipeline.study.study import Study
 from pipeline.workflow import status
 from tests.helpers.engine import advance, arguments, pending, stored, study
 
-SESSION = dict(units=0, seconds=1.0, cost_done=0.0, shard=None)
+SESSION = Facts(units=0, seconds=1.0)
 
 
 def facts(folder):
@@ -27,7 +29,7 @@ def test_a_shard_that_failed_is_no_study_that_failed(tmp_path, monkeypatch, shar
     """Others may do what it left."""
     pending(study(), Store(study(), tmp_path))
     monkeypatch.setattr(
-        status, "sessions", lambda folder: [SESSION | dict(state="failed", shard=shard)]
+        status, "sessions", lambda folder: [replace(SESSION, state="failed", shard=shard)]
     )
     assert facts(tmp_path)["exit_code"] == code
 
@@ -35,11 +37,9 @@ def test_a_shard_that_failed_is_no_study_that_failed(tmp_path, monkeypatch, shar
 def test_time_left_is_the_cost_that_is_left_over_the_pace_of_all_sessions(tmp_path, monkeypatch):
     """Two that did 3 units each, of a cost of 50, in 10 seconds of work; hours in a queue before that do not count."""
     schedule = pending(study(), Store(study(), tmp_path))
-    session = SESSION | dict(state="running", seconds=7200.0, units=5, cost_done=80.0)
-    session |= dict(workers_now=4, units_made=3, cost_made=50.0, seconds_made=10.0)
-    waiting = SESSION | dict(
-        state="running", seconds=60.0, workers_now=0, units_made=0, seconds_made=0.0
-    )
+    session = replace(SESSION, state="running", seconds=7200.0, units=5, cost_done=80.0)
+    session = replace(session, workers_now=4, units_made=3, cost_made=50.0, seconds_made=10.0)
+    waiting = replace(SESSION, state="running", seconds=60.0)
     monkeypatch.setattr(status, "sessions", lambda folder: [session] * 2 + [waiting])
     found = facts(tmp_path)
     assert found["seconds_left"] == pytest.approx(schedule.cost / (2 * 4 * 50 / 10))

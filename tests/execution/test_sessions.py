@@ -1,5 +1,6 @@
 """What a run says of itself while it goes on, when it ends, and when it no longer can."""
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -12,12 +13,23 @@ from pipeline.__main__ import main
 from pipeline.execution import sessions
 from pipeline.execution.progress import Advance
 from pipeline.execution.sessions import SILENT, Session
+from pipeline.execution.sweep import Outcome
 from pipeline.execution.systems import registry
 from tests.helpers.engine import arguments, environment, without_report
 
 
+def outcome(units):
+    return Outcome(units, 1.0, 2.04, 2, 0, interrupted=False)
+
+
+def end_elsewhere(session, state, **changes):
+    """End a session as if it had been in another place."""
+    session.facts = dataclasses.replace(session.facts, **changes)
+    session.end(state)
+
+
 def states(folder):
-    return [one["state"] for one in sessions.sessions(folder)]
+    return [facts.state for facts in sessions.sessions(folder)]
 
 
 def test_a_run_is_followed_while_it_goes_on(tmp_path, monkeypatch):
@@ -25,18 +37,14 @@ def test_a_run_is_followed_while_it_goes_on(tmp_path, monkeypatch):
     one = Session(tmp_path, "pipeline", 10, cost=5.0, shard="2/8")
     one.advance(Advance(3, 1.5, 2))
     until = time.monotonic() + 60
-    while sessions.sessions(tmp_path)[0]["units"] < 3 and time.monotonic() < until:
+    while sessions.sessions(tmp_path)[0].units < 3 and time.monotonic() < until:
         time.sleep(0.01)
     (seen,) = sessions.sessions(tmp_path)
-    assert seen["state"] == "running" and (seen["units"], seen["cost_done"], seen["workers"]) == (
-        3,
-        1.5,
-        2,
-    )
-    assert seen["shard"] == "2/8" and seen["process"] == os.getpid() and seen["seconds"] >= 0
-    one.end("finished", units=10)
+    assert (seen.state, seen.units, seen.cost_done, seen.workers) == ("running", 3, 1.5, 2)
+    assert seen.shard == "2/8" and seen.process == os.getpid() and seen.seconds >= 0
+    one.end("finished", outcome(10))
     (seen,) = sessions.sessions(tmp_path)
-    assert seen["state"] == "finished" and seen["units"] == 10 and not sessions.damaged(tmp_path)
+    assert seen.state == "finished" and seen.units == 10 and not sessions.damaged(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -53,14 +61,14 @@ def test_a_run_is_followed_while_it_goes_on(tmp_path, monkeypatch):
 def test_no_sign_of_life_is_the_end(tmp_path, changes, age, state):
     """By the file's age and, where the process was on this machine, by whether it is there."""
     one = Session(tmp_path, "pipeline", 10)
-    one.end("running", **changes)
+    end_elsewhere(one, "running", **changes)
     os.utime(one.path, (time.time() - age,) * 2)
     assert states(tmp_path) == [state]
 
 
 def test_an_ended_run_stays_what_it_was(tmp_path):
     one = Session(tmp_path, "pipeline", 10)
-    one.end("stopped", host="another")
+    end_elsewhere(one, "stopped", host="another")
     os.utime(one.path, (0, 0))
     assert states(tmp_path) == ["stopped"]
 
@@ -75,7 +83,7 @@ def test_status_of_shards_that_run_and_of_one_that_was_killed(tmp_path, monkeypa
         one = Session(folder, "pipeline", 8, cost=8.0, shard=f"{k}/26")
         one.path = one.path.rename(one.path.with_name(f"2100-{k:02d}.json"))
         one.advance(Advance(4, 4.0, 1, made=4, cost_made=4.0, seconds=10.0))
-        one.end("running", host="killed" if k == 2 else "node")
+        end_elsewhere(one, "running", host="killed" if k == 2 else "node")
         os.utime(one.path, (0, 0)) if k == 2 else None
     capsys.readouterr()
     assert main([*words, "task=status"]) == 75
@@ -102,19 +110,29 @@ def test_status_of_shards_that_run_and_of_one_that_was_killed(tmp_path, monkeypa
 def test_a_session_with_another_number_is_damaged(tmp_path):
     """Still whole JSON, with all of its facts."""
     for units in (12, 34):
-        Session(tmp_path, "pipeline", 40).end("finished", units=units)
+        Session(tmp_path, "pipeline", 40).end("finished", outcome(units))
     path = sorted((tmp_path / "sessions").iterdir())[0]
     text = path.read_text()
     path.write_text(text.replace('"units": 12', '"units": 13'))
-    assert text != path.read_text() and [one["units"] for one in sessions.sessions(tmp_path)] == [
+    assert text != path.read_text() and [facts.units for facts in sessions.sessions(tmp_path)] == [
         34
     ]
     assert sessions.damaged(tmp_path) == [f"sessions/{path.name}"]
     path.write_text(text)
-    assert [one["units"] for one in sessions.sessions(tmp_path)] == [
-        12,
-        34,
-    ] and not sessions.damaged(tmp_path)
+    assert [facts.units for facts in sessions.sessions(tmp_path)] == [12, 34]
+    assert not sessions.damaged(tmp_path)
+
+
+def test_files_of_other_versions_are_read(tmp_path):
+    """Of one that noted less, and of one that will note more."""
+    one = Session(tmp_path, "pipeline", 40)
+    one.end("finished", outcome(40))
+    content = json.loads(one.path.read_text())
+    del content["digest"], content["cost_made"]
+    content["color"] = "blue"
+    one.path.write_text(json.dumps(content | {"digest": sessions._digest(content)}))
+    (seen,) = sessions.sessions(tmp_path)
+    assert (seen.units, seen.cost_made) == (40, 0.0)
 
 
 def test_an_abandoned_run_beats_no_more(tmp_path, monkeypatch):

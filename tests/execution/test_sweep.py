@@ -355,9 +355,11 @@ class Deadly:
         pass
 
 
-def test_a_unit_is_blamed_only_after_its_workers_died_while_nothing_else_ran():
+@pytest.mark.parametrize("before", [0, 20])
+def test_a_unit_is_blamed_only_after_its_workers_died_while_nothing_else_ran(before):
+    """Also where units wait that were never handed out, as behind a bad unit that is the first."""
     pool, blamed = Deadly(), []
-    units = [*pairs(range(20)), ("bad", 1.0), *pairs(range(20, 40))]
+    units = [*pairs(range(before)), ("bad", 1.0), *pairs(range(before, 100))]
     sweep = Sweep(
         pool, Bundler(units, None), KILLS, None, blame=lambda unit, _: blamed.append(unit) or True
     )

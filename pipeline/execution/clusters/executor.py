@@ -121,9 +121,15 @@ class Cluster(Protocol):
         """Seconds for which each worker certainly lives; None: as long as the cluster is open."""
         return None
 
+    @property
+    def walltime(self) -> str | None:
+        """As a person gave it; None where workers have none."""
+        return None
+
     def needless(self, seconds: float) -> bool:
-        """Whether this process may do that many seconds of work itself, as workers would start for
-        longer.
+        """Whether this process may do that many seconds of work itself.
+
+        As where workers would take longer to start.
         """
         return False
 

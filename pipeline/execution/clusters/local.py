@@ -23,7 +23,7 @@ from pipeline.execution.clusters.executor import (
 )
 from pipeline.execution.clusters.keys import temporary
 from pipeline.execution.clusters.open_files import check_workers
-from pipeline.execution.workers import Processes
+from pipeline.execution.workers import Options, Processes
 from pipeline.study.machine import cores, memory, memory_of_machine, processors
 from pipeline.study.parameters import Checked, InvalidInput, parameter
 
@@ -129,7 +129,7 @@ class Local(Cluster, Checked):
             description += f" of up to {format_bytes(limit)} of memory"
         with scratch() as folder:
             # Processes first: they import while this process imports and starts the scheduler.
-            with Processes(count, dict(folder=folder, memory=limit, dask=DASK)) as processes:
+            with Processes(count, Options(folder, limit, DASK)) as processes:
                 work()
                 # Loopback is shared with all users of a login node, and who can speak to a
                 # scheduler can run code.

@@ -7,12 +7,12 @@ import time
 import pytest
 
 from pipeline.__main__ import main
-from pipeline.execution import limits, runner
+from pipeline.execution import runner, time_limit
 from pipeline.execution.bundles import Bundle, Bundler
 from pipeline.execution.clusters import Executor, Local
-from pipeline.execution.limits import TimeLimit, _Watch, limited
 from pipeline.execution.runner import Runner
 from pipeline.execution.sweep import run
+from pipeline.execution.time_limit import TimeLimit, _Watch, limited
 from pipeline.problems.ranking.estimators.moments import Debiased
 from pipeline.storage.replications import Store
 from tests.helpers.engine import arguments, pending, study, without_report
@@ -198,6 +198,6 @@ def test_a_time_in_which_the_process_was_stopped_does_not_count(monkeypatch):
 
     watch = _Watch.__new__(_Watch)
     watch.seconds, watch.over, watch.lock, watch.ended = 600.0, Lock(), threading.Lock(), False
-    monkeypatch.setattr(limits, "_raise_in", never)
+    monkeypatch.setattr(time_limit, "_raise_in", never)
     watch._wait()
     assert Lock.waits == [10.0] * 3

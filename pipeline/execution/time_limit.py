@@ -59,7 +59,8 @@ class _Watch:
         self.thread = threading.get_ident()
         self.over = threading.Lock()
         self.lock = threading.Lock()
-        self.ended = self.fired = False
+        self.ended = False
+        self.fired = False
         self.over.acquire()
         _thread.start_new_thread(self._wait, ())  # Thread.start() would wait for it, at every unit
 
@@ -71,10 +72,8 @@ class _Watch:
                 _raise_in(self.thread, None)
 
     def _wait(self) -> None:
-        if any(
-            self.over.acquire(timeout=min(self.seconds / STEPS, threading.TIMEOUT_MAX))
-            for _ in range(STEPS)
-        ):
+        step = min(self.seconds / STEPS, threading.TIMEOUT_MAX)
+        if any(self.over.acquire(timeout=step) for _ in range(STEPS)):
             return
         with self.lock:
             if self.ended:
