@@ -230,9 +230,10 @@ def _looks(study: Study) -> list[str]:
 def _room(store: Store) -> str:
     """The line on bytes and files."""
     study = store.study
+    size = format_bytes(stored_bytes(study))
     return (
-        f"  {store.backend.kind:14}about {format_bytes(stored_bytes(study))} when complete, raw and "
-        f"sealed; {counted(study).sum():,} files until then, one for each unit"
+        f"  {store.backend.kind:14}about {size} when complete, raw and sealed; "
+        f"{counted(study).sum():,} files until then, one for each unit"
     )
 
 

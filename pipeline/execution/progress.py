@@ -26,7 +26,7 @@ STOPPING = (signal.SIGINT, signal.SIGTERM)
 class Advance:
     """Units that ended together.
 
-    units, cost: how many, and their predicted cost. workers: that there are now. made, cost_made,
+    units, cost: how many, and their predicted cost. workers: that there are now. units_made, cost_made,
     seconds: how many of the units were simulated, as no other driver had done them, their predicted
     cost, and the seconds they took.
     """
@@ -34,7 +34,7 @@ class Advance:
     units: int
     cost: float
     workers: int
-    made: int = 0
+    units_made: int = 0
     cost_made: float = 0.0
     seconds: float = 0.0
 

@@ -152,7 +152,7 @@ class Session:
         facts.cost_done += done.cost
         facts.workers = max(facts.workers, done.workers)
         facts.workers_now = done.workers
-        facts.units_made += done.made
+        facts.units_made += done.units_made
         facts.cost_made += done.cost_made
         facts.seconds_made += done.seconds
 

@@ -2,7 +2,6 @@
 
 import pickle
 import time
-from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from pipeline.execution.bundles import Bundle
@@ -10,21 +9,25 @@ from pipeline.execution.errors import Unfit
 from pipeline.execution.sight import NeedsStores
 from pipeline.study.parameters import InvalidInput, shorten
 
-# Computes and stores a list of units, and returns something tiny for each.
-UnitFunction = Callable[[list[Any]], list[Any]]
 TOPIC = "pipeline"  # of Dask's events that say how bundles ended
 
 # In a worker: the runners of the sweeps that it takes part in, and the sweeps that start nothing
 # more.
-_RUNNERS: dict[str, UnitFunction] = {}
+_RUNNERS: dict[str, "UnitFunction"] = {}
 _HALTED: set[str] = set()
+
+
+class UnitFunction(Protocol):
+    """A runner: computes and stores a list of units, and returns something tiny for each."""
+
+    def __call__(self, units: list[Any], /) -> list[Any]:
+        """Compute and store units."""
+        ...
 
 
 @runtime_checkable
 class TakesBundles(Protocol):
-    """A runner that wants to know of a bundle how many workers died of it, and how long it should
-    take.
-    """
+    """A runner that gets whole bundles: how many workers died of one, how long it should take."""
 
     def careful(self, bundle: Bundle) -> list[Any]:
         """Compute and store the units of a bundle; something tiny for each."""

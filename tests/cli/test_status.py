@@ -135,8 +135,7 @@ def test_jobs_in_the_queue_and_their_reasons_are_shown_and_none_is_an_end(
         "the same task=submit goes on; the jobs' output is in logs" in line
         for line in status._lines(gone)
     )
-    running = dict.fromkeys(status.SHOWN) | SESSION | dict(state="running")
-    monkeypatch.setattr(status, "sessions", lambda folder: [running])
+    monkeypatch.setattr(status, "sessions", lambda folder: [replace(SESSION, state="running")])
     assert facts(tmp_path)["exit_code"] == 75, "somebody else is at it"
     monkeypatch.undo()
     monkeypatch.setenv("PATH", "/nowhere")

@@ -82,7 +82,7 @@ def test_status_of_shards_that_run_and_of_one_that_was_killed(tmp_path, monkeypa
     for k in range(2, 27):
         one = Session(folder, "pipeline", 8, cost=8.0, shard=f"{k}/26")
         one.path = one.path.rename(one.path.with_name(f"2100-{k:02d}.json"))
-        one.advance(Advance(4, 4.0, 1, made=4, cost_made=4.0, seconds=10.0))
+        one.advance(Advance(4, 4.0, 1, units_made=4, cost_made=4.0, seconds=10.0))
         end_elsewhere(one, "running", host="killed" if k == 2 else "node")
         os.utime(one.path, (0, 0)) if k == 2 else None
     capsys.readouterr()

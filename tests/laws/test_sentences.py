@@ -48,7 +48,6 @@ SO_FAR = {
         "choices": 27.0,
         "tricks": 0.5,
     },
-    "execution": {"choices": 28.0, "walruses": 2.0, "tricks": 1.3, "names": 16.0},
     "library": {
         "nested": 2.0,
         "choices": 55.0,

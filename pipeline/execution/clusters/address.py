@@ -20,12 +20,11 @@ from pipeline.study.files import read_regular
 from pipeline.study.parameters import Checked, InvalidInput, parameter, path_of, shorten
 
 ANSWER = 8.0  # seconds that a scheduler may take to answer
-COMPARED = (
-    "python",
-    "dask",
-    "distributed",
-)  # versions that the scheduler must share; the workers share all of facts()
+# Versions that the scheduler must share; the workers share all of `facts`.
+COMPARED = ("python", "dask", "distributed")
 PACKAGES = ("dask", "distributed", "numpy", "scipy", "zarr")
+# Field of an address -> what Dask calls it.
+OPTIONS_OF_TLS = {"ca": "tls_ca_file", "cert": "tls_client_cert", "key": "tls_client_key"}
 # Bundles handed out for each worker. An adaptive scheduler, `cluster.adapt()`, starts workers until
 # all that waits would be done within 5 s; with fewer bundles, of a second each, it would never
 # start another.
@@ -55,12 +54,11 @@ class Address(Cluster, Checked):
             raise InvalidInput(
                 "address", self.address, "must be tls://host:port, or tcp://host:port"
             )
-        for name in ("ca", "cert", "key"):
-            path = getattr(self, name)
+        for name, path in self._files.items():
             if self._encrypted and (path is None or not _is_readable(path_of(path, name))):
                 raise InvalidInput(name, path, "must be a readable PEM file, tls:// needs it")
             if not self._encrypted and path is not None:
-                raise InvalidInput(name, path, "goes with tls:// only")
+                raise InvalidInput(name, path, "can be combined with tls:// only")
 
     def check(self) -> None:
         """Connect once, so that no folder is created if no scheduler answers.
@@ -89,40 +87,44 @@ class Address(Cluster, Checked):
     def _encrypted(self) -> bool:
         return self.address.startswith("tls:")
 
-    def _connect(self, stack: contextlib.ExitStack) -> Any:
-        import distributed
+    @property
+    def _files(self) -> dict[str, str | None]:
+        """Field -> the PEM file that it names."""
+        return {"ca": self.ca, "cert": self.cert, "key": self.key}
+
+    def _security(self) -> Any:
+        """The `distributed.Security` with which to connect."""
         from distributed.security import Security
 
         files = {
-            f"tls_{name}": str(path_of(path, name))
-            for name, path in (
-                ("ca_file", self.ca),
-                ("client_cert", self.cert),
-                ("client_key", self.key),
-            )
+            OPTIONS_OF_TLS[name]: str(path_of(path, name))
+            for name, path in self._files.items()
             if path
         }
-        security = Security(require_encryption=True, **files) if files else Security()
+        if not files:
+            return Security()
+        return Security(require_encryption=True, **files)
+
+    def _connect(self, stack: contextlib.ExitStack) -> Any:
+        """A client; InvalidInput where no scheduler answers."""
+        import distributed
+
+        security = self._security()
         try:
-            with ThreadPoolExecutor(
-                1
-            ) as aside:  # in a notebook this thread has an event loop already
-                aside.submit(
-                    asyncio.run, asyncio.wait_for(_greet(self.address, security), ANSWER + 1)
-                ).result()
-            with (
-                warnings.catch_warnings()
-            ):  # other versions are reported by this module, in one line
+            # In a notebook this thread has an event loop already.
+            with ThreadPoolExecutor(1) as aside:
+                greeting = asyncio.wait_for(_greet(self.address, security), ANSWER + 1)
+                aside.submit(asyncio.run, greeting).result()
+            # Other versions are reported by this module, in one line.
+            with warnings.catch_warnings():
                 warnings.simplefilter("ignore", distributed.versions.VersionMismatchWarning)
-                return stack.enter_context(
-                    distributed.Client(
-                        self.address, timeout=ANSWER, set_as_default=False, security=security
-                    )
+                client = distributed.Client(
+                    self.address, timeout=ANSWER, set_as_default=False, security=security
                 )
+            return stack.enter_context(client)
         except Exception as error:  # also errors of TLS, as of a wrong certificate
-            raise _invalid(
-                self.address, f"no scheduler answers there ({shorten(_cause(error), 120)})"
-            ) from None
+            cause = shorten(_cause(error), 120)
+            raise _invalid(self.address, f"no scheduler answers there ({cause})") from None
 
 
 @dataclass(frozen=True)
@@ -141,16 +143,14 @@ class Connected(Cluster):
         import distributed
 
         if not isinstance(self.client, distributed.Client):
-            raise InvalidInput(
-                "cluster",
-                self.client,
-                "must be the name of a cluster, a mapping with its kind and "
-                "fields, or a distributed.Client",
+            allowed = (
+                "must be the name of a cluster, a mapping with its kind and fields, or a "
+                "distributed.Client"
             )
+            raise InvalidInput("cluster", self.client, allowed)
         if self.client.asynchronous or self.client.status != "running":
-            raise InvalidInput(
-                "cluster", self.client, "must be a client that is open and not asynchronous"
-            )
+            allowed = "must be a client that is open and not asynchronous"
+            raise InvalidInput("cluster", self.client, allowed)
 
     @contextlib.contextmanager
     def open(self) -> Iterator[Executor]:
@@ -171,6 +171,10 @@ def join(client: Any, address: str, patience: float | None = None) -> Executor:
     _compare_scheduler(client, address)
     different = _different(client, address)
     alike = [threads for worker, threads in client.nthreads().items() if worker not in different]
+    description = (
+        f"scheduler at {address}, {len(alike)} workers of {sum(alike)} threads, dashboard at "
+        f"{client.dashboard_link}"
+    )
     return Executor(
         client,
         max(sum(alike), 1),
@@ -179,8 +183,7 @@ def join(client: Any, address: str, patience: float | None = None) -> Executor:
         patience=patience,
         guest=True,
         admit=functools.partial(differs_from, facts()),
-        description=f"scheduler at {address}, {len(alike)} workers of {sum(alike)} threads, "
-        f"dashboard at {client.dashboard_link}",
+        description=description,
     )
 
 
@@ -188,7 +191,8 @@ def _compare_scheduler(client: Any, address: str) -> None:
     mine = facts()
     packages = client.get_versions()["scheduler"]["packages"]
     theirs = packages | {"python": ".".join(re.findall(r"\d+", packages["python"])[:3])}
-    if difference := _difference(theirs, {name: mine[name] for name in COMPARED}):
+    difference = _difference(theirs, {name: mine[name] for name in COMPARED})
+    if difference:
         raise _invalid(address, f"scheduler {difference}")
     try:
         client.run_on_scheduler(facts)  # it loads each task before it hands it to a worker
@@ -197,13 +201,18 @@ def _compare_scheduler(client: Any, address: str) -> None:
 
 
 def _different(client: Any, address: str) -> dict[str, str]:
-    """Workers that run other versions than this process, with what differs; InvalidInput if all do."""
+    """Workers that run other versions than this process, with what differs.
+
+    InvalidInput if all do.
+    """
     mine = facts()
-    reasons = {}
+    reasons: dict[str, str] = {}
     for worker, theirs in client.run(facts, on_error="return").items():
         if not isinstance(theirs, dict):
             reasons[worker] = _cannot_load(theirs)
-        elif difference := _difference(theirs, mine):
+            continue
+        difference = _difference(theirs, mine)
+        if difference:
             reasons[worker] = difference
     if reasons and len(reasons) == len(client.nthreads()):
         worker, reason = next(iter(reasons.items()))
@@ -260,8 +269,9 @@ def _warn(line: str) -> None:
 
 
 async def _greet(address: str, security: Any) -> None:
-    """Exchange one message: a Client would wait for ever if the address is no scheduler's but, say,
-    a dashboard's.
+    """Exchange one message with a scheduler.
+
+    A client would wait for ever if the address is no scheduler's but, say, a dashboard's.
     """
     from distributed.comm import connect
 
@@ -275,8 +285,10 @@ async def _greet(address: str, security: Any) -> None:
 
 def _threads(client: Any) -> dict[str, int]:
     """Threads of every worker; none if the scheduler is gone."""
+    if client.status != "running":
+        return {}
     try:
-        return dict(client.nthreads()) if client.status == "running" else {}
+        return dict(client.nthreads())
     except Exception:
         return {}
 
@@ -286,4 +298,7 @@ def _cause(error: BaseException) -> str:
         error = error.__cause__
     if isinstance(error, asyncio.CancelledError | TimeoutError):
         return f"nothing within {ANSWER:g} s"
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    name = type(error).__name__
+    if not str(error):
+        return name
+    return f"{name}: {error}"

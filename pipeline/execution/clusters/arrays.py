@@ -23,9 +23,9 @@ ANY_SYSTEM = "any.sh"  # the script for systems that have none of their own
 
 @dataclass(frozen=True)
 class Submission:
-    """What is submitted: words of a run, for the jobs.
+    """What is submitted.
 
-    `again`, the words that submit all of it again.
+    words: of the run, for the jobs. again: words that submit all of it again.
     """
 
     system: System
@@ -65,9 +65,11 @@ class Submission:
         """
         numbers: list[str] = []
         try:
+            array = None
             if self.sizes.shards > 1:
-                numbers.append(self._submit(last=False, after=None))
-            numbers.append(self._submit(last=True, after=numbers[0] if numbers else None))
+                array = self._submit(last=False, after=None)
+                numbers.append(array)
+            numbers.append(self._submit(last=True, after=array))
         except Refused as error:
             with contextlib.suppress(Refused):
                 if numbers:
@@ -83,9 +85,13 @@ class Submission:
     @property
     def _script(self) -> Path:
         package = Path(__file__).resolve().parents[2]
-        folder = (package if (package / "jobs").is_dir() else package.parent) / "jobs"
+        folder = package / "jobs"
+        if not folder.is_dir():  # in a working copy, beside the package
+            folder = package.parent / "jobs"
         script = folder / f"{self.system.name}.sh"
-        return script if script.is_file() else folder / ANY_SYSTEM
+        if script.is_file():
+            return script
+        return folder / ANY_SYSTEM
 
     def _submit(self, last: bool, after: str | None) -> str:
         options = self._options(last, after)
@@ -115,5 +121,7 @@ class Submission:
 
         last: one job instead of an array. after: number of an earlier job.
         """
-        array = None if last else f"1-{self.sizes.shards}"
+        array = f"1-{self.sizes.shards}"
+        if last:
+            return self.system.submission_options(self.sizes, None, after)
         return self.system.submission_options(self.sizes, array, after)

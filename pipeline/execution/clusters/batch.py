@@ -8,7 +8,12 @@ from pipeline.execution.clusters.executor import size
 from pipeline.execution.clusters.private_files import make_folder
 from pipeline.study.parameters import Checked, InvalidInput, parameter, path_of
 
+LOWEST_PORT = 1024  # those below are the system's
+HIGHEST_PORT = 65535
 PLAIN = r"(?!-)[\w.@:+,/%~=*-]+"  # a name of a queue or an account, with nothing for a shell
+OPTION = r"-[\w-].*"
+# -S would run any program on the script, -C change how a directive begins.
+HARMFUL = r"-[SC]\b|--wrap|.*[`$\\]"
 HOUR = "01:00:00"  # of a driver's jobs, unless a person says more
 
 
@@ -65,15 +70,18 @@ class Batch(Checked):
             raise InvalidInput("least_jobs", self.least_jobs, f"must be at most jobs={self.jobs}")
         self.seconds()
         self.port_range()
-        for name in ("queue", "account", "interface", "folder"):
-            value = getattr(self, name)
+        names = {
+            "queue": self.queue,
+            "account": self.account,
+            "interface": self.interface,
+            "folder": self.folder,
+        }
+        for field, value in names.items():
             if value is not None and not re.fullmatch(PLAIN, value):
-                raise InvalidInput(name, value, "must be one plain name, without blanks and quotes")
+                allowed = "must be one plain name, without blanks and quotes"
+                raise InvalidInput(field, value, allowed)
         for directive in self.further:
-            # -S would run any program on the script, -C change how a directive begins.
-            if not re.fullmatch(r"-[\w-].*", directive) or re.match(
-                r"-[SC]\b|--wrap|.*[`$\\]", directive
-            ):
+            if not re.fullmatch(OPTION, directive) or re.match(HARMFUL, directive):
                 allowed = (
                     "must be options of the batch system, as '--exclusive'; neither -S, -C, --wrap "
                     "nor ` $ \\"
@@ -88,7 +96,9 @@ class Batch(Checked):
     @property
     def fewest(self) -> int:
         """Jobs that are there even if there is little to do."""
-        return self.jobs if self.least_jobs is None else self.least_jobs
+        if self.least_jobs is None:
+            return self.jobs
+        return self.least_jobs
 
     @property
     def lifetime(self) -> float:
@@ -99,10 +109,12 @@ class Batch(Checked):
         return self.seconds() - 3 * self.reserve()
 
     def seconds(self) -> int:
-        """The walltime of a job in seconds."""
+        """The walltime of a job in seconds; InvalidInput for what is none."""
         match = re.fullmatch(r"(\d{1,4}):([0-5]\d):([0-5]\d)", self.walltime or HOUR)
-        hours, minutes, rest = map(int, match.groups()) if match else (0, 0, 0)
-        seconds = 3600 * hours + 60 * minutes + rest
+        seconds = 0
+        if match:
+            hours, minutes, rest = map(int, match.groups())
+            seconds = 3600 * hours + 60 * minutes + rest
         if seconds < 60:
             allowed = "must be HH:MM:SS, at least 00:01:00"
             raise InvalidInput("walltime", self.walltime, allowed)
@@ -117,11 +129,12 @@ class Batch(Checked):
         if self.ports is None:
             return None
         match = re.fullmatch(r"(\d{4,5}):(\d{4,5})", self.ports)
-        first, last = map(int, match.groups()) if match else (0, 0)
-        if not 1024 <= first < last <= 65535:
-            allowed = "must be FIRST:LAST, such as 40000:40999, from 1024 to 65535"
-            raise InvalidInput("ports", self.ports, allowed)
-        return range(first, last + 1)
+        if match:
+            first, last = map(int, match.groups())
+            if LOWEST_PORT <= first < last <= HIGHEST_PORT:
+                return range(first, last + 1)
+        allowed = f"must be FIRST:LAST, such as 40000:40999, from {LOWEST_PORT} to {HIGHEST_PORT}"
+        raise InvalidInput("ports", self.ports, allowed)
 
     @property
     def memory_of_workers(self) -> int:

@@ -4,6 +4,7 @@ dask-jobqueue writes the scripts of these jobs.
 """
 
 import contextlib
+import functools
 import importlib.util
 import os
 import re
@@ -15,7 +16,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from pipeline.execution.clusters import route
 from pipeline.execution.clusters.executor import (
@@ -102,46 +103,42 @@ class BatchWorkers(Cluster):
             _write_private(keys / "cert.pem", security.tls_worker_cert)
             _write_private(keys / "key.pem", security.tls_worker_key)
             folder = stack.enter_context(scratch())
-            cluster, client = stack.enter_context(
-                scheduler(
-                    folder,
-                    n_workers=0,
-                    processes=True,
-                    host=self.host(),
-                    interface=system.interface,
-                    scheduler_port=self._port(),
-                    protocol="tls://",
-                    security=security,
-                )
+            started = scheduler(
+                folder,
+                n_workers=0,
+                processes=True,
+                host=self.host(),
+                interface=system.interface,
+                scheduler_port=self._port(),
+                protocol="tls://",
+                security=security,
             )
-            address = cluster.scheduler_address
-            jobs = stack.enter_context(
-                Jobs(
-                    system,
-                    lambda name: self._script_of(address, keys, name),
-                    keys,
-                    client,
-                    cluster.scheduler,
-                )
-            )
+            cluster, client = stack.enter_context(started)
+            script = functools.partial(self._script_of, cluster.scheduler_address, keys)
+            jobs = stack.enter_context(Jobs(system, script, keys, client, cluster.scheduler))
             try:
                 for _ in range(system.fewest):
                     jobs.submit()
             except Refused as error:
                 raise system.refusal(error) from None
-            numbers = ", ".join(job.number for job in jobs.jobs) or "as there are units"
-            what = f"{system.jobs} {system.name} jobs of {system.cores} workers ({numbers})"
-            if system.untried:
-                what += f", {UNTRIED}"
             yield Executor(
                 client,
                 system.workers,
                 lambda: threads(cluster),
                 jobs.update,
                 jobs.retire,
-                describe(cluster, what),
+                describe(cluster, self._in_words(jobs)),
                 system.patience,
             )
+
+    def _in_words(self, jobs: Jobs) -> str:
+        """How many jobs of what system, and their numbers."""
+        system = self.system
+        numbers = ", ".join(job.number for job in jobs.jobs) or "as there are units"
+        line = f"{system.jobs} {system.name} jobs of {system.cores} workers ({numbers})"
+        if system.untried:
+            line += f", {UNTRIED}"
+        return line
 
     def host(self) -> str | None:
         """This machine's address on the network that leads to the nodes.
@@ -171,10 +168,11 @@ class BatchWorkers(Cluster):
             return
         known = [name for _, name in socket.if_nameindex()]
         if interface not in known:
-            raise InvalidInput(
-                "cluster.interface", interface, f"this machine has {', '.join(known)}"
-            )
-        address = route.address_towards(self._nodes()) if interface == LOOPBACK else None
+            allowed = f"this machine has {', '.join(known)}"
+            raise InvalidInput("cluster.interface", interface, allowed)
+        if interface != LOOPBACK:
+            return
+        address = route.address_towards(self._nodes())
         if address is not None and not address.startswith("127."):
             allowed = (
                 "is this machine's own and leads to no node; leave it out, and workers come to "
@@ -194,7 +192,10 @@ class BatchWorkers(Cluster):
 
     @contextlib.contextmanager
     def _keys(self) -> Iterator[Path]:
-        """A private folder for keys, removed on leaving, as are those of drivers that were killed."""
+        """A private folder for keys, removed on leaving.
+
+        Those of drivers that were killed are removed as well.
+        """
         root = self.system.root
         host = re.sub(r"\W", "_", socket.gethostname())
         try:
@@ -212,22 +213,22 @@ class BatchWorkers(Cluster):
 
     def _script_of(self, address: str, keys: Path, name: str) -> str:
         """The script of the job whose workers have a name, for the scheduler at an address."""
-        import dask_jobqueue
-        from dask_jobqueue.local import LocalJob  # whose script only starts workers
         from distributed.security import Security
 
         system = self.system
         cert = str(keys / "cert.pem")
-        key = str(keys / "key.pem")
+        security = Security(
+            require_encryption=True,
+            tls_ca_file=cert,
+            tls_worker_cert=cert,
+            tls_worker_key=str(keys / "key.pem"),
+        )
         limits = {
             system.charges: system.account,
             "queue": system.queue,
             "walltime": system.time_limit(system.seconds()),
         }
-        job_class = LocalJob
-        if system.jobqueue:
-            job_class = getattr(dask_jobqueue, system.jobqueue).job_cls
-        job = job_class(
+        job = self._job_class()(
             address,
             name=name,
             job_name=WORKERS,
@@ -235,12 +236,7 @@ class BatchWorkers(Cluster):
             processes=system.cores,
             memory=f"{system.memory_of_workers}B",
             protocol="tls://",
-            security=Security(
-                require_encryption=True,
-                tls_ca_file=cert,
-                tls_worker_cert=cert,
-                tls_worker_key=key,
-            ),
+            security=security,
             nanny=True,
             death_timeout=120,
             local_directory=tempfile.gettempdir(),
@@ -251,21 +247,33 @@ class BatchWorkers(Cluster):
             **limits,
         )
         script = str(job.job_script())
-        return script if script.startswith("#!") else f"{SHEBANG}\n{script.lstrip()}"
+        if script.startswith("#!"):
+            return script
+        return f"{SHEBANG}\n{script.lstrip()}"
+
+    def _job_class(self) -> Any:
+        """The class of dask-jobqueue that writes scripts; one that only starts workers if none."""
+        if not self.system.jobqueue:
+            from dask_jobqueue.local import LocalJob
+
+            return LocalJob
+        import dask_jobqueue
+
+        # The system names the class, as this package is loaded only where jobs are submitted.
+        return getattr(dask_jobqueue, self.system.jobqueue).job_cls
 
     def _options_of_workers(self, address: str) -> Sequence[str]:
         """Options of `dask worker`, in the words of a shell."""
         system = self.system
         driver = address.removeprefix("tls://").rpartition(":")[0]
         towards_driver = f"$({shlex.quote(sys.executable)} -m {route.__name__} {driver})"
-        ports = ["--worker-port", f"{system.ports}", "--nanny-port", f"{system.ports}"]
+        options = ["--host", towards_driver]
+        if system.ports is not None:
+            options += ["--worker-port", system.ports, "--nanny-port", system.ports]
+        options += ["--no-dashboard", "--dashboard-address", "127.0.0.1:0"]
         lifetime = system.seconds() - 2 * system.reserve()
-        return [
-            *("--host", towards_driver),
-            *([] if system.ports is None else ports),
-            *("--no-dashboard", "--dashboard-address", "127.0.0.1:0"),
-            *("--lifetime", f"{lifetime}s", "--lifetime-stagger", f"{system.reserve()}s"),
-        ]
+        options += ["--lifetime", f"{lifetime}s", "--lifetime-stagger", f"{system.reserve()}s"]
+        return options
 
 
 def _exports() -> list[str]:

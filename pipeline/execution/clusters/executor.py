@@ -1,5 +1,6 @@
-"""What a cluster is, what a sweep needs of it, and the Dask scheduler that most of them start in
-this process.
+"""What a cluster is, what a sweep needs of it, and a Dask scheduler in this process.
+
+Most clusters start one.
 """
 
 import asyncio
@@ -69,18 +70,23 @@ class Executor:
     """An open cluster, as a sweep uses it.
 
     Attributes:
-        client: a `distributed.Client`, or None to compute in this process. workers: bundles that
-        run at once when all workers are there; each thread of a worker counts. alive: addresses of
-        the workers that there are now, with their numbers of threads. revive: replace workers that
-        died; cheap, called often; raises OSError when that is hopeless. retire: do without a
-        worker, given by its address, that must not compute; whether other workers may still come.
-        description: one line for a person. patience: seconds without any worker after which the
-        sweep gives up; None: the sweep's own default. admit: called in each worker before it gets
-        units, also in those that join later; the reason why it must not
-            compute, or None.
-        window: bundles handed out for each worker, computing or waiting. guest: whether scheduler
-        and workers are another person's: none is ended, and nothing is left there. unfit: addresses
-        of workers that must not compute, as sweeps find out.
+        client: a `distributed.Client`, or None to compute in this process.
+        workers: bundles that run at once when all workers are there; each thread of a worker
+            counts.
+        alive: addresses of the workers that there are now, with their numbers of threads.
+        revive: replace workers that died; cheap, called often; raises OSError when that is
+            hopeless.
+        retire: do without a worker, given by its address, that must not compute; whether other
+            workers may still come.
+        description: one line for a person.
+        patience: seconds without any worker after which the sweep gives up; None: the sweep's own
+            default.
+        admit: called in each worker before it gets units, also in those that join later; the reason
+            why it must not compute, or None.
+        window: bundles handed out for each worker, computing or waiting.
+        guest: whether scheduler and workers are another person's: none is ended, and nothing is
+            left there.
+        unfit: addresses of workers that must not compute, as sweeps see.
     """
 
     client: Any = None
@@ -157,20 +163,23 @@ class Cluster(Protocol):
 
     @contextlib.contextmanager
     def open_while(self, work: Callable[[], None]) -> Iterator[Executor]:
-        """Do some work in this process, and `open`: before workers are asked for, or while they
-        start.
+        """Do some work in this process, and `open`.
+
+        The work is done before workers are requested, or while they start.
         """
         work()
         with self.open() as executor:
             yield executor
 
 
-FEW_FILES = 20_000  # are read sooner than worker processes start
+FEW_FILES = 20_000  # are read faster than worker processes start
 
 
 def workers_of(cluster: Cluster, worthwhile: bool) -> AbstractContextManager[Executor]:
     """The cluster's workers, or this process where starting workers takes longer than the work."""
-    return cluster.open() if worthwhile else contextlib.nullcontext(Executor())
+    if worthwhile:
+        return cluster.open()
+    return contextlib.nullcontext(Executor())
 
 
 @contextlib.contextmanager
@@ -190,8 +199,8 @@ def quiet() -> Iterator[None]:
         try:
             yield
         except BaseException:
-            # Tasks left undone log a traceback when they are freed: now, while the loggers are
-            # silent.
+            # Tasks left undone log a traceback when they are freed: so that happens now, while the
+            # loggers are silent.
             gc.collect()
             raise
 
@@ -204,53 +213,47 @@ def scratch() -> Iterator[str]:
     """
     for left in Path(tempfile.gettempdir()).glob(f"{SCRATCH}*"):
         with contextlib.suppress(OSError):  # another process's, or not locked yet
-            if left.lstat().st_uid == os.getuid():
-                with open_regular(left / LOCK) as handle:
-                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    shutil.rmtree(left, ignore_errors=True)
-    with (
-        tempfile.TemporaryDirectory(prefix=SCRATCH) as folder,
-        open(Path(folder, "new"), "w") as handle,
-    ):
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        Path(folder, "new").rename(Path(folder, LOCK))
-        yield folder
+            _remove_if_free(left)
+    with tempfile.TemporaryDirectory(prefix=SCRATCH) as folder:
+        new = Path(folder, "new")
+        with open(new, "w") as handle:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            new.rename(Path(folder, LOCK))
+            yield folder
+
+
+def _remove_if_free(folder: Path) -> None:
+    """Remove a temporary folder of this person's; OSError where its lock is taken."""
+    if folder.lstat().st_uid != os.getuid():
+        return
+    with open_regular(folder / LOCK) as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextlib.contextmanager
 def scheduler(folder: str, **options: Any) -> Iterator[tuple[Any, Any]]:
-    """A Dask scheduler in this process, its dashboard on loopback: (`distributed.LocalCluster`, its
-    client).
+    """A Dask scheduler in this process: a `distributed.LocalCluster`, and its client.
 
-    folder: for its temporary files.
+    Its dashboard is on loopback. folder: for its temporary files.
     """
     import dask
     import distributed
 
-    with quiet(), contextlib.ExitStack() as stack:
-        stack.enter_context(dask.config.set({"temporary-directory": folder}))
-        cluster = stack.enter_context(
-            distributed.LocalCluster(
-                dashboard_address="127.0.0.1:0",
-                silence_logs=logging.CRITICAL,
-                **options,
-                scheduler_kwargs={"dashboard": _has_dashboard()},
-            )
+    with quiet(), dask.config.set({"temporary-directory": folder}):
+        started = distributed.LocalCluster(
+            dashboard_address="127.0.0.1:0",
+            silence_logs=logging.CRITICAL,
+            **options,
+            scheduler_kwargs={"dashboard": _has_dashboard()},
         )
-        if not cluster.scheduler_address.startswith("inproc:"):
-            cluster.sync(
-                cluster.scheduler.listen, "inproc://"
-            )  # for the client, which then encrypts nothing
-        yield (
-            cluster,
-            stack.enter_context(
-                distributed.Client(
-                    cluster.scheduler.listeners[-1].contact_address,
-                    loop=cluster.loop,
-                    set_as_default=False,
-                )
-            ),
-        )
+        with started as cluster:
+            if not cluster.scheduler_address.startswith("inproc:"):
+                # For the client, which then encrypts nothing.
+                cluster.sync(cluster.scheduler.listen, "inproc://")
+            address = cluster.scheduler.listeners[-1].contact_address
+            with distributed.Client(address, loop=cluster.loop, set_as_default=False) as client:
+                yield cluster, client
 
 
 def threads(cluster: Any) -> dict[str, int]:
@@ -271,12 +274,14 @@ def retire(client: Any, addresses: Collection[str]) -> None:
             )
 
 
-def describe(cluster: Any, what: str) -> str:
-    """One line for a person: what was started, and the addresses of its scheduler and dashboard."""
+def describe(cluster: Any, workers: str) -> str:
+    """One line for a person: what workers there are, and where scheduler and dashboard are."""
     port = cluster.scheduler.http_server.port
-    page = "status" if _has_dashboard() else "info/main/workers.html"
+    page = "info/main/workers.html"
+    if _has_dashboard():
+        page = "status"
     return (
-        f"{what}, scheduler at {cluster.scheduler_address}, dashboard at "
+        f"{workers}, scheduler at {cluster.scheduler_address}, dashboard at "
         f"http://127.0.0.1:{port}/{page}"
     )
 

@@ -59,9 +59,12 @@ class Jobs:
         self.wanted = system.jobs
         self.least = system.fewest
         self.jobs: list[Job] = []
-        self.submitted = self.failed_starts = self.refused = 0
+        self.submitted = 0
+        self.failed_starts = 0
+        self.refused = 0
         self.replacements_left = REPLACEMENTS
-        self.last_update = self.last_asked = 0.0
+        self.last_update = 0.0
+        self.last_query = 0.0  # of the batch system
 
     def __enter__(self) -> "Jobs":
         return self
@@ -93,12 +96,14 @@ class Jobs:
 
         Raises OSError when jobs keep ending before a worker joins, or none can be submitted.
         """
-        if (now := time.monotonic()) - self.last_update < UPDATE:
+        now = time.monotonic()
+        if now - self.last_update < UPDATE:
             return
         self.last_update = now
         self._see_workers(now)
-        if now - self.last_asked > ASK and any(now - job.joined > UPDATE for job in self.jobs):
-            self.last_asked = now
+        without_workers = any(now - job.joined > UPDATE for job in self.jobs)
+        if without_workers and now - self.last_query > ASK:
+            self.last_query = now
             self._forget_ended()
         bundles = len(self.scheduler.tasks)
         target = max(self.least, min(self.wanted, math.ceil(bundles / self.system.cores)))
@@ -112,7 +117,9 @@ class Jobs:
         A few such jobs are replaced. Returns whether other workers are there or to come.
         """
         worker = self.scheduler.workers.get(address)
-        name = _job_of(worker) if worker else ""
+        name = ""  # of a worker that is gone
+        if worker:
+            name = _job_of(worker)
         workers = list(self.scheduler.workers.values())
         retire(self.client, [other.address for other in workers if _job_of(other) == name])
         self.end([job for job in self.jobs if job.name == name])
@@ -141,7 +148,8 @@ class Jobs:
                 self.submit()
                 self.refused = 0
         except Refused:  # a limit on jobs, or a system that is away: ask again later
-            self.last_update, self.refused = now + ASK, self.refused + 1
+            self.last_update = now + ASK
+            self.refused += 1
             if not self.jobs and self.refused >= REFUSED:
                 raise
 

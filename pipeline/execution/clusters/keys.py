@@ -3,7 +3,8 @@
 import datetime
 from typing import Any
 
-SINCE, UNTIL = (datetime.datetime(year, 1, 1, tzinfo=datetime.UTC) for year in (2000, 2100))
+SINCE = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
+UNTIL = datetime.datetime(2100, 1, 1, tzinfo=datetime.UTC)
 
 
 def temporary() -> Any:

@@ -1,11 +1,12 @@
 """Clusters on this machine: worker processes, worker threads, or neither."""
 
 import contextlib
+import functools
 import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from pipeline.execution.amounts import format_bytes
 from pipeline.execution.clusters.executor import (
@@ -37,13 +38,13 @@ def allowed_memory() -> int | None:
     None where all of the machine's are.
     """
     allowed = memory()
-    return allowed if allowed < memory_of_machine() else None
+    if allowed >= memory_of_machine():
+        return None
+    return allowed
 
 
 def default_workers() -> int:
-    """Worker processes where no number is given: one for every core, and no more than have memory
-    here.
-    """
+    """Worker processes where no number is given: one for every core that has memory for it."""
     allowed = allowed_memory()
     if allowed is None:
         return cores()
@@ -61,7 +62,9 @@ def share_of_memory(count: int) -> int | None:
     if allowed is None:
         return None
     share = (allowed - DRIVER) // count
-    return share if share >= LEAST_WORKER else None
+    if share < LEAST_WORKER:
+        return None
+    return share
 
 
 @dataclass(frozen=True)
@@ -93,23 +96,21 @@ class Local(Cluster, Checked):
 
     @property
     def limits_memory(self) -> bool:
-        """Where a limit was asked for, or a control group sets one."""
+        """Where a person sets a limit, or a control group does."""
         return self._limit(self.workers or default_workers()) is not None
 
     def needless(self, seconds: float) -> bool:
-        """For little work, unless a number of workers or their memory was asked for."""
-        return (
-            self.workers is None
-            and self.memory is None
-            and seconds * (1 - 1 / max(processors(), 2)) <= STARTING
-        )
+        """For little work, unless a person sets a number of workers or their memory."""
+        if self.workers is not None or self.memory is not None:
+            return False
+        seconds_saved = seconds * (1 - 1 / max(processors(), 2))
+        return seconds_saved <= STARTING
 
     def check(self) -> None:
         """Raise InvalidInput where this process could not open a connection to each worker."""
         if self.workers is None:
-            with contextlib.suppress(
-                InvalidInput
-            ):  # all processors of the machine are at least as many workers
+            # The processors of the machine, which are counted faster, are at least as many.
+            with contextlib.suppress(InvalidInput):
                 _check_files(os.cpu_count() or 1)
                 return
         _check_files(self.workers or default_workers())
@@ -144,24 +145,28 @@ class Local(Cluster, Checked):
                 ) as (cluster, client):
                     processes.join(cluster)
 
-                    def retire_one(address: str) -> bool:
-                        others_to_come = processes.retire(address)
-                        retire(client, [address])
-                        return others_to_come
-
                     yield Executor(
                         client,
                         count,
                         lambda: threads(cluster),
                         processes.revive,
-                        retire_one,
+                        functools.partial(_retire, processes, client),
                         describe(cluster, description),
                     )
                     processes.close()
 
     def _limit(self, count: int) -> int | None:
         """Bytes that each of some workers may take; None: no limit."""
-        return share_of_memory(count) if self.memory is None else size(self.memory)
+        if self.memory is not None:
+            return size(self.memory)
+        return share_of_memory(count)
+
+
+def _retire(processes: Processes, client: Any, address: str) -> bool:
+    """Do without a worker that must not compute; whether others will."""
+    others_to_come = processes.retire(address)
+    retire(client, [address])
+    return others_to_come
 
 
 def _check_files(count: int) -> None:

@@ -17,20 +17,18 @@ def raise_limit() -> None:
 
 
 def check_workers(setting: str, value: int, workers: int, files: int) -> None:
-    """Raise InvalidInput where so many workers take more files of the driver than its system allows
-    it to open.
+    """Raise InvalidInput where so many workers take more open files than the driver may have.
 
-    setting, value: what a person asked for. files: that each worker takes.
+    setting, value: of a person. files: that each worker takes.
     """
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     needed = BESIDES + workers * files
     if hard == resource.RLIM_INFINITY or needed <= hard:
         return
     most = max(0, (hard - BESIDES) // files)
-    raise InvalidInput(
-        setting,
-        value,
+    allowed = (
         f"makes {workers} workers, which take {needed} open files here; this machine allows "
         f"{hard} (ulimit -Hn), enough for {most} workers; give several drivers a shard each, or "
-        "use task=submit, which needs no driver",
+        "use task=submit, which needs no driver"
     )
+    raise InvalidInput(setting, value, allowed)

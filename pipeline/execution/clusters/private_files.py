@@ -1,5 +1,6 @@
-"""The folder of jobs' output and keys, and the file in it that jobs source: nobody else may have
-written them.
+"""The folder of jobs' output and keys, and the file in it that jobs source.
+
+Nobody else may have written them.
 """
 
 import errno
@@ -38,10 +39,9 @@ def check_sourced(file: Path) -> None:
 
 
 def source_lines(file: Path) -> list[str]:
-    """Lines of a job's script, in bash, that source a file if it is there, and end the job if
-    others may write it.
+    """Lines of a job's script, in bash, that source a file if it is there.
 
-    `jobs/*.sh` has the same lines.
+    They end the job if others may write the file. `jobs/*.sh` has the same lines.
     """
     return [f"MORE={shlex.quote(str(file))}", *LINES]
 

@@ -1,9 +1,11 @@
 """Jobs of a study in the queue of a batch system: which were submitted, and what each waits for."""
 
+import dataclasses
 import json
 import re
 import shutil
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,8 +23,9 @@ FOLDER = "submitted"  # of a study: a file for each submission
 
 @dataclass(frozen=True)
 class Submitted:
-    """The jobs of one `task=submit`: the batch system, their numbers, and the folder of what they
-    print.
+    """The jobs of one `task=submit`.
+
+    system: name of the batch system. jobs: their numbers. output: folder of what they print.
     """
 
     system: str
@@ -34,10 +37,8 @@ def record(folder: Path, submitted: Submitted) -> None:
     """Note in the folder of a study which jobs were submitted for it. Raises OSError."""
     stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
     name = re.sub(r"\W", "_", submitted.jobs[0])
-    content = {"system": submitted.system, "jobs": list(submitted.jobs), "output": submitted.output}
-    write_whole(
-        folder / FOLDER / f"{stamp}-{name}.json", (json.dumps(content, indent=1) + "\n").encode()
-    )
+    content = json.dumps(dataclasses.asdict(submitted), indent=1) + "\n"
+    write_whole(folder / FOLDER / f"{stamp}-{name}.json", content.encode())
 
 
 def latest(folder: Path) -> Submitted | None:
@@ -50,12 +51,16 @@ def latest(folder: Path) -> Submitted | None:
         content = json.loads(read_regular(paths[-1]))
         numbers = tuple(map(str, content["jobs"]))
         submitted = Submitted(str(content["system"]), numbers, str(content["output"]))
-        return submitted if submitted.system in systems() and submitted.jobs else None
+        if submitted.system in systems() and submitted.jobs:
+            return submitted
     return None
 
 
 def unfinished(submitted: Submitted) -> list[Queued] | None:
-    """Jobs that are in the queue, waiting or running; None where the system cannot be asked here."""
+    """Jobs that are in the queue, waiting or running.
+
+    None where the system cannot be queried here.
+    """
     system = systems()[submitted.system]()
     jobs = _ask(system, system.ask(submitted.jobs))
     if jobs is None:
@@ -65,29 +70,35 @@ def unfinished(submitted: Submitted) -> list[Queued] | None:
 
 
 def waiting_workers(system: System) -> list[Queued]:
-    """Jobs of this person's drivers that wait; none where the system cannot be asked so."""
+    """Jobs of this person's drivers that wait; none where the system cannot list these."""
     command = system.ask_for_workers(WORKERS)
-    jobs = _ask(system, command) if command else None
-    return [job for job in jobs or () if not job.running]
+    if not command:
+        return []
+    jobs = _ask(system, command) or []
+    return [job for job in jobs if not job.running]
 
 
 def in_words(jobs: Iterable[Queued]) -> str:
     """How many run, how many wait, and why.
 
-    >>> in_words([Queued("7_1", True), Queued("7_[2-9]", False, "Priority"), Queued("8", False, "Dependency")])
-    '1 running, 2 waiting (Priority 1, Dependency 1)'
+    >>> in_words([Queued("7_1", True), Queued("7_[2-9]", False, "Priority")])
+    '1 running, 1 waiting (Priority 1)'
     """
-    known = list(jobs)
-    waiting = [job for job in known if not job.running]
-    counts: dict[str, int] = {}
-    for job in waiting:
-        counts[job.reason] = counts.get(job.reason, 0) + 1
-    reasons = ", ".join(f"{reason} {count}" for reason, count in counts.items() if reason)
+    running = 0
+    waiting: Counter[str] = Counter()  # reasons
+    for job in jobs:
+        if job.running:
+            running += 1
+        else:
+            waiting[job.reason] += 1
     words = []
-    if len(known) > len(waiting):
-        words.append(f"{len(known) - len(waiting)} running")
+    if running:
+        words.append(f"{running} running")
     if waiting:
-        words.append(f"{len(waiting)} waiting" + (f" ({reasons})" if reasons else ""))
+        words.append(f"{waiting.total()} waiting")
+    reasons = ", ".join(f"{reason} {count}" for reason, count in waiting.items() if reason)
+    if reasons:
+        words[-1] += f" ({reasons})"
     return ", ".join(words) or "none in the queue"
 
 
@@ -98,7 +109,9 @@ def _ask(system: System, command: Sequence[str]) -> list[Queued] | None:
     try:
         return system.columns.read(call(command).splitlines())
     except Refused as error:
-        return [] if system.says_none(error) else None
+        if system.says_none(error):
+            return []
+        return None
 
 
 def _digits(number: str) -> str:

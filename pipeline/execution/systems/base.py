@@ -10,7 +10,7 @@ import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from pipeline.execution.clusters.batch import HOUR, Batch
 from pipeline.execution.systems.commands import Refused, call
@@ -18,10 +18,10 @@ from pipeline.execution.systems.listing import Columns
 from pipeline.execution.systems.sizes import Sizes, clock
 from pipeline.study.parameters import InvalidInput
 
-UNTRIED = (
-    "never executed on a real system: look at the first jobs"  # where none can be had for tests
-)
-FIELDS_MEANT = {  # field -> what a message of a batch system about it mentions
+# Said of systems that cannot be had for tests.
+UNTRIED = "never executed on a real system: look at the first jobs"
+# Field -> what a message of a batch system about it mentions.
+FIELDS_MEANT = {
     "account": "account|project",
     "queue": "partition|queue",
     "walltime": "time",
@@ -36,19 +36,22 @@ class System(Batch, ABC):
     Class attributes of a system:
         name: by which a person chooses it, as `cluster=NAME`; `jobs/NAME.sh` is the script of its
             arrays, `jobs/any.sh` if there is none.
-        submits, cancels: its commands. listing: command that lists this user's unfinished jobs, one
-        a line, its number first. columns: where a line of `listing`, or of `ask`, has a job's state
-        and why it waits. nothing_left: pattern of an error by which that command says that there
-        are no such jobs. number_pattern: of a job's number in what `submits` prints. takes_words:
-        whether `submits` hands words after the script to it; else in `$WORDS`. tries: options with
-        which `submits` only says whether it would accept a job. shows_queue: command that fails for
-        a queue that is not there. hosts: command that lists the nodes, their names or addresses
-        first in each line. job_variable, task_variable: environment variables that number a job,
-        and a task of an array. hides_environment: whether other users cannot see what a job
-        inherits. cancels_follower: whether a job that follows a cancelled array sees that, and
-        ends. untried: whether no such system could be had for tests. jobqueue: class of
-        dask-jobqueue that writes directives into the scripts of a driver's jobs;
-            empty: `submits` gets `options` instead.
+        submits, cancels: its commands.
+        listing: command that lists this user's unfinished jobs, one a line, its number first.
+        columns: where a line of `listing`, or of `ask`, has a job's state and why it waits.
+        nothing_left: pattern of an error by which that command says that there are no such jobs.
+        number_pattern: of a job's number in what `submits` prints.
+        takes_words: whether `submits` hands words after the script to it; else in `$WORDS`.
+        tries: options with which `submits` only says whether it would accept a job.
+        shows_queue: command that fails for a queue that is not there.
+        hosts: command that lists the nodes, their names or addresses first in each line.
+        job_variable, task_variable: environment variables that number a job, and a task of an
+            array.
+        hides_environment: whether other users cannot see what a job inherits.
+        cancels_follower: whether a job that follows a cancelled array sees that, and ends.
+        untried: whether no such system could be had for tests.
+        jobqueue: class of dask-jobqueue that writes directives into the scripts of a driver's
+            jobs; empty: `submits` gets `options` instead.
         charges: what that class calls the account.
     """
 
@@ -94,8 +97,10 @@ class System(Batch, ABC):
 
     def submission_options(self, sizes: Sizes, array: str | None, after: str | None) -> list[str]:
         """`options`, and the further directives of the person, word by word."""
-        words = [word for directive in self.further for word in shlex.split(directive)]
-        return [*self.options(sizes, array, after), *words]
+        options = self.options(sizes, array, after)
+        for directive in self.further:
+            options += shlex.split(directive)
+        return options
 
     def time_limit(self, seconds: int) -> str:
         """A walltime as the system writes it."""
@@ -110,7 +115,7 @@ class System(Batch, ABC):
         return list(self.listing)
 
     def ask_for_workers(self, job_name: str) -> list[str] | None:
-        """The command that lists this user's jobs of a name; None where there is no such command."""
+        """The command that lists this user's jobs of a name; None where there is none."""
         return None
 
     def cancel(self, numbers: Sequence[str]) -> list[str]:
@@ -136,7 +141,9 @@ class System(Batch, ABC):
         self, options: Sequence[str], script: Path, words: Sequence[str], env: Mapping[str, str]
     ) -> str:
         """Submit a script; the job's number. Refused if it is not accepted."""
-        printed = self.give(options, script, words if self.takes_words else (), env)
+        if not self.takes_words:
+            words = ()
+        printed = self.give(options, script, words, env)
         number = re.search(self.number_pattern, printed)
         if not number:
             raise Refused(f"{self.submits} says {' '.join(printed.split())!r}, which names no job")
@@ -158,11 +165,16 @@ class System(Batch, ABC):
     def refusal(self, error: Refused) -> InvalidInput:
         """The field that the system's message most likely refers to, with the message."""
         message = f"{self.submits} says: {error}"
+        values: dict[str, Any] = {
+            "account": self.account,
+            "queue": self.queue,
+            "walltime": self.walltime or HOUR,
+            "memory": self.memory,
+            "cores": self.cores,
+        }
         for name, pattern in FIELDS_MEANT.items():
             if re.search(pattern, str(error), re.IGNORECASE):
-                value = getattr(self, name)
-                used = HOUR if name == "walltime" and value is None else value
-                return InvalidInput(f"cluster.{name}", used, message)
+                return InvalidInput(f"cluster.{name}", values[name], message)
         return InvalidInput("cluster", self.name, message)
 
 
@@ -172,7 +184,9 @@ def attached(option: str, value: str | None) -> list[str]:
     >>> attached("--account=", "stat"), attached("--account=", None)
     (['--account=stat'], [])
     """
-    return [] if value is None else [option + value]
+    if value is None:
+        return []
+    return [option + value]
 
 
 def apart(option: str, value: str | None) -> list[str]:
@@ -181,4 +195,6 @@ def apart(option: str, value: str | None) -> list[str]:
     >>> apart("-A", "stat"), apart("-A", None)
     (['-A', 'stat'], [])
     """
-    return [] if value is None else [option, value]
+    if value is None:
+        return []
+    return [option, value]

@@ -1,5 +1,6 @@
-"""Commands of batch systems: called, refused in one line, with the environment that jobs may
-inherit.
+"""Commands of batch systems, and the environment that jobs may inherit.
+
+What a system refuses is said in one line.
 """
 
 import getpass
@@ -19,7 +20,10 @@ class Refused(OSError):
 def call(
     command: Sequence[str], *, text: str | None = None, env: Mapping[str, str] | None = None
 ) -> str:
-    """Output of a batch system's command, with a text on its standard input; Refused if it fails."""
+    """Output of a batch system's command; Refused if it fails.
+
+    text: on its standard input.
+    """
     try:
         ended = subprocess.run(
             command, input=text, env=env, capture_output=True, text=True, timeout=TIMEOUT
@@ -42,18 +46,25 @@ def main_line(text: str) -> str:
     """
     stripped = [line.strip() for line in text.splitlines()]
     lines = [line for line in stripped if line and not line.startswith("Try ")]
-    errors = [line for line in lines if re.search("error|unable", line, re.IGNORECASE)] or lines
-    return re.sub(r"^(\w+: error|Unable to run job): ", "", errors[-1]) if errors else ""
+    errors = [line for line in lines if re.search("error|unable", line, re.IGNORECASE)]
+    if errors:
+        lines = errors
+    if not lines:
+        return ""
+    return re.sub(r"^(\w+: error|Unable to run job): ", "", lines[-1])
 
 
 def inherited_environment(hidden: bool) -> dict[str, str]:
     """What jobs inherit: all variables where the system hides them from others, else no secrets."""
-    return {name: value for name, value in os.environ.items() if hidden or not SECRET.search(name)}
+    if hidden:
+        return dict(os.environ)
+    return {name: value for name, value in os.environ.items() if not SECRET.search(name)}
 
 
 def user() -> str:
     """Name of the user, as batch systems list it; the number of one whom no list names."""
     try:
         return getpass.getuser()
-    except (KeyError, OSError):  # no entry in passwd: the first up to Python 3.12, the second after
+    except (KeyError, OSError):
+        # No entry in passwd: the first error up to Python 3.12, the second after.
         return str(os.getuid())

@@ -14,11 +14,15 @@ class Queued:
     reason: str = ""
 
 
+NO_REASON = ("None", "-")
+
+
 @dataclass(frozen=True)
 class Columns:
     """Where a line about a job has its state and the reason why it waits; its number comes first.
 
-    separator: between columns; None for blanks. running: pattern of states of jobs that have begun.
+    separator: between columns; None for blanks.
+    running: pattern of states of jobs that have begun.
     """
 
     state: int = 1
@@ -29,15 +33,30 @@ class Columns:
     def read(self, lines: Sequence[str]) -> list[Queued]:
         """The jobs in these lines; lines that begin with no number are of no job.
 
-        >>> Columns(1, 2, "|").read(["JOBID|ST|REASON", "7_1|R|None", "8|PD|Priority"])
-        [Queued(number='7_1', running=True, reason=''), Queued(number='8', running=False, reason='Priority')]
+        >>> for job in Columns(1, 2, "|").read(["JOBID|ST|REASON", "7_1|R|None", "8|PD|Priority"]):
+        ...     print(job)
+        Queued(number='7_1', running=True, reason='')
+        Queued(number='8', running=False, reason='Priority')
         """
-        rows = [[word.strip() for word in line.split(self.separator)] for line in lines]
-        least = -self.state if self.state < 0 else self.state + 1
-        return [self._job(row) for row in rows if len(row) >= least and row[0][:1].isdigit()]
+        rows = map(self._split, lines)
+        return [self._job(row) for row in rows if self._is_of_job(row)]
+
+    def _split(self, line: str) -> list[str]:
+        return [word.strip() for word in line.split(self.separator)]
+
+    def _is_of_job(self, row: Sequence[str]) -> bool:
+        least = self.state + 1
+        if self.state < 0:
+            least = -self.state
+        return len(row) >= least and row[0][:1].isdigit()
 
     def _job(self, row: Sequence[str]) -> Queued:
-        running = bool(re.fullmatch(self.running, row[self.state], re.ASCII))
-        says_why = self.reason is not None and len(row) > self.reason and not running
-        reason = row[self.reason] if says_why and self.reason is not None else ""
-        return Queued(row[0], running, "" if reason in ("None", "-") else reason)
+        number = row[0]
+        if re.fullmatch(self.running, row[self.state], re.ASCII):
+            return Queued(number, running=True)
+        if self.reason is None or self.reason >= len(row):
+            return Queued(number, running=False)
+        reason = row[self.reason]
+        if reason in NO_REASON:
+            reason = ""
+        return Queued(number, running=False, reason=reason)

@@ -28,9 +28,13 @@ class LSF(System):
 
     def options(self, sizes: Sizes, array: str | None, after: str | None) -> list[str]:
         """Options of bsub."""
-        output = "%J-%I" if array else "%J"
+        job_name = "pipeline"
+        output = "%J"
+        if array is not None:
+            job_name = f"pipeline[{array}]"
+            output = "%J-%I"
         return [
-            *("-J", f"pipeline[{array}]" if array else "pipeline"),
+            *("-J", job_name),
             *("-n", str(self.cores)),
             *("-R", f"span[hosts=1] rusage[mem={sizes.mebibytes}MB]"),
             *("-W", self.time_limit(sizes.seconds)),

@@ -18,6 +18,7 @@ from pipeline.identity.packages import Broken, broken_by, entries_of
 from pipeline.study.parameters import InvalidInput, nearest
 
 SYSTEMS = "pipeline.systems"
+NEEDED = ("name", "submits", "cancels", "listing")
 _REGISTERED: dict[str, type[System]] = {}
 _INSTALLED: dict[str, type[System]] = {}
 _LEFT_OUT: dict[str, Broken] = {}
@@ -35,8 +36,10 @@ def names() -> str:
     """Their names for a sentence: sge or slurm (lsf, pbs: never executed)."""
     tried = [name for name, known in systems().items() if not known.untried]
     untried = [name for name, known in systems().items() if known.untried]
-    warning = f" ({', '.join(untried)}: never executed)" if untried else ""
-    return " or ".join(tried or ["NAME"]) + warning
+    sentence = " or ".join(tried or ["NAME"])
+    if untried:
+        sentence += f" ({', '.join(untried)}: never executed)"
+    return sentence
 
 
 def system(name: Any, others: Iterable[str] = ()) -> type[System]:
@@ -70,7 +73,10 @@ def register(new: type[System]) -> type[System]:
     """
     why = _lacks(new)
     if why:
-        raise InvalidInput("system", getattr(new, "__name__", str(new)), why)
+        name = str(new)
+        if inspect.isclass(new):
+            name = new.__name__
+        raise InvalidInput("system", name, why)
     other = systems().get(new.name)
     if other is not None and other.__module__ != new.__module__:
         raise InvalidInput("system", new.name, f"is {other.__module__}.{other.__name__} already")
@@ -117,7 +123,9 @@ def _lacks(new: Any) -> str:
     """Why something is no batch system; empty if it is one."""
     if not (inspect.isclass(new) and issubclass(new, System)):
         return "is no subclass of System"
-    needed = ("name", "submits", "cancels", "listing")
-    missing = [name for name in needed if not getattr(new, name, None)]
+    # The base declares these and gives none, so a class may come without.
+    missing = [name for name in NEEDED if not getattr(new, name, None)]
     missing += sorted(new.__abstractmethods__)
-    return f"lacks {', '.join(missing)}" if missing else ""
+    if not missing:
+        return ""
+    return f"lacks {', '.join(missing)}"

@@ -60,4 +60,6 @@ class SGE(System):
     @classmethod
     def job_of(cls, environment: Mapping[str, str]) -> str | None:
         """The job of a process; other programs have a JOB_ID as well."""
-        return super().job_of(environment) if "SGE_ROOT" in environment else None
+        if "SGE_ROOT" not in environment:
+            return None
+        return super().job_of(environment)

@@ -29,10 +29,13 @@ class Slurm(System):
     def options(self, sizes: Sizes, array: str | None, after: str | None) -> list[str]:
         """Options of sbatch."""
         memory_of_core = -(-sizes.mebibytes // self.cores)
-        output = "%A_%a" if array else "%j"
+        output = "%j"
+        if array is not None:
+            output = "%A_%a"
         return [
             "--parsable",
-            "--export=ALL",  # whatever SBATCH_EXPORT says: the script reads what it inherits
+            # Whatever SBATCH_EXPORT says: the script reads what it inherits.
+            "--export=ALL",
             f"--cpus-per-task={self.cores}",
             f"--mem-per-cpu={memory_of_core}M",
             f"--time={self.time_limit(sizes.seconds)}",
@@ -67,4 +70,6 @@ class Slurm(System):
             return None
         number = environment.get("SLURM_ARRAY_JOB_ID", environment["SLURM_JOB_ID"])
         task = environment.get("SLURM_ARRAY_TASK_ID")
-        return f"{number}_{task}" if task else number
+        if not task:
+            return number
+        return f"{number}_{task}"
