@@ -4,13 +4,22 @@ side; no server.
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from pipeline.reporting.inline import dark
+from pipeline.reporting.dark_colours import dark
 from pipeline.reporting.page import rendered, script
 from pipeline.reporting.style import NAMED
 
 COLOURS = [NAMED[k] for k in (1, 2, 0, 3)]  # as dark as they are different, in grey too
+
+
+@dataclass(frozen=True)
+class Colour:
+    """A mechanism's colour on a white and on a dark page."""
+
+    day: str
+    night: str
 
 
 def page(
@@ -26,13 +35,12 @@ def page(
     """
     from markupsafe import Markup
 
-    data = json.dumps(
-        {"problems": list(problems), "start": start}, separators=(",", ":"), ensure_ascii=False
-    )
+    content = {"problems": list(problems), "start": start}
+    data = json.dumps(content, separators=(",", ":"), ensure_ascii=False)
     return rendered(
         "advice.html.j2",
         data=Markup(data.replace("<", "\\u003c")),
         script=script("advice.js"),
         skipped=skipped,
-        colours=[{"day": one, "night": dark(one)} for one in COLOURS],
+        colours=[Colour(colour, dark(colour)) for colour in COLOURS],
     )

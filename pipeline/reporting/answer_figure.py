@@ -4,12 +4,17 @@ to be met.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pipeline.reporting import style
 from pipeline.reporting.formatting import number
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 WIDTH = 4.4
-HEIGHT = 3.2  # inches of a panel: letters of 9 points are then some 10 pixels high on a telephone
+# Inches of a panel: letters of 9 points are then some 10 pixels high on a telephone.
+HEIGHT = 3.2
 CURVE = style.NAMED[1]
 ADVISED = style.NAMED[2]
 BAND = style.NAMED[1]
@@ -19,9 +24,7 @@ BAND = style.NAMED[1]
 class Panel:
     """A target. mean, low, high: of the metric at the figure's levels.
 
-    at_value: mean at the advised value.
-
-    share: whether the metric lies between 0 and 1.
+    at_value: mean at the advised value. share: whether the metric lies between 0 and 1.
     """
 
     label: str
@@ -37,9 +40,8 @@ class Panel:
 class Curves:
     """All that the figure shows. levels: of the unknown; value: advised.
 
-    begins: interval of where targets are met.
-
-    along: label of the unknown's axis. log: whether that axis is logarithmic.
+    begins: interval of where the targets begin to be met. along: label of the unknown's axis.
+    log: whether that axis is logarithmic.
     """
 
     levels: Sequence[float]
@@ -75,11 +77,8 @@ def describe(curves: Curves) -> str:
     return f"Means against {curves.along}. {panels}. Advised: {number(curves.value, 4)}."
 
 
-def _panel(axes: object, curves: Curves, panel: Panel) -> None:
+def _panel(axes: "Axes", curves: Curves, panel: Panel) -> None:
     """Draw one target's means."""
-    from matplotlib.axes import Axes
-
-    assert isinstance(axes, Axes)
     below = [mean - low for mean, low in zip(panel.mean, panel.low, strict=True)]
     above = [high - mean for high, mean in zip(panel.high, panel.mean, strict=True)]
     axes.axvspan(
@@ -103,15 +102,7 @@ def _panel(axes: object, curves: Curves, panel: Panel) -> None:
         label=f"advised: {number(curves.value, 4)}",
         zorder=4,
     )
-    axes.axhline(panel.target, **style.GUIDE)
-    axes.annotate(
-        f"target {number(panel.target)}",
-        (1, panel.target),
-        xycoords=("axes fraction", "data"),
-        ha="right",
-        va="bottom",
-        fontsize=8.5,
-    )
+    style.draw_target(axes, panel.target, f"target {number(panel.target)}")
     if panel.share:
         axes.set_ylim(bottom=0)
     else:

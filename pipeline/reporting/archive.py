@@ -3,16 +3,11 @@
 import base64
 import io
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-LONG_AGO = (
-    1980,
-    1,
-    1,
-    0,
-    0,
-    0,
-)  # the earliest date of a zip file: the same content gives the same bytes
+# The earliest date of a zip file: the same content gives the same bytes.
+LONG_AGO = (1980, 1, 1, 0, 0, 0)
 MOST_BYTES = 1_500_000  # of the zip file in a page
 
 
@@ -25,16 +20,33 @@ def packed(files: Mapping[str, bytes]) -> bytes:
     return whole.getvalue()
 
 
-def link(files: Mapping[str, bytes]) -> tuple[str, int, list[str]]:
-    """A link with the files inside, its bytes when saved, and names of the largest, left out if all
-    are too many.
+@dataclass(frozen=True)
+class Link:
+    """Files inside a link. size: bytes of the zip file. names: of the files that are inside.
 
-    >>> link({"a.csv": b"x,y\\n"})[0][:28], link({"a.csv": b"x,y\\n"})[2]
-    ('data:application/zip;base64,', [])
+    left_out: names of the largest files, where all were too many.
     """
-    kept = dict(files)
-    left = []
-    while len(content := packed(kept)) > MOST_BYTES:
-        left.append(max(kept, key=lambda name: len(kept[name])))
-        del kept[left[-1]]
-    return f"data:application/zip;base64,{base64.b64encode(content).decode()}", len(content), left
+
+    href: str
+    size: int
+    names: Sequence[str]
+    left_out: Sequence[str]
+
+
+def link(files: Mapping[str, bytes]) -> Link:
+    """A link with the files inside; the largest are left out while the zip file is too large.
+
+    >>> table = link({"a.csv": b"x,y\\n"})
+    >>> table.href[:28], table.names, table.left_out
+    ('data:application/zip;base64,', ['a.csv'], [])
+    """
+    inside = dict(files)
+    left_out = []
+    content = packed(inside)
+    while len(content) > MOST_BYTES:
+        largest = max(inside, key=lambda name: len(inside[name]))
+        left_out.append(largest)
+        del inside[largest]
+        content = packed(inside)
+    href = f"data:application/zip;base64,{base64.b64encode(content).decode()}"
+    return Link(href, len(content), sorted(inside), left_out)

@@ -11,9 +11,8 @@ from pipeline.study.files import private_folder
 def place(environment: MutableMapping[str, str] = os.environ) -> None:
     """Let both use this user's folder among temporary files, where no home can be written.
 
-    Before they are loaded.
-
-    Otherwise each process would search all fonts anew, and complain.
+    To be called before they are loaded: otherwise each process would search all fonts anew, and
+    complain.
 
     >>> variables = {"MPLCONFIGDIR": "/mine"}
     >>> place(variables)

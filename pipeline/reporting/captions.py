@@ -19,17 +19,18 @@ def caption(spec: Spec, data: xr.Dataset, *sentences: str) -> str:
     """The caption: the config's text, the sentences, the marks, the fixed axes, the meaning of the
     symbols.
     """
+    symbols = [name for name in spec.drawn if name != spec.position]
+    meanings = glossary(data[name] for name in dict.fromkeys(symbols))
+    parts = (spec.caption, *sentences, _marks(spec), _fixed(spec, data), meanings)
+    return " ".join(filter(None, parts))
+
+
+def _fixed(spec: Spec, data: xr.Dataset) -> str:
+    """At which level an axis is fixed; empty if none is."""
+    if not spec.select:
+        return ""
     fixed = {name: data[name].item() for name in spec.select}
-    names = dict.fromkeys((*spec.drawn, spec.position))
-    legend = glossary(data[name] for name in names if name != spec.position)
-    parts = (
-        spec.caption,
-        *sentences,
-        _marks(spec),
-        f"Fixed: {levels(fixed)}." if fixed else "",
-        legend,
-    )
-    return " ".join(part for part in parts if part)
+    return f"Fixed: {levels(fixed)}."
 
 
 def bars(table: "DataFrame", confidence: float, axes: "Axes", of: str = "the mean") -> str:
@@ -39,38 +40,50 @@ def bars(table: "DataFrame", confidence: float, axes: "Axes", of: str = "the mea
         return "No cell has a value."
     if finite["replications"].max() < 2:
         return "One replication per cell: no intervals."
-    hidden = "; most are shorter than the marks" if _are_hidden(table, axes) else ""
-    exact = "; exact where they all agree" if _some_agree(finite) else ""
-    return (
+    remark = "corrected for skewness"
+    if _some_agree(finite):
+        remark += "; exact where they all agree"
+    sentence = (
         f"Bars: {percent(confidence)} confidence interval of {of} over {replications(finite)} "
-        f"replications (corrected for skewness{exact}){hidden}."
+        f"replications ({remark})"
     )
+    if _are_hidden(table, axes):
+        sentence += "; most are shorter than the marks"
+    return f"{sentence}."
 
 
 def replications(table: "DataFrame") -> str:
     """How many there are in a cell: `40`, or `38 to 40`."""
     least = int(table["replications"].min())
     most = int(table["replications"].max())
-    return f"{least:,} to {most:,}" if least < most else f"{most:,}"
+    if least == most:
+        return f"{most:,}"
+    return f"{least:,} to {most:,}"
 
 
 def missing(table: "DataFrame", drawn: str = "not drawn") -> str:
     """How many cells have no value, and how they are drawn; empty if none."""
     lost = int((~np.isfinite(table["mean"])).sum())
-    return f"{count(lost, 'cell')} of {len(table):,} without a value: {drawn}." if lost else ""
+    if not lost:
+        return ""
+    return f"{count(lost, 'cell')} of {len(table):,} without a value: {drawn}."
 
 
 def _some_agree(table: "DataFrame") -> bool:
     """Whether some cell's replications all have one value, and its interval a width: see
     `analysis.summary`.
     """
-    return "mcse" in table and bool(((table["mcse"] == 0) & (table["high"] > table["low"])).any())
+    if "mcse" not in table:
+        return False
+    agree = (table["mcse"] == 0) & (table["high"] > table["low"])
+    return bool(agree.any())
 
 
 def _are_hidden(table: "DataFrame", axes: "Axes") -> bool:
     """Whether half of the bars are shorter than a mark is high (5 points)."""
     scaled = axes.yaxis.get_transform().transform
-    low, high = (table[name].to_numpy(float) for name in ("low", "high"))
+    low = table["low"].to_numpy(float)
+    high = table["high"].to_numpy(float)
     good = np.isfinite(low) & np.isfinite(high) & ((low > 0) | (axes.get_yscale() == "linear"))
     bottom, top = scaled(np.array(axes.get_ylim()))
     share = (scaled(high[good]) - scaled(low[good])) / (top - bottom)
@@ -83,11 +96,12 @@ def _are_hidden(table: "DataFrame", axes: "Axes") -> bool:
 
 def _marks(spec: Spec) -> str:
     """What the thin lines at `marks` are; empty without."""
-    marks = getattr(spec, "marks", {})
-    named = (
-        f"{name}, {symbol(spec.position)} = {number(at, 4)}"
-        if name != number(at, 4)
-        else f"{symbol(spec.position)} = {name}"
-        for name, at in marks.items()
-    )
-    return f"Thin line{'s' * (len(marks) > 1)}: {'; '.join(named)}." if marks else ""
+    lines = []
+    for name, at in spec.thin_lines.items():
+        place = f"{symbol(spec.position)} = {number(at, 4)}"
+        is_named = name != number(at, 4)
+        lines.append(f"{name}, {place}" if is_named else place)
+    if not lines:
+        return ""
+    heading = "Thin line" if len(lines) == 1 else "Thin lines"
+    return f"{heading}: {'; '.join(lines)}."

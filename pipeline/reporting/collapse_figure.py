@@ -3,6 +3,7 @@ well they agree.
 """
 
 import math
+from dataclasses import dataclass, field
 from itertools import repeat
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ import xarray as xr
 from pipeline.analysis.collapse import collapse, collapse_exponent
 from pipeline.reporting import style
 from pipeline.reporting.captions import bars, caption, missing
-from pipeline.reporting.cells import Drawing, Mark, columns_of, said, tabulate, varying
+from pipeline.reporting.cells import Drawing, Mark, columns_of, tabulate, values_in_words, varying
 from pipeline.reporting.curve_styles import CurveStyles, curves_of, error_bars, extent
 from pipeline.reporting.formatting import (
     axis_label,
@@ -27,6 +28,7 @@ from pipeline.reporting.formatting import (
 from pipeline.reporting.specs import Collapse, PhaseDiagram
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
@@ -39,94 +41,109 @@ def size_of(data: xr.Dataset, spec: Collapse | PhaseDiagram) -> xr.DataArray:
     return size
 
 
-def collapsed(spec: Collapse, data: xr.Dataset) -> Drawing:
+def collapsed(spec: Collapse, results: xr.Dataset, summary: xr.Dataset) -> Drawing:
     """Two panels with one axis of means: as it is, and with the position multiplied by
     size^exponent.
     """
-    columns = columns_of(data, spec.metric)
-    size = size_of(data, spec)
-    at = data[spec.position].astype(float)
-    table = tabulate(columns.assign(rescaled=at * size**spec.exponent), data, spec)
-    label = metric_label(data[spec.metric], spec.metric)
+    columns = columns_of(summary, spec.metric)
+    size = size_of(summary, spec)
+    at = summary[spec.position].astype(float)
+    table = tabulate(columns.assign(rescaled=at * size**spec.exponent), summary, spec)
+    label = metric_label(summary[spec.metric], spec.metric)
     rescaled = f"{symbol(spec.position)}·{power(product(spec.size), spec.exponent)}"
-    marks: list[Mark] = []
-    figure = _panels(
-        spec,
-        table,
-        label,
-        marks,
-        {spec.position: axis_label(data[spec.position]), "rescaled": rescaled},
-    )
+    panels = _Panels(spec, table, label, axis_label(summary[spec.position]), rescaled)
+    figure = panels.figure()
     content = (
         f"Mean of the {label}; left against {symbol(spec.position)}, right against {rescaled}."
     )
+    text = caption(
+        spec,
+        summary,
+        content,
+        _agreement(spec, columns, at, size),
+        bars(table, summary.attrs["confidence"], figure.axes[0]),
+        missing(table),
+    )
+    title = spec.title or f"One curve in {rescaled}?"
     return Drawing(
-        spec.kind,
-        figure,
-        spec.title or f"One curve in {rescaled}?",
-        table,
-        caption(
-            spec,
-            data,
-            content,
-            _agreement(spec, columns, at, size),
-            bars(table, data.attrs["confidence"], figure.axes[0]),
-            missing(table),
-        ),
-        tuple(marks),
-        spec.along,
+        spec.kind, spec.picture, figure, title, table, text, tuple(panels.marks), spec.along
     )
 
 
-def _panels(
-    spec: Collapse, table: "DataFrame", label: str, marks: list[Mark], names: dict[str, str]
-) -> "Figure":
-    """A panel for each column of positions; adds to the marks. names: column -> label of its axis."""
-    styles = CurveStyles(table, spec.size)
-    figure, grid = style.new_figure(2, height=3.2 + styles.height, sharey=True)
-    finite = table["mean"][np.isfinite(table["mean"])]
-    cells = varying(table, spec)
-    y_log = bool(len(finite)) and bool((finite > 0).all())
-    for axes, (column, name) in zip(grid[0], names.items(), strict=True):
-        for levels, rows in curves_of(table, spec.size):
-            rows = rows[np.isfinite(rows["mean"]) & np.isfinite(rows[column])].sort_values(column)
-            error_bars(axes, rows[column].to_numpy(float), rows, **styles[levels])
-            marks += map(
-                Mark, repeat(axes), rows[column].tolist(), rows["mean"].tolist(), said(rows, cells)
+@dataclass
+class _Panels:
+    """A panel for the positions as they are, and one for the rescaled ones. marks: once drawn.
+
+    label, raw, rescaled: of the axes.
+    """
+
+    spec: Collapse
+    table: "DataFrame"
+    label: str
+    raw: str
+    rescaled: str
+    marks: list[Mark] = field(default_factory=list)
+
+    def figure(self) -> "Figure":
+        """The whole figure."""
+        table = self.table
+        styles = CurveStyles(table, self.spec.size)
+        figure, grid = style.new_figure(2, height=3.2 + styles.height, sharey=True)
+        self._panel(grid[0, 0], self.spec.position, self.raw, styles)
+        self._panel(grid[0, 1], "rescaled", self.rescaled, styles)
+        finite = table["mean"][np.isfinite(table["mean"])]
+        y_log = bool(len(finite)) and bool((finite > 0).all())
+        style.scale(grid[0, 0].yaxis, extent(table, y_log), y_log)
+        grid[0, 0].set_ylabel(style.wrapped(self.label, 3.2))
+        styles.legend(figure)
+        return figure
+
+    def _panel(self, axes: "Axes", column: str, name: str, styles: CurveStyles) -> None:
+        """The curves against one column of positions."""
+        table = self.table
+        cells = varying(table, self.spec)
+        for levels, rows in curves_of(table, self.spec.size):
+            shown = np.isfinite(rows["mean"]) & np.isfinite(rows[column])
+            curve = rows[shown].sort_values(column)
+            error_bars(axes, curve[column].to_numpy(float), curve, **styles[levels])
+            self.marks += map(
+                Mark,
+                repeat(axes),
+                curve[column].tolist(),
+                curve["mean"].tolist(),
+                values_in_words(curve, cells),
             )
         x = table[column][np.isfinite(table[column])]
         style.scale(axes.xaxis, x, True, 5, x)
         axes.set_xlabel(style.wrapped(name, 2.4))
-    style.scale(grid[0, 0].yaxis, extent(table, y_log), y_log)
-    grid[0, 0].set_ylabel(style.wrapped(label, 3.2))
-    styles.legend(figure)
-    return figure
 
 
 def _agreement(spec: Collapse, columns: xr.Dataset, at: xr.DataArray, size: xr.DataArray) -> str:
-    """How well the curves agree, raw and rescaled, and with which exponent they would agree best."""
+    """How well the curves agree, raw and rescaled, and the exponent with which they agree best."""
     mean = columns["mean"]
     mcse = columns["mcse"]
-    raw, rescaled = (
-        collapse(mean, mcse, at * size**alpha, spec.size) for alpha in (0, spec.exponent)
-    )
+    rescaled = collapse(mean, mcse, at * size**spec.exponent, spec.size)
     if not rescaled.n:
         return "The curves cannot be compared: no two share a position."
-    quality = (
-        ""
-        if math.isnan(rescaled.quality)
-        else (
-            f" (they differ by {number(math.sqrt(rescaled.quality), 2)} standard errors in the "
-            "root mean square, 1 if Monte Carlo error alone parts them)"
-        )
-    )
-    before = f"; unscaled they differ by {percent(raw.spread)}" if raw.n else ""
-    bounds = spec.exponent - 0.5, spec.exponent + 0.5
+    raw = collapse(mean, mcse, at * size**0, spec.size)  # a position for every cell
+    agree = f"{percent(rescaled.spread)} [{percent(rescaled.low)}, {percent(rescaled.high)}]"
+    sentence = f"Rescaled curves agree to {agree}{_quality(rescaled.quality)}"
+    if raw.n:
+        sentence += f"; unscaled they differ by {percent(raw.spread)}"
+    bounds = (spec.exponent - 0.5, spec.exponent + 0.5)
     draws = 200 if mean.size <= 500 else 50  # the cost grows with the square of the cells
     best = collapse_exponent(mean, mcse, at, size, spec.size, bounds, draws)
-    drawn = (
-        f" Best exponent {interval(best)} (95 %), drawn {number(spec.exponent)}."
-        * math.isfinite(best.value)
+    if not math.isfinite(best.value):
+        return f"{sentence}."
+    return f"{sentence}. Best exponent {interval(best)} (95 %), drawn {number(spec.exponent)}."
+
+
+def _quality(quality: float) -> str:
+    """How far the curves lie apart in standard errors, in brackets."""
+    if math.isnan(quality):
+        return ""
+    apart = number(math.sqrt(quality), 2)
+    return (
+        f" (they differ by {apart} standard errors in the root mean square, 1 if Monte Carlo "
+        "error alone parts them)"
     )
-    agree = f"{percent(rescaled.spread)} [{percent(rescaled.low)}, {percent(rescaled.high)}]"
-    return f"Rescaled curves agree to {agree}{quality}{before}.{drawn}"

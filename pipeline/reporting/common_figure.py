@@ -2,7 +2,8 @@
 share.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,152 +12,184 @@ import xarray as xr
 from pipeline.analysis.boundaries import INSIDE, crossing
 from pipeline.reporting import style
 from pipeline.reporting.captions import replications
-from pipeline.reporting.cells import Drawing, Mark, columns_of, said, shown_part, tabulate, varying
+from pipeline.reporting.cells import (
+    Drawing,
+    Mark,
+    columns_of,
+    shown_part,
+    tabulate,
+    values_in_words,
+    varying,
+)
 from pipeline.reporting.common_spec import Common, Series
 from pipeline.reporting.curve_styles import curves_of, error_bars
-from pipeline.reporting.formatting import number, percent, with_interval
+from pipeline.reporting.formatting import capitalised, number, percent, with_interval
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
     from pandas import DataFrame
 
 BROKEN = 0.5  # loss, relative to that without information, at which learning has broken down
+PICTURE = "Curves of several studies"
+NUMBERS = ("effective", "mean", "mcse", "low", "high")
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """Cells of one study. table: effective sample size and relative loss; where: in words, where
+    its curves cross the line.
+    """
+
+    series: Series
+    table: "DataFrame"
+    where: str
 
 
 def draw(common: Common, summaries: Mapping[str, xr.Dataset]) -> Drawing:
     """Draw the figure. summaries: of the studies by name, as `summarise` gives them."""
+    studies = [_measured(series, summaries[series.experiment]) for series in common.series]
+    figure = _Figure(studies)
+    with style.applied():
+        picture = figure.figure()
+    confidence = percent(next(iter(summaries.values())).attrs["confidence"])
+    table = _table(studies)
+    sentences = [_sentence(study) for study in studies]
+    how = (
+        "Loss: 1 is that of a guess without data, 0 that of full knowledge; dashed at "
+        f"{BROKEN:g}, where learning has broken down. Bars: {confidence} confidence "
+        f"interval of the mean over {replications(table)} replications (corrected for "
+        f"skewness). Intervals of crossings: {confidence}, from redrawn curves."
+    )
+    caption = " ".join(filter(None, (common.caption, *sentences, how)))
+    marks = tuple(figure.marks)
+    return Drawing("common", PICTURE, picture, common.title, table, caption, marks, "effective")
+
+
+def _sentence(study: _Measured) -> str:
+    """What the loss of a study is, and where it crosses the line."""
+    series = study.series
+    return f"{capitalised(series.name)}: {series.loss}, against {series.size}; {study.where}."
+
+
+def _table(studies: Sequence[_Measured]) -> "DataFrame":
+    """The cells of all studies, one below the other."""
     import pandas
 
     tables = []
-    sentences = []
-    crossed = []
-    for one in common.series:
-        table, where = _measured(one, summaries[one.experiment])
-        tables.append(table.assign(curve=one.name))
-        crossed.append(where)
-        sentences.append(
-            f"{one.name[:1].upper()}{one.name[1:]}: {one.loss}, against {one.size}; {where}."
-        )
-    marks: list[Mark] = []
-    with style.applied():
-        figure = _figure(common, tables, crossed, marks)
-    confidence = percent(next(iter(summaries.values())).attrs["confidence"])
-    whole = pandas.concat(
-        [table.astype({axis: object for axis in table}) for table in tables], ignore_index=True
-    )
-    whole = whole.astype({name: float for name in ("effective", "mean", "mcse", "low", "high")})
-    caption = " ".join(
-        filter(
-            None,
-            (
-                common.caption,
-                *sentences,
-                (
-                    "Loss: 1 is that of a guess without data, 0 that of full knowledge; dashed at "
-                    f"{BROKEN:g}, where learning has broken down. Bars: {confidence} confidence "
-                    f"interval of the mean over {replications(whole)} replications (corrected for "
-                    f"skewness). Intervals of crossings: {confidence}, from redrawn curves."
-                ),
-            ),
-        )
-    )
-    return Drawing("common", figure, common.title, whole, caption, tuple(marks), "effective")
+    for study in studies:
+        table = study.table.assign(curve=study.series.name)
+        tables.append(table.astype(dict.fromkeys(table, object)))
+    whole = pandas.concat(tables, ignore_index=True)
+    return whole.astype(dict.fromkeys(NUMBERS, float))
 
 
-def _measured(one: Series, summary: xr.Dataset) -> "tuple[DataFrame, str]":
-    """The cells with their effective sample size and relative loss.
-
-    Where the curves cross the line.
-    """
-    data = shown_part(summary, one.curves)
-    columns = columns_of(data, one.curves.metric)
-    scale = one.without - one.best
-    mean, low, high = ((columns[name] - one.best) / scale for name in ("mean", "low", "high"))
-    mcse = columns["mcse"] / abs(scale)
-    columns = columns.assign(
-        mean=mean, mcse=mcse, low=low if scale > 0 else high, high=high if scale > 0 else low
-    )
-    effective = xr.DataArray(one.times)
-    for factor, power in one.effective.items():
-        effective = (
-            effective
-            * summary[factor]
-            .sel(
-                {
-                    axis: level
-                    for axis, level in one.curves.select.items()
-                    if axis in summary[factor].dims
-                }
-            )
-            .astype(float)
-            ** power
-        )
-    effective = effective.reset_coords(drop=True).drop_vars(
-        [name for name in effective.coords if name not in data.dims], errors="ignore"
-    )
-    at = (effective + 0 * columns["mean"]).isel(
-        {d: 0 for d in effective.dims if d not in columns["mean"].dims}
-    )
+def _measured(series: Series, summary: xr.Dataset) -> _Measured:
+    """The cells of one study, and where its curves cross the line."""
+    data = shown_part(summary, series.curves)
+    columns = _relative(columns_of(data, series.curves.metric), series)
+    effective = _effective(series, summary)
+    elsewhere = [name for name in effective.coords if name not in data.dims]
+    effective = effective.reset_coords(drop=True).drop_vars(elsewhere, errors="ignore")
+    at = effective + 0 * columns["mean"]
+    fixed = [name for name in effective.dims if name not in columns["mean"].dims]
+    at = at.isel(dict.fromkeys(fixed, 0))
     broken = crossing(
-        mean, mcse, one.curves.along, BROKEN, at, confidence=summary.attrs["confidence"]
+        columns["mean"],
+        columns["mcse"],
+        series.curves.along,
+        BROKEN,
+        at,
+        confidence=summary.attrs["confidence"],
     )
-    table = tabulate(columns.assign(effective=at), data, one.curves)
-    table = table[np.isfinite(table["mean"]) & np.isfinite(table["effective"])].reset_index(
-        drop=True
-    )
-    return table, _where(broken)
+    table = tabulate(columns.assign(effective=at), data, series.curves)
+    has_place = np.isfinite(table["mean"]) & np.isfinite(table["effective"])
+    return _Measured(series, table[has_place].reset_index(drop=True), _where(broken))
+
+
+def _relative(columns: xr.Dataset, series: Series) -> xr.Dataset:
+    """Means as losses: 0 where the metric is `best`, 1 where it is `without`."""
+    scale = series.without - series.best
+    losses = (columns[["mean", "low", "high"]] - series.best) / scale
+    mcse = columns["mcse"] / abs(scale)
+    if scale < 0:
+        losses = losses.rename(low="high", high="low")
+    return columns.assign(losses).assign(mcse=mcse)
+
+
+def _effective(series: Series, summary: xr.Dataset) -> xr.DataArray:
+    """The effective sample size: a constant times powers of axes and derived parameters."""
+    effective = xr.DataArray(series.times)
+    for name, power in series.effective.items():
+        factor = summary[name]
+        fixed = {axis: level for axis, level in series.curves.select.items() if axis in factor.dims}
+        effective = effective * factor.sel(fixed).astype(float) ** power
+    return effective
 
 
 def _where(broken: xr.Dataset) -> str:
     """Where the curves of a study cross the line, each with its interval."""
     inside = (broken["side"] == INSIDE).values.ravel()
-    ends = [
-        tuple(float(broken[name].values.ravel()[k]) for name in ("value", "low", "high"))
-        for k in np.flatnonzero(inside)
-    ]
-    if not ends:
+    columns = [broken[name].values.ravel()[inside] for name in ("value", "low", "high")]
+    crossings = sorted(zip(*map(np.ndarray.tolist, columns), strict=True))
+    if not crossings:
         return "no curve crosses the line"
-    shown = [with_interval(*one) for one in (min(ends), max(ends))]
-    return (
-        "crosses the line at "
-        + " to ".join(dict.fromkeys(shown))
-        + (f" ({len(ends)} of {inside.size} curves)" if inside.size > 1 else "")
-    )
+    least = with_interval(*crossings[0])
+    greatest = with_interval(*crossings[-1])
+    where = f"crosses the line at {least}"
+    if greatest != least:
+        where += f" to {greatest}"
+    if inside.size > 1:
+        where += f" ({len(crossings)} of {inside.size} curves)"
+    return where
 
 
-def _figure(
-    common: Common, tables: "list[DataFrame]", crossed: list[str], marks: list[Mark]
-) -> "Figure":
-    from matplotlib.lines import Line2D
+@dataclass
+class _Figure:
+    """One panel with the curves of all studies. marks: once drawn."""
 
-    figure, grid = style.new_figure(height=3.6 + 0.36 * len(tables))
-    axes = grid[0, 0]
-    entries = []
-    axes.axhline(BROKEN, **style.GUIDE, zorder=1)
-    for k, (one, table, where) in enumerate(zip(common.series, tables, crossed, strict=True)):
+    studies: Sequence[_Measured]
+    marks: list[Mark] = field(default_factory=list)
+
+    def figure(self) -> "Figure":
+        """The whole figure."""
+        figure, grid = style.new_figure(height=3.6 + 0.36 * len(self.studies))
+        axes = grid[0, 0]
+        axes.axhline(BROKEN, **style.GUIDE, zorder=1)
+        entries = [self._draw(axes, study, k) for k, study in enumerate(self.studies)]
+        sizes: list[float] = []
+        losses = [0.0, 1.0]
+        for study in self.studies:
+            sizes += study.table["effective"].tolist()
+            losses += study.table["mean"].tolist()
+        style.scale(axes.xaxis, sizes, True, 8)
+        style.scale(axes.yaxis, losses, False)
+        axes.set_xlabel(
+            "effective sample size: answers per unknown, as far as privacy lets them count"
+        )
+        axes.set_ylabel("loss, relative to that without information")
+        figure.legend(handles=entries, loc="outside upper center", handlelength=3.2, ncols=1)
+        return figure
+
+    def _draw(self, axes: "Axes", study: _Measured, k: int) -> "Line2D":
+        """Draw the curves of the k-th study; its entry of the legend."""
+        from matplotlib.lines import Line2D
+
         options: dict[str, Any] = {
             "color": style.NAMED[k % len(style.NAMED)],
             "linewidth": 1.1,
             "marker": style.MARKERS[k % len(style.MARKERS)],
             "linestyle": style.LINES[k % len(style.LINES)],
         }
-        entries.append(Line2D([], [], label=f"{one.name}\n{where}", **options))
-        names = varying(table, one.curves)
-        for _, rows in curves_of(table, one.curves.by):
-            rows = rows.sort_values("effective")
-            x = rows["effective"].to_numpy(float)
-            error_bars(axes, x, rows, **options)
-            texts = (
-                f"{one.name}, effective {number(at, 3)}, {text}"
-                for at, text in zip(x, said(rows, names), strict=True)
-            )
-            marks += [
-                Mark(axes, at, height, text)
-                for at, height, text in zip(x.tolist(), rows["mean"].tolist(), texts, strict=True)
-            ]
-    style.scale(axes.xaxis, [x for table in tables for x in table["effective"]], True, 8)
-    style.scale(axes.yaxis, [0.0, 1.0, *(y for table in tables for y in table["mean"])], False)
-    axes.set_xlabel("effective sample size: answers per unknown, as far as privacy lets them count")
-    axes.set_ylabel("loss, relative to that without information")
-    figure.legend(handles=entries, loc="outside upper center", handlelength=3.2, ncols=1)
-    return figure
+        series = study.series
+        names = varying(study.table, series.curves)
+        for _, rows in curves_of(study.table, series.curves.by):
+            curve = rows.sort_values("effective")
+            x = curve["effective"].to_numpy(float)
+            error_bars(axes, x, curve, **options)
+            texts = values_in_words(curve, names)
+            for at, height, text in zip(x.tolist(), curve["mean"].tolist(), texts, strict=True):
+                words = f"{series.name}, effective {number(at, 3)}, {text}"
+                self.marks.append(Mark(axes, at, height, words))
+        return Line2D([], [], label=f"{series.name}\n{study.where}", **options)

@@ -1,17 +1,20 @@
 """A figure that the studies of a suite share: read and checked before anything is simulated."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pipeline.reporting import specs
+from pipeline.reporting.spec_values import NONE_DRAWN, is_finite
 from pipeline.reporting.specs import Curves
 from pipeline.study.checks import mapping
 from pipeline.study.parameters import Checked, InvalidInput, check, fields, nearest, parameter
 
-# Of the studies, by name: levels of their axes, derived parameters, metrics.
-Shapes = Mapping[str, tuple[Mapping[str, Sequence[Any]], Sequence[str], Sequence[str]]]
+# Of a study: levels of its axes, derived parameters, metrics.
+Shape = tuple[Mapping[str, Sequence[Any]], Sequence[str], Sequence[str]]
+Shapes = Mapping[str, Shape]  # of the studies, by name
+KEYS = ("title", "caption", "series")
+OF_CURVES = ("metric", "along", "by", "select")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,77 +53,82 @@ def read(common: Any, studies: Shapes) -> Common | None:
     """
     if common is None:
         return None
-    given = mapping(common, "common")
-    for name in given:
-        if name not in ("title", "caption", "series"):
-            raise InvalidInput(
-                f"common.{name}", given[name], "no such key; allowed: title, caption, series"
-            )
-    series = given.get("series")
-    if not isinstance(series, list) or not series:
-        raise InvalidInput(
-            "common.series", series, "must be a list of mappings; common=null draws none"
-        )
+    values = mapping(common, "common")
+    for name in values:
+        if name not in KEYS:
+            allowed = f"no such key; allowed: {', '.join(KEYS)}"
+            raise InvalidInput(f"common.{name}", values[name], allowed)
+    entries = values.get("series")
+    if not isinstance(entries, list) or not entries:
+        allowed = "must be a list of mappings; common=null draws none"
+        raise InvalidInput("common.series", entries, allowed)
+    series = []
+    for k, entry in enumerate(entries):
+        key = f"common.series.{k}"
+        series.append(_series(mapping(entry, key), key, studies))
     return Common(
-        title=str(given.get("title", "")),
-        caption=str(given.get("caption", "")),
-        series=tuple(
-            _series(mapping(one, f"common.series.{k}"), f"common.series.{k}", studies)
-            for k, one in enumerate(series)
-        ),
+        title=str(values.get("title", "")),
+        caption=str(values.get("caption", "")),
+        series=tuple(series),
     )
 
 
-def _series(given: Mapping[str, Any], key: str, studies: Shapes) -> Series:
-    known = {
-        name: one for name, one in fields(Series).items() if name not in ("curves", "effective")
-    }
-    drawn = ("metric", "along", "by", "select")
-    for name in given:
-        if name not in (*known, *drawn, "effective"):
-            raise InvalidInput(
-                f"{key}.{name}",
-                given[name],
-                f"no such key; {nearest(name, (*known, *drawn, 'effective'))}",
-            )
-    experiment = given.get("experiment")
+def _series(values: Mapping[str, Any], key: str, studies: Shapes) -> Series:
+    """The checked curves of one study."""
+    declared = fields(Series)
+    plain = [name for name in declared if name not in ("curves", "effective")]
+    allowed_keys = (*plain, *OF_CURVES, "effective")
+    for name in values:
+        if name not in allowed_keys:
+            allowed = f"no such key; {nearest(name, allowed_keys)}"
+            raise InvalidInput(f"{key}.{name}", values[name], allowed)
+    experiment = values.get("experiment")
     if not isinstance(experiment, str) or experiment not in studies:
-        raise InvalidInput(
-            f"{key}.experiment",
-            experiment,
+        allowed = (
             f"is not in this suite; {nearest(experiment, studies)}; "
-            "common=null draws no such figure",
+            "common=null draws no such figure"
         )
-    axes, coordinates, metrics = studies[experiment]
-    curves = {one: given[one] for one in drawn if one in given}
+        raise InvalidInput(f"{key}.experiment", experiment, allowed)
+    axes, coordinates, _ = studies[experiment]
+    curves = _curves(values, key, studies[experiment])
+    effective = _effective(values.get("effective"), f"{key}.effective", [*axes, *coordinates])
+    checked = {}
+    for name in plain:
+        if name in values:
+            checked[name] = check(declared[name], values[name], f"{key}.{name}")
+    for name in ("name", "loss", "size", "without"):
+        if name not in checked:
+            meaning = declared[name].metadata["meaning"]
+            raise InvalidInput(f"{key}.{name}", None, f"is needed ({meaning})")
+    without = checked["without"]
+    if without == checked.get("best", 0.0):
+        raise InvalidInput(f"{key}.without", without, "must be another number than best")
+    return Series(**checked, curves=curves, effective=effective)
+
+
+def _curves(values: Mapping[str, Any], key: str, shape: Shape) -> Curves:
+    """Whose curves they are, as of a figure of kind curves."""
+    axes, coordinates, metrics = shape
+    figure = {"kind": "curves"}
+    for name in OF_CURVES:
+        if name in values:
+            figure[name] = values[name]
     try:
-        (spec,) = specs.read([{"kind": "curves", **curves}], axes, coordinates, metrics)
+        (curves,) = specs.read([figure], axes, coordinates, metrics)
     except InvalidInput as error:
-        advice = error.allowed.replace("figures=[] draws none", "common=null draws no such figure")
-        raise InvalidInput(error.key.replace("figures.0", key), error.value, advice) from None
-    assert isinstance(spec, Curves)
-    effective = mapping(given.get("effective"), f"{key}.effective")
-    for factor, power in effective.items():
-        if factor not in axes and factor not in coordinates:
-            raise InvalidInput(
-                f"{key}.effective",
-                factor,
-                "no such axis or derived parameter; " + nearest(factor, [*axes, *coordinates]),
-            )
-        if (
-            isinstance(power, bool)
-            or not isinstance(power, (int, float))
-            or not math.isfinite(power)
-        ):
-            raise InvalidInput(
-                f"{key}.effective.{factor}", power, "must be a power: a finite number"
-            )
-    values = {one: check(known[one], given[one], f"{key}.{one}") for one in known if one in given}
-    for one in ("name", "loss", "size", "without"):
-        if one not in values:
-            raise InvalidInput(
-                f"{key}.{one}", None, f"is needed ({known[one].metadata['meaning']})"
-            )
-    if values["without"] == values.get("best", 0.0):
-        raise InvalidInput(f"{key}.without", values["without"], "must be another number than best")
-    return Series(**values, curves=spec, effective=effective)
+        allowed = error.allowed.replace(NONE_DRAWN, "common=null draws no such figure")
+        raise InvalidInput(error.key.replace("figures.0", key), error.value, allowed) from None
+    assert isinstance(curves, Curves)
+    return curves
+
+
+def _effective(values: Any, key: str, names: Sequence[str]) -> Mapping[str, float]:
+    """Powers of axes and derived parameters."""
+    powers = mapping(values, key)
+    for factor, power in powers.items():
+        if factor not in names:
+            allowed = f"no such axis or derived parameter; {nearest(factor, names)}"
+            raise InvalidInput(key, factor, allowed)
+        if not is_finite(power):
+            raise InvalidInput(f"{key}.{factor}", power, "must be a power: a finite number")
+    return powers

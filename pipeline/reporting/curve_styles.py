@@ -1,9 +1,11 @@
 """Curves of a figure: their styles, the legend, and their error bars."""
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 Levels = tuple[Any, ...]  # one level for each of several axes
 Style = dict[str, Any]  # arguments of Line2D
+Column: TypeAlias = "list[tuple[Line2D, str]]"  # entries of a legend
 MOST_ENTRIES = 9  # of one list in a legend
 LONGEST = 22  # letters of an entry on one line
 LETTERS = 82  # in a line of a legend
@@ -46,54 +49,46 @@ class CurveStyles:
         """Matplotlib's arguments for the curve with these levels of `by` and `split`."""
         of_by = levels[: len(self.by)]
         of_split = levels[len(self.by) :]
+        marked = of_by[1:] if len(self.by) > 1 else of_by
         return {
             "color": self._colour(of_by[:1]),
-            "marker": self._marker(of_by[1:] if len(self.by) > 1 else of_by),
+            "marker": self._marker(marked),
             "linestyle": self._line(of_split),
         }
 
     def _colour(self, levels: Levels) -> Any:
-        return self.colours[self.first.index(levels) if self.by else 0]
+        if not self.by:
+            return self.colours[0]
+        return self.colours[self.first.index(levels)]
 
     def _marker(self, levels: Levels) -> str:
-        return style.MARKERS[self.rest.index(levels) % len(style.MARKERS) if self.by else 0]
+        if not self.by:
+            return style.MARKERS[0]
+        return style.MARKERS[self.rest.index(levels) % len(style.MARKERS)]
 
     def _line(self, levels: Levels) -> Any:
-        return style.LINES[self.lines.index(levels) % len(style.LINES) if self.split else 0]
+        if not self.split:
+            return style.LINES[0]
+        return style.LINES[self.lines.index(levels) % len(style.LINES)]
 
     @property
-    def gaps(self) -> bool:
+    def has_gaps(self) -> bool:
         """Whether some combinations of the levels that occur do not occur."""
-        lists = (self.first, self.rest if len(self.by) > 1 else (), self.lines)
-        return 0 < len(self.curves) < math.prod(len(levels) or 1 for levels in lists)
+        rest = self.rest if len(self.by) > 1 else ()
+        combinations = math.prod(len(levels) or 1 for levels in (self.first, rest, self.lines))
+        return 0 < len(self.curves) < combinations
 
-    def legend(self, figure: "Figure", *guides: Mapping[str, Style]) -> None:
+    def legend(self, figure: "Figure", others: Mapping[str, Style] | None = None) -> None:
         """Lists of colours, marks and lines, side by side above the panels.
 
-        Last other lines, by name.
+        others: lines that are no curves, by name, which stand last.
         """
-        others = [_entry(name, **options) for guide in guides for name, options in guide.items()]
-        columns = [*self._columns, *([others] if others else [])]
+        columns = list(self._columns)
+        if others:
+            columns.append([_entry(name, **options) for name, options in others.items()])
         if not columns:
             return
-        if len(columns) == 1:  # in one list: its heading, then entries in a few columns
-            entries = columns[0]
-            wide = max(1, min(len(entries), int(LETTERS / _letters(entries))))
-        elif sum(map(_letters, columns)) <= LETTERS:
-            most = max(map(len, columns))
-            entries = [
-                entry
-                for column in columns
-                for entry in [*column, *[_entry("")] * (most - len(column))]
-            ]
-            wide = len(columns)
-        else:
-            entries = [
-                entry
-                for k, column in enumerate(columns)
-                for entry in [_entry("")] * (k > 0) + column
-            ]
-            wide = 1 if _letters(entries) * 2 > LETTERS else 2
+        entries, wide = _side_by_side(columns)
         handles, labels = zip(*entries, strict=True)
         figure.legend(
             handles,
@@ -105,81 +100,111 @@ class CurveStyles:
         )
 
     @cached_property
-    def _columns(self) -> "list[list[tuple[Line2D, str]]]":
-        return [_section(*one) for one in self._lists()]
+    def _columns(self) -> list[Column]:
+        return [_column(part) for part in self._lists()]
 
     @property
     def height(self) -> float:
         """About how much of a figure's height the legend takes, in inches."""
         columns = self._columns
-        if len(columns) > 1 and sum(map(_letters, columns)) <= LETTERS:
-            lines = max(map(_lines, columns))
+        if not columns:
+            return 0.0
+        entries = list(itertools.chain.from_iterable(columns))
+        if len(columns) == 1:
+            wide = max(1, int(LETTERS / _letters(entries)))
+        elif _fit(columns):
+            return 0.18 * max(map(_lines, columns))
         else:
-            entries = [entry for column in columns for entry in column]
-            few = int(LETTERS / _letters(entries)) if entries else 1
-            lines = -(-_lines(entries) // max(1, few if len(columns) == 1 else min(few, 2)))
-        return 0.18 * lines
+            wide = max(1, min(2, int(LETTERS / _letters(entries))))
+        return 0.18 * math.ceil(_lines(entries) / wide)
 
-    def _lists(self) -> Iterator[tuple[tuple[str, ...], list[Levels], Callable[[Levels], Style]]]:
-        """The lists of the legend: the axes that each explains, their levels, and the style of a
-        level.
-        """
-        if self.gaps and len(self.curves) <= MOST_ENTRIES:
-            yield (*self.by, *self.split), self.curves, self.__getitem__
+    def _lists(self) -> "Iterator[_List]":
+        """The lists of the legend."""
+        if self.has_gaps and len(self.curves) <= MOST_ENTRIES:
+            yield _List((*self.by, *self.split), self.curves, self.__getitem__)
             return
         if len(self.by) == 1:
-            yield (
-                self.by,
-                self.first,
-                lambda levels: self[(*levels, *(self.lines[0] if self.split else ()))],
-            )
+            yield _List(self.by, self.first, self._of_first)
         elif self.by:
-            yield (
-                self.by[:1],
-                self.first,
-                lambda levels: {
-                    "color": self._colour(levels),
-                    "linewidth": 3,
-                    "marker": "",
-                    "linestyle": "-",
-                },
-            )
-            yield (
-                self.by[1:],
-                self.rest,
-                lambda levels: {
-                    "color": "0.35",
-                    "linestyle": "none",
-                    "marker": self._marker(levels),
-                },
-            )
+            yield _List(self.by[:1], self.first, self._of_colour)
+            yield _List(self.by[1:], self.rest, self._of_mark)
         if self.split:
-            yield (
-                self.split,
-                self.lines,
-                lambda levels: {"color": "0.35", "linestyle": self._line(levels)},
-            )
+            yield _List(self.split, self.lines, self._of_line)
+
+    def _of_first(self, levels: Levels) -> Style:
+        """Of the only axis of `by`: as the curve with the first line."""
+        line = self.lines[0] if self.split else ()
+        return self[(*levels, *line)]
+
+    def _of_colour(self, levels: Levels) -> Style:
+        return {"color": self._colour(levels), "linewidth": 3, "marker": "", "linestyle": "-"}
+
+    def _of_mark(self, levels: Levels) -> Style:
+        return {"color": "0.35", "linestyle": "none", "marker": self._marker(levels)}
+
+    def _of_line(self, levels: Levels) -> Style:
+        return {"color": "0.35", "linestyle": self._line(levels)}
 
 
-def _section(
-    names: tuple[str, ...], all_levels: list[Levels], options: Callable[[Levels], Style]
-) -> list[Any]:
+@dataclass(frozen=True)
+class _List:
+    """A list of the legend: the axes that it explains, their levels, and the style of a level."""
+
+    names: tuple[str, ...]
+    levels: list[Levels]
+    style_of: Callable[[Levels], Style]
+
+
+def _column(part: _List) -> Column:
     """One list of a legend under its heading; of many levels only some, evenly spread."""
-    shown = all_levels
-    last = len(all_levels) - 1
+    shown = part.levels
+    last = len(part.levels) - 1
+    heading = ", ".join(map(symbol, part.names))
     if last >= MOST_ENTRIES:
-        shown = [all_levels[round(i * last / (MOST_ENTRIES - 1))] for i in range(MOST_ENTRIES)]
-    some = f" ({len(shown)} of {len(all_levels)})" if len(shown) < len(all_levels) else ""
-    heading = _entry(", ".join(map(symbol, names)) + some)
-    return [heading, *(_entry(_name(levels), **options(levels)) for levels in shown)]
+        places = [round(i * last / (MOST_ENTRIES - 1)) for i in range(MOST_ENTRIES)]
+        shown = [part.levels[place] for place in places]
+        heading += f" ({len(shown)} of {len(part.levels)})"
+    entries = [_entry(_name(levels), **part.style_of(levels)) for levels in shown]
+    return [_entry(heading), *entries]
 
 
-def _letters(entries: "list[tuple[Line2D, str]]") -> int:
+def _side_by_side(columns: list[Column]) -> tuple[Column, int]:
+    """Entries of a legend in the order of its columns, and how many columns it has."""
+    if len(columns) == 1:  # its heading, then entries in a few columns
+        entries = columns[0]
+        return entries, max(1, min(len(entries), int(LETTERS / _letters(entries))))
+    if _fit(columns):
+        return _filled(columns), len(columns)
+    entries = list(columns[0])
+    for column in columns[1:]:
+        entries += [_entry(""), *column]
+    return entries, 1 if _letters(entries) * 2 > LETTERS else 2
+
+
+def _fit(columns: list[Column]) -> bool:
+    """Whether columns fit side by side."""
+    return sum(map(_letters, columns)) <= LETTERS
+
+
+def _filled(columns: list[Column]) -> Column:
+    """Entries of all columns, each filled with empty lines to the length of the longest."""
+    longest = max(map(len, columns))
+    entries = []
+    for column in columns:
+        entries += column
+        entries += [_entry("") for _ in range(longest - len(column))]
+    return entries
+
+
+def _letters(entries: Column) -> int:
     """Width of a column of a legend in letters, with that of its lines."""
-    return 8 + max(len(line) for _, label in entries for line in label.split("\n"))
+    longest = 0
+    for _, label in entries:
+        longest = max(longest, *map(len, label.split("\n")))
+    return 8 + longest
 
 
-def _lines(entries: "list[tuple[Line2D, str]]") -> int:
+def _lines(entries: Column) -> int:
     return sum(1 + label.count("\n") for _, label in entries)
 
 
@@ -187,13 +212,17 @@ def _entry(label: str, **options: Any) -> "tuple[Line2D, str]":
     """An entry of a legend; without options, a heading or an empty line."""
     from matplotlib.lines import Line2D
 
-    return Line2D([], [], **(options or {"linestyle": "none"})), label
+    if not options:
+        options = {"linestyle": "none"}
+    return Line2D([], [], **options), label
 
 
 def _name(levels: Levels) -> str:
     """Levels of a curve, on a line each if they are long."""
-    names = [*map(number, levels)]
-    return (", " if sum(map(len, names)) <= LONGEST else ",\n").join(names)
+    names = [number(level) for level in levels]
+    if sum(map(len, names)) <= LONGEST:
+        return ", ".join(names)
+    return ",\n".join(names)
 
 
 def distinct(table: "DataFrame", names: Sequence[str]) -> list[Levels]:
@@ -204,17 +233,20 @@ def distinct(table: "DataFrame", names: Sequence[str]) -> list[Levels]:
     if not names:
         return []
     columns = [table[name].tolist() for name in names]
-    ranks = []
-    for column in columns:
-        levels = list(dict.fromkeys(column))
-        numeric = all(isinstance(level, (int, float)) for level in levels)
-        ranks.append(
-            {level: rank for rank, level in enumerate(sorted(levels) if numeric else levels)}
-        )
-    combinations = dict.fromkeys(zip(*columns, strict=True))
-    return sorted(
-        combinations, key=lambda one: [rank[level] for rank, level in zip(ranks, one, strict=True)]
-    )
+    ranks = [_ranks(column) for column in columns]
+
+    def place(combination: Levels) -> list[int]:
+        return [rank[level] for rank, level in zip(ranks, combination, strict=True)]
+
+    return sorted(dict.fromkeys(zip(*columns, strict=True)), key=place)
+
+
+def _ranks(column: list[Any]) -> dict[Any, int]:
+    """The place of each level of an axis: numbers rising, words in the order of the table."""
+    levels = list(dict.fromkeys(column))
+    if all(isinstance(level, (int, float)) for level in levels):
+        levels.sort()
+    return {level: rank for rank, level in enumerate(levels)}
 
 
 def curves_of(table: "DataFrame", names: Sequence[str]) -> "Iterator[tuple[Levels, DataFrame]]":
@@ -240,6 +272,10 @@ def extent(table: "DataFrame", log: bool) -> Floats:
     if not y.size:
         return y
     ends = table[["low", "high"]].to_numpy(float).ravel()
-    reach = (y.min() / 2, y.max() * 2) if log else (y.min() - np.ptp(y), y.max() + np.ptp(y))
-    ends = ends[np.isfinite(ends) & (ends > 0 if log else True)]
-    return np.concatenate([y, np.clip(ends, *reach)])
+    ends = ends[np.isfinite(ends)]
+    if log:
+        ends = ends[ends > 0]
+        near = np.clip(ends, y.min() / 2, y.max() * 2)
+    else:
+        near = np.clip(ends, y.min() - np.ptp(y), y.max() + np.ptp(y))
+    return np.concatenate([y, near])

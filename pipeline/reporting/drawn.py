@@ -68,5 +68,6 @@ def _places(drawing: "Drawing") -> Iterator[tuple[float, float, str]]:
     whole = drawing.figure.transFigure.inverted()
     for mark in drawing.marks:
         x, y = whole.transform(mark.axes.transData.transform((mark.x, mark.y)))
-        if 0 <= x <= 1 and 0 <= y <= 1:  # NaN is out of sight too
+        in_sight = 0 <= x <= 1 and 0 <= y <= 1  # NaN is out of sight too
+        if in_sight:
             yield round(float(x), 4), round(1 - float(y), 4), mark.text

@@ -1,4 +1,4 @@
-"""Names, labels and numbers as a reader wants them; knows attributes of a dataset, never a study."""
+"""Names, labels and numbers as a reader wants them, from the attributes of a dataset."""
 
 import math
 import re
@@ -24,6 +24,7 @@ GREEK = dict(
     psi="ψ",
     omega="ω",
 )
+FRACTIONS = {(1, 2): "½", (1, 3): "⅓", (2, 3): "⅔", (1, 4): "¼", (3, 4): "¾"}
 SUPERSCRIPT = str.maketrans("0123456789-−.", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁻·")
 
 
@@ -40,36 +41,40 @@ def number(value: Any, digits: int = 6) -> str:
     if isinstance(value, bool) or not hasattr(value, "__float__") or isinstance(value, str):
         return str(value).replace("_", " ")
     value = float(value)
-    if not math.isfinite(value):
-        return "–" if math.isnan(value) else "∞" if value > 0 else "−∞"
-    form = (
-        ".3g"
-        if value and not 1e-5 <= abs(value) < 1e9
-        else f",.{digits}g"
-        if abs(value) < 10**digits
-        else ",.0f"
-    )
-    return format(value, form).replace("-", "−").replace("e−0", "e−").replace("e+0", "e")
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    text = format(value, _format_of(value, digits)).replace("-", "−")
+    return text.replace("e−0", "e−").replace("e+0", "e")
+
+
+def _format_of(value: float, digits: int) -> str:
+    """How Python shall write a finite number."""
+    size = abs(value)
+    if value and not 1e-5 <= size < 1e9:
+        return ".3g"
+    if size < 10**digits:
+        return f",.{digits}g"
+    return ",.0f"
 
 
 def three(value: float) -> str:
     """A number in three digits, zeros and all: 0.700, 12.0, 1,234."""
-    return (
-        f"{value:#.3g}".rstrip(".").replace("-", "−")
-        if 1e-4 <= abs(value) < 999.5
-        else number(value, 3)
-    )
+    if 1e-4 <= abs(value) < 999.5:
+        return f"{value:#.3g}".rstrip(".").replace("-", "−")
+    return number(value, 3)
 
 
 def fraction(value: float) -> str:
     """`−½` for −0.5, and so for thirds and quarters; other numbers as they are."""
     from fractions import Fraction
 
-    whole = {(1, 2): "½", (1, 3): "⅓", (2, 3): "⅔", (1, 4): "¼", (3, 4): "¾"}
     near = Fraction(abs(value)).limit_denominator(4)
-    if abs(near - abs(value)) > 1e-3 or (near.numerator, near.denominator) not in whole:
+    sign = FRACTIONS.get((near.numerator, near.denominator))
+    if sign is None or abs(near - abs(value)) > 1e-3:
         return number(value)
-    return "−" * (value < 0) + whole[near.numerator, near.denominator]
+    return f"−{sign}" if value < 0 else sign
 
 
 def interval(estimate: Any) -> str:
@@ -87,42 +92,46 @@ def minus(text: str) -> str:
     return re.sub(r"(?<![\w)\]])-(?=[\d.]|inf)", "−", text)
 
 
-def findings(text: str) -> list[Any]:
-    """The text of a check, one line of Markup for each part, with the estimates and their intervals
-    in bold.
+def check_lines(text: str) -> list[Any]:
+    """The text of a check as lines of Markup: one for each part that a semicolon ends.
+
+    Estimates and their intervals are in bold.
     """
     from markupsafe import Markup, escape
 
     from pipeline.analysis.estimate import NO_ERROR
 
-    def bold(match: re.Match[str]) -> str:
-        return (
-            "not determined"
-            if match[0].startswith("nan")
-            else f"<b>{match[0].replace('inf', '∞')}</b>"
-        )
-
     estimate = rf"(?:nan|−?[\d.]+(?:e[+−-]?\d+)?) (?:\[[^\[\]]*\]|{re.escape(NO_ERROR)})"
-    return [Markup(re.sub(estimate, bold, str(escape(minus(part))))) for part in text.split("; ")]
+    lines = []
+    for part in text.split("; "):
+        safe = str(escape(minus(part)))
+        lines.append(Markup(re.sub(estimate, _bold, safe)))
+    return lines
+
+
+def _bold(estimate: re.Match[str]) -> str:
+    """An estimate with its interval in bold, or that nothing is known."""
+    if estimate[0].startswith("nan"):
+        return "not determined"
+    return f"<b>{estimate[0].replace('inf', '∞')}</b>"
 
 
 def with_interval(value: float, low: float, high: float) -> str:
     """`0.52 [0.51, 0.53]`; what `Estimate` says where the interval has no width."""
     from pipeline.analysis.estimate import NO_ERROR, is_point  # xarray
 
-    ends = NO_ERROR if is_point(value, low, high) else f"[{number(low, 3)}, {number(high, 3)}]"
-    return f"{number(value, 3)} {ends}"
+    if is_point(value, low, high):
+        return f"{number(value, 3)} {NO_ERROR}"
+    return f"{number(value, 3)} [{number(low, 3)}, {number(high, 3)}]"
 
 
 def percent(share: float) -> str:
     """A share in two significant digits: 0.012 → 1.2 %."""
-    return (
-        "–"
-        if math.isnan(share)
-        else f"{100 * share:.2g} %"
-        if share < 0.995
-        else f"{100 * share:,.0f} %"
-    )
+    if math.isnan(share):
+        return "–"
+    if share < 0.995:
+        return f"{100 * share:.2g} %"
+    return f"{100 * share:,.0f} %"
 
 
 def about(variable: Any) -> str:
@@ -130,16 +139,22 @@ def about(variable: Any) -> str:
 
     A semicolon ends the meaning.
     """
-    meaning = variable.attrs.get("long_name", "").partition(";")[0]
+    meaning: str = variable.attrs.get("long_name", "").partition(";")[0]
     unit = variable.attrs.get("units", "1")
-    return f"{meaning} ({unit})" if meaning and unit not in ("1", meaning) else meaning
+    if meaning and unit not in ("1", meaning):
+        return f"{meaning} ({unit})"
+    return meaning
 
 
 def axis_label(variable: Any) -> str:
     """Symbol and meaning for an axis: `ε: privacy budget of one comparison`."""
     name = symbol(variable.name)
     meaning = about(variable)
-    return meaning if meaning.startswith(name) else name + (f": {meaning}" if meaning else "")
+    if not meaning:
+        return name
+    if meaning.startswith(name):
+        return meaning
+    return f"{name}: {meaning}"
 
 
 def metric_label(variable: Any, name: str) -> str:
@@ -150,7 +165,8 @@ def metric_label(variable: Any, name: str) -> str:
 def product(names: Iterable[str]) -> str:
     """`m`, `L` → mL; longer names are put apart."""
     symbols = [symbol(name) for name in names]
-    return ("" if all(len(s) == 1 for s in symbols) else "·").join(symbols)
+    are_letters = all(len(text) == 1 for text in symbols)
+    return "".join(symbols) if are_letters else "·".join(symbols)
 
 
 def power(base: str, exponent: float) -> str:
@@ -158,7 +174,9 @@ def power(base: str, exponent: float) -> str:
     whole = base if len(base) == 1 else f"({base})"
     if exponent == 0.5:
         return "√" + whole
-    return base if exponent == 1 else whole + number(exponent).translate(SUPERSCRIPT)
+    if exponent == 1:
+        return base
+    return whole + number(exponent).translate(SUPERSCRIPT)
 
 
 def levels(labels: Mapping[str, Any]) -> str:
@@ -168,18 +186,31 @@ def levels(labels: Mapping[str, Any]) -> str:
 
 def glossary(variables: Iterable[Any]) -> str:
     """`m: items. L: users.` for the variables that have a meaning."""
-    known = {v.name: meaning for v in variables if (meaning := about(v)) not in ("", v.name)}
-    return "; ".join(f"{symbol(name)}: {meaning}" for name, meaning in known.items()) + "." * bool(
-        known
-    )
+    known = {}
+    for variable in variables:
+        meaning = about(variable)
+        if meaning not in ("", variable.name):
+            known[variable.name] = f"{symbol(variable.name)}: {meaning}"
+    if not known:
+        return ""
+    return f"{'; '.join(known.values())}."
 
 
 def listed(words: Iterable[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
-    *most, last = words
-    return f"{', '.join(most)} and {last}" if most else last
+    *others, last = words
+    if not others:
+        return last
+    return f"{', '.join(others)} and {last}"
 
 
-def count(n: int, what: str) -> str:
+def count(n: int, thing: str) -> str:
     """`1 cell`, `1,200 cells`."""
-    return f"{n:,} {what}" + ("" if n == 1 else "s")
+    if n == 1:
+        return f"1 {thing}"
+    return f"{n:,} {thing}s"
+
+
+def capitalised(text: str) -> str:
+    """A text whose first letter is a capital; the others stay as they are."""
+    return text[:1].upper() + text[1:]

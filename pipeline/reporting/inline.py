@@ -1,18 +1,20 @@
 """Figures inside a page: short, described, and readable on a dark screen."""
 
-import colorsys
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from html import escape
 from typing import TYPE_CHECKING
 
+from pipeline.reporting.dark_colours import dark
+
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-KEPT = "kept"
+ON_TILES = "kept"  # class of what keeps its colours on a dark page, see page.css
 COLOUR = re.compile(r"#[0-9a-f]{6}")
-INK = (232, 232, 236)
-PAPER = (23, 23, 27)  # of a dark page, see page.css
-LEAST_CONTRAST = 3.2
+LETTER = r"DejaVu"  # with which the ids of letters begin
 
 
 def keep_on_tiles(figure: "Figure") -> None:
@@ -20,18 +22,23 @@ def keep_on_tiles(figure: "Figure") -> None:
     page.
     """
     from matplotlib.collections import QuadMesh
-    from matplotlib.text import Annotation
 
     for axes in figure.axes:
-        if any(isinstance(one, QuadMesh) for one in axes.collections):
-            inside = (
-                text
-                for text in axes.texts
-                if text.get_transform() == axes.transData
-                or (isinstance(text, Annotation) and text.get_path_effects())
-            )  # arrows at the edge of tiles
-            for artist in (*axes.collections, *axes.lines, *inside):
-                artist.set_gid(KEPT)
+        if any(isinstance(collection, QuadMesh) for collection in axes.collections):
+            for artist in (*axes.collections, *axes.lines, *_texts_on_tiles(axes)):
+                artist.set_gid(ON_TILES)
+
+
+def _texts_on_tiles(axes: "Axes") -> "list[Artist]":
+    """Texts at places of the axes, and arrows at the edge of tiles."""
+    from matplotlib.text import Annotation
+
+    texts: list[Artist] = []
+    for text in axes.texts:
+        is_arrow = isinstance(text, Annotation) and text.get_path_effects()
+        if is_arrow or text.get_transform() == axes.transData:
+            texts.append(text)
+    return texts
 
 
 def inline(svg: bytes, prefix: str, description: str, glyphs: dict[str, str]) -> str:
@@ -42,83 +49,111 @@ def inline(svg: bytes, prefix: str, description: str, glyphs: dict[str, str]) ->
     its figures. On a dark screen its colours are those of `dark`, but for what `keep_on_tiles`
     marked.
     """
-    from html import escape
-
     text = svg.decode()
-    text = re.sub(
-        r"<metadata>.*?</metadata>|<!--.*?-->", "", text[text.index("<svg") :], flags=re.S
-    )
-    text = re.sub(rf'<g id="{KEPT}">', f'<g class="{KEPT}">', text)
-    used = sorted(set(re.findall(r'(?:href="|url\()#([^")]+)', text)))
-    ids = {
-        name: f"{prefix}-{name if name.startswith('DejaVu') else k}" for k, name in enumerate(used)
-    }
-    text = re.sub(r' id="([^"]*)"', lambda m: f' id="{ids[m[1]]}"' if m[1] in ids else "", text)
-    text = re.sub(r'(?:xlink:)?href="#([^"]+)', lambda m: f'href="#{ids[m[1]]}', text)
-    text = re.sub(r"url\(#([^)]+)", lambda m: f"url(#{ids[m[1]]}", text)
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", text, flags=re.S)
+    text = text.replace(f'<g id="{ON_TILES}">', f'<g class="{ON_TILES}">')
+    text = _with_own_ids(text, prefix)
     text = _without_glyphs(text, prefix, glyphs)
     text = re.sub(r' xmlns(?::xlink)?="[^"]*"', "", text)
     text = re.sub(r' (?:d|x|y|points)="[^"]*"|translate\([^)]*\)', _rounded, text)
     text = re.sub(r">\s+<", "><", text).replace("<defs></defs>", "")
-    classes: dict[str, str] = {}
-    text = re.sub(
-        r' style="([^"]*)"',
-        lambda m: ' class="{}"'.format(classes.setdefault(m[1], f"{prefix}-{len(classes)}")),
-        text,
-    )
-    own = {
-        name for rule, name in classes.items() if re.search(r"(?<!-)opacity", rule)
-    }  # a group would not pass it on
+    text, classes = _with_classes(text, prefix)
+    text = _with_groups(text, classes)
+    head, _, body = text.partition(">")
+    label = f'<svg role="img" class="{prefix}" aria-label="{escape(description)}"'
+    head = head.replace("<svg", label, 1)
+    return f"{head}><style>{_rules(classes, prefix)}</style>{body}"
 
-    def together(
-        match: re.Match[str],
-    ) -> str:  # what all marks of a group have in common is said once
+
+def _with_own_ids(text: str, prefix: str) -> str:
+    """An element whose ids are those of this figure alone; ids that nothing uses are left out."""
+    used = sorted(set(re.findall(r'(?:href="|url\()#([^")]+)', text)))
+    ids = {}
+    for k, name in enumerate(used):
+        ids[name] = f"{prefix}-{name}" if name.startswith(LETTER) else f"{prefix}-{k}"
+
+    def own_id(match: re.Match[str]) -> str:
+        if match[1] not in ids:
+            return ""
+        return f' id="{ids[match[1]]}"'
+
+    text = re.sub(r' id="([^"]*)"', own_id, text)
+    text = re.sub(r'(?:xlink:)?href="#([^"]+)', lambda match: f'href="#{ids[match[1]]}', text)
+    return re.sub(r"url\(#([^)]+)", lambda match: f"url(#{ids[match[1]]}", text)
+
+
+def _with_classes(text: str, prefix: str) -> tuple[str, dict[str, str]]:
+    """An element with a class in place of every style; the class of each style."""
+    classes: dict[str, str] = {}
+
+    def class_of(match: re.Match[str]) -> str:
+        name = classes.setdefault(match[1], f"{prefix}-{len(classes)}")
+        return f' class="{name}"'
+
+    return re.sub(r' style="([^"]*)"', class_of, text), classes
+
+
+def _with_groups(text: str, classes: Mapping[str, str]) -> str:
+    """An element in which a group says once what all of its marks have in common.
+
+    Opacity stays with the marks: a group would not pass it on.
+    """
+    stay = {name for rule, name in classes.items() if re.search(r"(?<!-)opacity", rule)}
+
+    def together(match: re.Match[str]) -> str:
         group, marks, name = match.groups()
-        if name in own:
+        if name in stay:
             return match[0]
         without = marks.replace(f' class="{name}"', "")
         return f'<g{group} class="{name}">{without}</g>'
 
     marks = r'(<use [^>]* class="([^"]*)"/>(?:<use [^>]* class="\3"/>)+)'
-    text = re.sub(rf'<g((?: clip-path="[^"]*")?)>{marks}</g>', together, text)
+    return re.sub(rf'<g((?: clip-path="[^"]*")?)>{marks}</g>', together, text)
+
+
+def _rules(classes: Mapping[str, str], prefix: str) -> str:
+    """Rules of style of the classes, with their colours on a dark screen."""
     rules = "".join(f".{name}{{{rule}}}" for rule, name in classes.items())
-    at_night = {colour: dark(colour) for colour in sorted(set(COLOUR.findall(rules)))}
-    others = {colour: other for colour, other in at_night.items() if other != colour}
-    rules = COLOUR.sub(lambda m: f"var(--{m[0][1:]},{m[0]})" if m[0] in others else m[0], rules)
-    night = "".join(f"--{colour[1:]}:{other};" for colour, other in others.items())
-    day = "".join(f"--{colour[1:]}:initial;" for colour in others)
-    rules += (
-        "@media screen and "
-        f"(prefers-color-scheme:dark){{.{prefix}{{fill:{dark('#000000')};{night}}}.{prefix} "
-        f".{KEPT}{{fill:#000;{day}}}}}"
+    night = ""
+    day = ""
+    for colour in sorted(set(COLOUR.findall(rules))):
+        name = colour.removeprefix("#")
+        at_night = dark(colour)
+        if at_night != colour:
+            rules = rules.replace(colour, f"var(--{name},{colour})")
+            night += f"--{name}:{at_night};"
+            day += f"--{name}:initial;"
+    return (
+        f"{rules}@media screen and (prefers-color-scheme:dark){{"
+        f".{prefix}{{fill:{dark('#000000')};{night}}}"
+        f".{prefix} .{ON_TILES}{{fill:#000;{day}}}}}"
     )
-    head, _, body = text.partition(">")
-    head = head.replace(
-        "<svg", f'<svg role="img" class="{prefix}" aria-label="{escape(description)}"', 1
-    )
-    return f"{head}><style>{rules}</style>{body}"
 
 
 def _without_glyphs(text: str, prefix: str, glyphs: dict[str, str]) -> str:
     """An element whose letters refer to outlines that are defined elsewhere.
 
-    These are added to the glyphs.
+    These are added to the glyphs. A letter with another outline than the one shared stays.
     """
 
     def share(match: re.Match[str]) -> str:
-        return "" if glyphs.setdefault(match[1], match[2]) == match[2] else match[0]
+        shared = glyphs.setdefault(match[1], match[2])
+        return "" if shared == match[2] else match[0]
 
-    text = re.sub(rf'<path id="{prefix}-(DejaVu[^"]+)"([^>]*)/>\s*', share, text)
-    own = set(
-        re.findall(rf'<path id="{prefix}-(DejaVu[^"]+)"', text)
-    )  # of another outline than the one shared
-    text = re.sub(
-        rf'"#{prefix}-(DejaVu[^"]+)"', lambda m: m[0] if m[1] in own else f'"#{_short(m[1])}"', text
-    )
-    # Letters are placed in hundredths of their size.
-    return re.sub(
-        r' transform="translate\((\S+) 0\)"/>', lambda m: f' x="{float(m[1]):.0f}"/>', text
-    )
+    text = re.sub(rf'<path id="{prefix}-({LETTER}[^"]+)"([^>]*)/>\s*', share, text)
+    stay = set(re.findall(rf'<path id="{prefix}-({LETTER}[^"]+)"', text))
+
+    def refer(match: re.Match[str]) -> str:
+        return match[0] if match[1] in stay else f'"#{_short(match[1])}"'
+
+    text = re.sub(rf'"#{prefix}-({LETTER}[^"]+)"', refer, text)
+    return re.sub(r' transform="translate\((\S+) 0\)"/>', _placed, text)
+
+
+def _placed(letter: re.Match[str]) -> str:
+    """The place of a letter, in hundredths of its size."""
+    return f' x="{float(letter[1]):.0f}"/>'
 
 
 def _short(name: str) -> str:
@@ -134,57 +169,17 @@ def definitions(glyphs: Mapping[str, str]) -> str:
     """An element without extent that defines the outlines of letters; nothing without any."""
     if not glyphs:
         return ""
-    paths = "".join(
-        re.sub(r' d="[^"]*"', _rounded, f'<path id="{_short(name)}"{rest}/>')
-        for name, rest in glyphs.items()
-    )
+    paths = ""
+    for name, attributes in glyphs.items():
+        path = f'<path id="{_short(name)}"{attributes}/>'
+        paths += re.sub(r' d="[^"]*"', _rounded, path)
     return (
         '<svg width="0" height="0" style="position:absolute" '
         f'aria-hidden="true"><defs>{paths}</defs></svg>'
     )
 
 
-def dark(colour: str) -> str:
-    """The colour to draw with on a dark page: greys turned over, hues as they are but for those too
-    dark to be seen.
-
-    >>> dark("#000000"), dark("#ffffff"), dark("#e6a100"), dark("#16163a")
-    ('#e8e8ec', '#17171b', '#e6a100', '#5d5dc2')
-    """
-    parts = [int(colour[k : k + 2], 16) for k in (1, 3, 5)]
-    if max(parts) - min(parts) < 8:
-        share = sum(parts) / 765
-        return _hexadecimal(
-            ink + share * (paper - ink) for ink, paper in zip(INK, PAPER, strict=True)
-        )
-    hue, light, saturation = colorsys.rgb_to_hls(*(part / 255 for part in parts))
-    lighter = (
-        _hexadecimal(
-            255 * part
-            for part in colorsys.hls_to_rgb(hue, light + k / 50 * (1 - light), saturation)
-        )
-        for k in range(51)
-    )
-    return next(one for one in lighter if _contrast(one) >= LEAST_CONTRAST)
-
-
-def _hexadecimal(parts: Iterable[float]) -> str:
-    return "#" + "".join(f"{round(part):02x}" for part in parts)
-
-
-def _contrast(colour: str) -> float:
-    """Contrast with the paper of a dark page, as WCAG 2.2 defines it: 1 to 21."""
-    light, dim = (
-        0.05
-        + sum(
-            weight * (part / 3294.6 if part <= 10 else ((part / 255 + 0.055) / 1.055) ** 2.4)
-            for weight, part in zip((0.2126, 0.7152, 0.0722), parts, strict=True)
-        )
-        for parts in ([int(colour[k : k + 2], 16) for k in (1, 3, 5)], PAPER)
-    )
-    return light / dim
-
-
 def _rounded(attribute: re.Match[str]) -> str:
     """Coordinates to a hundredth of a point, on one line."""
-    return re.sub(r"(\.\d\d)\d+", r"\1", re.sub(r"\s*\n", " ", attribute[0]))
+    line = re.sub(r"\s*\n", " ", attribute[0])
+    return re.sub(r"(\.\d\d)\d+", r"\1", line)

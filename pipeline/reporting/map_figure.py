@@ -2,6 +2,7 @@
 numbers.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,15 +19,17 @@ from pipeline.reporting.cells import (
     Mark,
     columns_of,
     is_numeric,
+    name_in_words,
     ordered,
     ratios_of,
-    said,
     tabulate,
+    values_in_words,
     varying,
 )
 from pipeline.reporting.curve_styles import Levels, distinct
 from pipeline.reporting.formatting import (
     axis_label,
+    capitalised,
     levels,
     metric_label,
     number,
@@ -64,58 +67,73 @@ class Layout:
         """From the cells: numbers ascend, names stand in the order of the grid, the first row on
         top.
         """
-        shared = (
-            table[spec.position].notna().all()
-            and (table.groupby(spec.along)[spec.position].nunique() == 1).all()
-        )
-        columns = ordered(table, data, spec.position if shared else spec.along)
         rows = ordered(table, data, spec.across)
         if not is_numeric(table, spec.across):
-            rows = rows[::-1]
-        return cls(
-            rows,
-            columns if shared else None,
-            distinct(table, (spec.panels,)) if spec.panels else [()],
-            len(columns),
-        )
+            rows.reverse()
+        panels: list[Levels] = [()]
+        if spec.panels:
+            panels = distinct(table, (spec.panels,))
+        by_level = table.groupby(spec.along)[spec.position]
+        if table[spec.position].notna().all() and (by_level.nunique() == 1).all():
+            positions = ordered(table, data, spec.position)
+            return cls(rows, positions, panels, len(positions))
+        return cls(rows, None, panels, len(ordered(table, data, spec.along)))
+
+    @property
+    def tiles(self) -> int:
+        """Places for tiles in all panels."""
+        return len(self.rows) * self.wide * len(self.panels)
 
 
 def drawn(spec: Map, results: xr.Dataset, summary: xr.Dataset) -> Drawing:
-    """The map of results and their summary.
+    """The map of means, or of their ratios to a yardstick.
 
     The ratio is that of `risk_ratio`, with power 2 if none is given.
     """
-    confidence = summary.attrs["confidence"]
-    if spec.yardstick is None:
-        columns = columns_of(summary, spec.metric)
-        label = metric_label(summary[spec.metric], spec.metric)
-        of = "mean"
-        content = f"mean of the {label}"
-        title = summary[spec.metric].attrs.get("long_name", symbol(spec.metric))
-    else:
-        power = 2.0 if spec.power is None else spec.power
-        columns, content, predicted = ratios_of(results, summary, spec, power, confidence)
-        label = f"measured / {predicted}"
-        of = "ratio"
-        title = f"measured error over the {predicted}"
-    table = tabulate(columns, summary, spec)
+    shown = _shown(spec, results, summary)
+    table = tabulate(shown.columns, summary, spec)
     layout = Layout.of(table, summary, spec)
-    of_map = _MapFigure(spec, summary, table, layout)
-    figure = of_map.figure(label)
-    title = spec.title or (
-        f"{title[:1].upper()}{title[1:]} against {symbol(spec.position)} and {symbol(spec.across)}"
-    )
-    whole = len(layout.rows) * layout.wide * len(layout.panels)
+    map_figure = _MapFigure(spec, summary, table, layout)
+    figure = map_figure.figure(shown.label)
+    places = f"{symbol(spec.position)} and {symbol(spec.across)}"
+    title = spec.title or f"{capitalised(shown.title)} against {places}"
+    seen = "Colour and number" if map_figure.font_size else "Colour"
     text = caption(
         spec,
         summary,
-        f"Colour{' and number' if of_map.font_size else ''}: {content}.",
-        _range(table, confidence, of),
-        "Empty tiles were not run." if len(table) < whole else "",
+        f"{seen}: {shown.meaning}.",
+        _range(table, summary.attrs["confidence"], shown.of),
+        "Empty tiles were not run." if len(table) < layout.tiles else "",
         missing(table, "a cross"),
     )
-    table = table.rename(columns={"mean": "ratio"}) if spec.yardstick else table
-    return Drawing(spec.kind, figure, title, table, text, tuple(of_map.marks), spec.along)
+    if spec.yardstick:
+        table = table.rename(columns={"mean": "ratio"})
+    marks = tuple(map_figure.marks)
+    return Drawing(spec.kind, spec.picture, figure, title, table, text, marks, spec.along)
+
+
+class _Shown(NamedTuple):
+    """What the tiles show. of: mean or ratio; label: of the bar; meaning, title: in words."""
+
+    columns: xr.Dataset
+    of: str
+    label: str
+    meaning: str
+    title: str
+
+
+def _shown(spec: Map, results: xr.Dataset, summary: xr.Dataset) -> _Shown:
+    """Means, or their ratios to the yardstick."""
+    if spec.yardstick is None:
+        columns = columns_of(summary, spec.metric)
+        label = metric_label(summary[spec.metric], spec.metric)
+        title = name_in_words(summary, spec.metric)
+        return _Shown(columns, "mean", label, f"mean of the {label}", title)
+    power = 2.0 if spec.power is None else spec.power
+    ratios = ratios_of(results, summary, spec, power)
+    label = f"measured / {ratios.predicted}"
+    title = f"measured error over the {ratios.predicted}"
+    return _Shown(ratios.columns, "ratio", label, ratios.meaning, title)
 
 
 def _range(table: "DataFrame", confidence: float, of: str) -> str:
@@ -123,27 +141,30 @@ def _range(table: "DataFrame", confidence: float, of: str) -> str:
     finite = table[np.isfinite(table["mean"])]
     if not len(finite):
         return "No cell has a value."
-    least, most = (three(end) for end in (finite["mean"].min(), finite["mean"].max()))
-    ends = f"{of.capitalize()}s: {least} to {most}."
+    least = three(finite["mean"].min())
+    greatest = three(finite["mean"].max())
+    ends = f"{of.capitalize()}s: {least} to {greatest}."
     half = (finite["high"] - finite["low"]) / 2
-    if not np.isfinite(half).any():
+    half = half[np.isfinite(half)]
+    if not len(half):
         return f"{ends} One replication per cell: no intervals."
     return (
         f"{ends} Monte Carlo error: the {percent(confidence)} intervals over "
         f"{replications(finite)} replications reach at most "
-        f"{number(half[np.isfinite(half)].max(), 2)} to either side, corrected for skewness."
+        f"{number(half.max(), 2)} to either side, corrected for skewness."
     )
 
 
 @dataclass
 class _MapFigure:
-    """Panels of tiles of one table. marks: once drawn."""
+    """Panels of tiles of one table. marks, ends: once drawn; ends: of the tiles on the abscissa."""
 
     spec: Map
     data: xr.Dataset
     table: "DataFrame"
     layout: Layout
     marks: list[Mark] = field(default_factory=list)
+    ends: list[float] = field(default_factory=list)
 
     @cached_property
     def columns(self) -> int:
@@ -151,24 +172,27 @@ class _MapFigure:
         return max(min(len(self.layout.panels), 2), 1)
 
     @cached_property
+    def rows(self) -> int:
+        """Rows of panels."""
+        return max(math.ceil(len(self.layout.panels) / self.columns), 1)
+
+    @cached_property
     def panel_height(self) -> float:
         """Inches."""
         return min(max(0.42 * len(self.layout.rows) + 0.9, 1.9), 5.0)
 
     @cached_property
-    def size(self) -> tuple[float, float]:
-        """Width and height of the figure in inches."""
-        several = self.columns > 1
-        rows = max(-(-len(self.layout.panels) // self.columns), 1)
-        return style.WIDTH, self.panel_height * rows + 0.5 * several
+    def height(self) -> float:
+        """Of the figure, in inches."""
+        label = 0.5 if self.columns > 1 else 0.0
+        return self.panel_height * self.rows + label
 
     @cached_property
     def tile(self) -> tuple[float, float]:
         """Width and height of a tile in inches, about."""
-        return (
-            (self.size[0] - 2.2) / self.columns / max(self.layout.wide, 1),
-            (self.panel_height - 0.7) / max(len(self.layout.rows), 1),
-        )
+        wide = (style.WIDTH - 2.2) / self.columns / max(self.layout.wide, 1)
+        high = (self.panel_height - 0.7) / max(len(self.layout.rows), 1)
+        return wide, high
 
     @cached_property
     def font_size(self) -> float | None:
@@ -176,65 +200,69 @@ class _MapFigure:
 
         None where they would be too small or too many.
         """
+        if self.layout.wide * len(self.layout.rows) > MOST_NUMBERS:
+            return None
         longest = max((len(three(value)) for value in self.table["mean"]), default=1)
-        size = min(8.5, 72 * self.tile[0] / (0.68 * longest), 72 * self.tile[1] / 1.5)
-        few = self.layout.wide * len(self.layout.rows) <= MOST_NUMBERS
-        return size if few and size >= SMALLEST else None
+        wide, high = self.tile
+        size = min(8.5, 72 * wide / (0.68 * longest), 72 * high / 1.5)
+        return size if size >= SMALLEST else None
 
     def figure(self, label: str) -> "Figure":
-        """The whole figure; the label of its colours."""
-        rows = max(-(-len(self.layout.panels) // self.columns), 1)
-        figure, grid = style.new_figure(self.columns, rows, *self.size, sharex=True, sharey=True)
+        """The whole figure. label: of its colours."""
+        figure, grid = style.new_figure(
+            self.columns, self.rows, style.WIDTH, self.height, sharex=True, sharey=True
+        )
         panels = list(grid.flat[: len(self.layout.panels)])
         scale = tiles.norm(self.table["mean"])
         mesh: QuadMesh | None = None
-        ends: list[float] = []
         for axes, panel in zip(panels, self.layout.panels, strict=False):
-            shown = (
-                self.table[self.table[self.spec.panels] == panel[0]]
-                if self.spec.panels
-                else self.table
-            )
-            axes.grid(False)
-            for block in _blocks(shown, self.spec, self.layout):
-                ends += [float(block.x[0]), float(block.x[-1])]
-                mesh = tiles.paint(axes, block.x, block.y, block.values, scale)
-                self._write(axes, block, scale)
-            self.marks += map(
-                Mark,
-                repeat(axes),
-                *self._middles(shown),
-                said(shown, varying(self.table, self.spec)),
-            )
-            if self.spec.panels:
-                axes.set_title(
-                    levels({self.spec.panels: panel[0]}), pad=15 if self.spec.marks else None
-                )
+            mesh = self._panel(axes, panel, scale) or mesh
         style.hide_empty(grid, len(panels))
-        self._name_axes(figure, grid[0, 0], ends)
+        self._name_axes(figure, grid[0, 0])
         self._mark(panels)
         if mesh is not None:
-            tiles.colour_bar(
-                figure, panels, mesh, label, self.size[1], 1.0 if self.spec.yardstick else None
-            )
+            level = 1.0 if self.spec.yardstick else None
+            tiles.colour_bar(figure, panels, mesh, label, self.height, level)
         return figure
 
-    def _middles(self, part: "DataFrame") -> tuple[list[float], list[float]]:
-        """Middles of the tiles of some cells."""
-        at = part[self.spec.position].tolist()
-        shared = self.layout.positions
-        return (
-            [float(shared.index(one)) for one in at] if shared else at,
-            [float(self.layout.rows.index(row)) for row in part[self.spec.across]],
-        )
+    def _panel(self, axes: "Axes", panel: Levels, scale: "Normalize") -> "QuadMesh | None":
+        """The tiles of one panel."""
+        shown = self.table
+        if self.spec.panels:
+            shown = shown[shown[self.spec.panels] == panel[0]]
+        axes.grid(False)
+        mesh = None
+        for block in _blocks(shown, self.spec, self.layout):
+            self.ends += [float(block.x[0]), float(block.x[-1])]
+            mesh = tiles.paint(axes, block.x, block.y, block.values, scale)
+            self._write(axes, block, scale)
+        texts = values_in_words(shown, varying(self.table, self.spec))
+        self.marks += map(Mark, repeat(axes), self._columns_of(shown), self._rows_of(shown), texts)
+        if self.spec.panels:
+            title = levels({self.spec.panels: panel[0]})
+            axes.set_title(title, pad=15 if self.spec.marks else None)
+        return mesh
+
+    def _columns_of(self, cells: "DataFrame") -> list[float]:
+        """Middles of the tiles of some cells, along the abscissa."""
+        at: list[float] = cells[self.spec.position].tolist()
+        if not self.layout.positions:
+            return at
+        return [float(self.layout.positions.index(position)) for position in at]
+
+    def _rows_of(self, cells: "DataFrame") -> list[float]:
+        """Middles of the tiles of some cells, along the ordinate."""
+        return [float(self.layout.rows.index(row)) for row in cells[self.spec.across]]
 
     def _write(self, axes: "Axes", block: "_Block", scale: "Normalize") -> None:
         """The number in every tile, or a cross where a cell was run and has no value."""
         x = block.x
-        y = block.y
-        middles = (x[1:] + x[:-1]) / 2 if self.layout.positions else np.sqrt(x[1:] * x[:-1])
+        if self.layout.positions:
+            middles = (x[1:] + x[:-1]) / 2
+        else:
+            middles = np.sqrt(x[1:] * x[:-1])
         for row, column in np.argwhere(np.isfinite(block.values) | block.missed):
-            at = (middles[column], y[row] + 0.5)
+            at = (middles[column], block.y[row] + 0.5)
             value = block.values[row, column]
             if block.missed[row, column]:
                 axes.plot(*at, "x", color="0.5", markersize=4)
@@ -249,51 +277,49 @@ class _MapFigure:
                 )
 
     def _mark(self, panels: "list[Axes]") -> None:
-        at = self.spec.marks
-        if (
-            self.layout.positions is not None
-        ):  # tiles have no scale: at the border of the levels below
-            at = {
-                name: float(np.searchsorted(self.layout.positions, one)) - 0.5
-                for name, one in at.items()
-            }
+        """Thin lines; tiles without a scale have them at the border of the levels below."""
+        marks = dict(self.spec.marks)
+        if self.layout.positions is not None:
+            for name, at in marks.items():
+                marks[name] = float(np.searchsorted(self.layout.positions, at)) - 0.5
         for axes in panels:
-            style.mark(axes, at)
+            style.mark(axes, marks)
 
-    def _name_axes(self, figure: "Figure", axes: "Axes", ends: list[float]) -> None:
+    def _name_axes(self, figure: "Figure", axes: "Axes") -> None:
         """Scales, ticks and labels, shared by all panels."""
-        layout = self.layout
+        rows = self.layout.rows
+        axes.set_yticks(range(len(rows)), [style.wrapped(number(row), 1.4) for row in rows])
+        axes.set_ylim(-0.5, max(len(rows), 1) - 0.5)
+        if self.layout.positions is None:
+            style.scale(axes.xaxis, self.ends, True)
+            axes.set_xlim(min(self.ends, default=1), max(self.ends, default=2))
+        else:
+            self._name_columns(axes, self.layout.positions)
         x = axis_label(self.data[self.spec.position])
         y = axis_label(self.data[self.spec.across])
-        axes.set_yticks(
-            range(len(layout.rows)), [style.wrapped(number(row), 1.4) for row in layout.rows]
-        )
-        axes.set_ylim(-0.5, max(len(layout.rows), 1) - 0.5)
-        if layout.positions is None:
-            style.scale(axes.xaxis, ends, True)
-            axes.set_xlim(min(ends, default=1), max(ends, default=2))
-        else:
-            numeric = all(isinstance(level, (int, float)) for level in layout.positions)
-            step = max(round(0.45 / self.tile[0]), 1) if numeric else 1
-            axes.set_xticks(
-                range(0, layout.wide, step),
-                [style.wrapped(number(at, 4), self.tile[0]) for at in layout.positions[::step]],
-            )
-            axes.set_xlim(-0.5, max(layout.wide, 1) - 0.5)
         height = figure.get_size_inches()[1]
-        if len(layout.panels) > 1:
+        if len(self.layout.panels) > 1:
             figure.supxlabel(x, fontsize=9)
             figure.supylabel(style.wrapped(y, height), fontsize=9)
         else:
             axes.set_xlabel(x)
             axes.set_ylabel(style.wrapped(y, height - 0.6))
 
+    def _name_columns(self, axes: "Axes", at: list[Any]) -> None:
+        """Positions below their tiles, not all of them if they are many numbers."""
+        wide, _ = self.tile
+        step = 1
+        if all(isinstance(position, (int, float)) for position in at):
+            step = max(round(0.45 / wide), 1)
+        labels = [style.wrapped(number(position, 4), wide) for position in at[::step]]
+        axes.set_xticks(range(0, self.layout.wide, step), labels)
+        axes.set_xlim(-0.5, max(self.layout.wide, 1) - 0.5)
+
 
 class _Block(NamedTuple):
     """Tiles painted at once: borders (columns + 1,) and (rows + 1,), values (rows, columns), NaN
-    without one,
-
-    and (rows, columns) where a cell was run and has no value."""
+    without one, and (rows, columns) where a cell was run and has no value.
+    """
 
     x: Floats
     y: Floats
@@ -303,24 +329,21 @@ class _Block(NamedTuple):
 
 def _blocks(shown: "DataFrame", spec: Map, layout: Layout) -> Iterator[_Block]:
     """All rows at once where they share their positions, else one by one."""
-    x, y = (np.arange(-0.5, tiles_in) for tiles_in in (layout.wide, len(layout.rows)))
     mean = shown["mean"].to_numpy(float)
+    y = np.arange(-0.5, len(layout.rows))
     if layout.positions:
+        rows = [layout.rows.index(level) for level in shown[spec.across]]
+        columns = [layout.positions.index(at) for at in shown[spec.position]]
         values = np.full((len(layout.rows), layout.wide), np.nan)
         missed = np.zeros(values.shape, bool)
-        cells = tuple(
-            [order.index(level) for level in shown[name]]
-            for order, name in ((layout.rows, spec.across), (layout.positions, spec.position))
-        )
-        values[cells] = mean
-        missed[cells] = ~np.isfinite(mean)
-        yield _Block(x, y, values, missed)
+        values[rows, columns] = mean
+        missed[rows, columns] = ~np.isfinite(mean)
+        yield _Block(np.arange(-0.5, layout.wide), y, values, missed)
         return
     at = shown[spec.position].to_numpy(float)
-    for i, row in enumerate(layout.rows):
-        own = np.flatnonzero((shown[spec.across] == row) & np.isfinite(at) & (at > 0))
-        own = own[np.argsort(at[own], kind="stable")]
-        if own.size:
-            yield _Block(
-                tiles.edges(at[own]), y[i : i + 2], mean[None, own], ~np.isfinite(mean[None, own])
-            )
+    for i, level in enumerate(layout.rows):
+        row = np.flatnonzero((shown[spec.across] == level) & np.isfinite(at) & (at > 0))
+        row = row[np.argsort(at[row], kind="stable")]
+        if row.size:
+            values = mean[None, row]
+            yield _Block(tiles.edges(at[row]), y[i : i + 2], values, ~np.isfinite(values))

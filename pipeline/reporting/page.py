@@ -4,52 +4,74 @@ check or repeat it.
 
 import base64
 import hashlib
-import itertools
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import xarray as xr
 from dask.utils import format_bytes, format_time
 
 from pipeline.analysis.claims import CONFIDENCE
-from pipeline.reporting import archive, content, tables
+from pipeline.reporting import archive, content, runs, tables
+from pipeline.reporting.content import ShownFigure, ShownSection
 from pipeline.reporting.drawn import Drawn
-from pipeline.reporting.formatting import count, findings, minus, number, percent, symbol
-from pipeline.reporting.headline import SYMBOLS, headline, predicate
+from pipeline.reporting.formatting import (
+    capitalised,
+    check_lines,
+    count,
+    minus,
+    number,
+    percent,
+    symbol,
+)
+from pipeline.reporting.grid_tables import MOST_ROWS
+from pipeline.reporting.headline import first_screen
 from pipeline.reporting.inline import definitions
+from pipeline.reporting.section import Section as Section
+from pipeline.reporting.verdict_rows import VerdictRow, verdict_row, verdict_table
+from pipeline.reporting.verdict_words import SYMBOLS, predicate
 from pipeline.study.files import PARTIAL, write_whole
 from pipeline.study.texts import visible
 
-ABOUT = ("command", "version", "commit", "bibtex")
+if TYPE_CHECKING:
+    from markupsafe import Markup
+    from pandas import DataFrame
+
+FILTERS = (
+    capitalised,
+    check_lines,
+    count,
+    format_bytes,
+    format_time,
+    minus,
+    number,
+    percent,
+    predicate,
+    symbol,
+)
 MOST_FAILURES = 20  # shown on the page
+PAGE = "report.html"
+FIGURES = "figures"
 
 
 @dataclass(frozen=True)
-class Section:
-    """One study on the page.
+class About:
+    """What the page says of the program, and the files that repeating needs.
 
-    summary: of its results, as `pipeline.analysis.summary.summarise` gives it. figures: drawn.
-    verdicts: what `pipeline.analysis.claims.judge` gives. paper: whose claims these are. facts, all
-    optional: seed, block, cells, units, replications, key, folder, config (YAML text), command,
-    sessions, failures (unit, error, replay), source (of the data, a sentence), missing (units, of
-    an interim report), experiment (command that runs it), privacy (mechanism, unit, neighbours,
-    budget, and spent: whose budget it is -> least and greatest, nats), shortfalls (what did not
-    converge or is not finite, by part).
+    command: the one that repeats all; version and commit of the program; bibtex: to cite it.
+    mistakes: of papers, name of the row -> its cells. files: by name, that go into the page
+    besides the tables.
     """
 
-    name: str
-    title: str
-    question: str
-    summary: xr.Dataset
-    figures: Sequence[Drawn] = ()
-    verdicts: Sequence[Any] = ()
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    paper: str = ""
+    command: str | None = None
+    version: str | None = None
+    commit: str | None = None
+    bibtex: str | None = None
+    mistakes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    files: Mapping[str, bytes] = field(default_factory=dict)
 
 
 def write(
@@ -64,77 +86,121 @@ def write(
 
     Returns the page.
 
-    facts, all optional: command, the one that repeats all; version and commit of the program;
-    bibtex; mistakes of papers, name of the row -> its cells; files, by name, that go into the page
-    besides the tables. common: figure of all studies, which stands first. turn: entered while files
+    facts: see `About`. common: figure of all studies, which stands first. turn: entered while files
     take their place, when all of them are made; what it raises leaves the older ones there. Each
     file appears whole or not at all, the page last.
     """
-    from markupsafe import Markup
-
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    shown = []
-    summaries = []
-    judged = []
-    numbers = itertools.count(1)
-    glyphs: dict[str, str] = {}
-    inside = dict(facts.get("files", {}))
-    with _staged(folder / "figures") as figures:
-        first = content.figure(common, common.kind, figures, 0, glyphs) if common else None
-        inside |= {f"figures/{common.kind}.csv": common.files["csv"]} if common else {}
+    with _staged(folder / FIGURES) as figures:
+        contents = _Contents(folder, figures, About(**facts))
+        first = contents.draw_common(common) if common else None
         for section in sections:
-            table = tables.summary_table(section.name, section.summary)
-            rows = tables.verdicts(section.name, section.verdicts)
-            rows = [row | {"mistake": facts.get("mistakes", {}).get(row["row"])} for row in rows]
-            drawn = [*content.figures(section, figures, numbers, glyphs)]
-            summaries.append(table)
-            judged += rows
-            shown.append({**content.study(section, folder, table, rows), "figures": drawn})
-            inside |= {
-                f"figures/{one['stem']}.csv": figure.files["csv"]
-                for one, figure in zip(drawn, section.figures, strict=True)
-            }
-        summary_content = tables.csv_of(tables.union(summaries)) if summaries else b"section\n"
-        beside = {
-            "summary.csv": summary_content,
-            "verdicts.csv": tables.csv_of(tables.verdict_table(judged)),
-        }
-        inside |= beside
-        href, size, left = archive.link(inside)
-        page = rendered(
+            contents.add(section)
+        beside = contents.tables()
+        page = contents.page(title, first, beside)
+        with turn or nullcontext():
+            shutil.rmtree(folder / FIGURES, ignore_errors=True)
+            figures.rename(folder / FIGURES)
+            for name, content in {**beside, PAGE: page.encode()}.items():
+                write_whole(folder / name, content)
+    return folder / PAGE
+
+
+@dataclass
+class _Contents:
+    """What a page shows, gathered section by section.
+
+    folder: of the page; figures: where their files are until the page is whole. data: files inside
+    the page, by name.
+    """
+
+    folder: Path
+    figures: Path
+    about: About
+    sections: list[ShownSection] = field(default_factory=list)
+    summaries: "list[DataFrame]" = field(default_factory=list)
+    judged: list[VerdictRow] = field(default_factory=list)
+    glyphs: dict[str, str] = field(default_factory=dict)
+    data: dict[str, bytes] = field(default_factory=dict)
+    drawn: int = 0  # figures of sections so far
+
+    def draw_common(self, figure: Drawn) -> ShownFigure:
+        """Take the figure of all studies."""
+        self.data[f"{FIGURES}/{figure.kind}.csv"] = figure.files["csv"]
+        return content.figure(figure, figure.kind, self.figures, 0, self.glyphs)
+
+    def add(self, section: Section) -> None:
+        """Take one study."""
+        table = tables.summary_table(section.name, section.summary)
+        figures = [self._draw(section, k) for k in range(len(section.figures))]
+        rows = []
+        for judgement in section.verdicts:
+            mistake = self.about.mistakes.get(judgement.claim.row)
+            rows.append(verdict_row(section.name, judgement, mistake))
+        self.summaries.append(table)
+        self.judged += rows
+        self.sections.append(content.study(section, self.folder, figures, rows, table))
+
+    def _draw(self, section: Section, k: int) -> ShownFigure:
+        """Take the k-th figure of a section."""
+        figure = section.figures[k]
+        stem = f"{content.slug(section.name)}-{k + 1}-{figure.kind}"
+        self.data[f"{FIGURES}/{stem}.csv"] = figure.files["csv"]
+        self.drawn += 1
+        return content.figure(figure, stem, self.figures, self.drawn, self.glyphs)
+
+    def tables(self) -> dict[str, bytes]:
+        """The tables beside the page."""
+        summary = b"section\n"
+        if self.summaries:
+            summary = tables.csv_of(tables.union(self.summaries))
+        verdicts = tables.csv_of(verdict_table(self.judged))
+        return {"summary.csv": summary, "verdicts.csv": verdicts}
+
+    def page(self, title: str, first: ShownFigure | None, beside: Mapping[str, bytes]) -> str:
+        """The page, with all data inside."""
+        from markupsafe import Markup
+
+        versions = {section.name: section.versions for section in self.sections}
+        return rendered(
             "page.html.j2",
             title=title,
-            sections=shown,
+            about=self.about,
+            sections=self.sections,
             symbols=SYMBOLS,
-            answer=headline(shown, judged) | ({"picture": first} if first else {}),
+            answer=first_screen(self.sections, self.judged, first),
             claimed_at=percent(CONFIDENCE),
-            mechanisms=content.mechanisms(sections),
-            versions=content.versions(shown),
-            most_rows=content.MOST_ROWS,
+            mechanisms=runs.statements(section.facts for section in self.sections),
+            versions=runs.by_versions(versions),
+            most_rows=MOST_ROWS,
             most_failures=MOST_FAILURES,
-            data={"href": href, "size": size, "left": left, "files": sorted({*inside} - {*left})},
+            data=archive.link({**self.about.files, **self.data, **beside}),
             script=script("page.js"),
-            glyphs=Markup(definitions(glyphs)),
-            **{name: facts.get(name) for name in ABOUT},
+            glyphs=Markup(definitions(self.glyphs)),
         )
-        with turn or nullcontext():
-            shutil.rmtree(folder / "figures", ignore_errors=True)
-            figures.rename(folder / "figures")
-            for name, text in {**beside, "report.html": page.encode()}.items():
-                write_whole(folder / name, text)
-    return folder / "report.html"
 
 
-def script(name: str) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Script:
+    """A script of a page. hash: of its text, as a policy of the page has it."""
+
+    text: "Markup"
+    hash: str
+
+
+def script(*names: str) -> Script:
     """A page's script, and its hash, which alone the page allows to run: nothing can be loaded or
     sent.
+
+    names: of its parts, in this package.
     """
     from markupsafe import Markup
 
-    text = (Path(__file__).parent / name).read_text("utf-8")
+    parts = [(Path(__file__).parent / name).read_text("utf-8") for name in names]
+    text = "".join(parts)
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-    return {"text": Markup(text), "hash": f"sha256-{digest}"}
+    return Script(Markup(text), f"sha256-{digest}")
 
 
 def rendered(template: str, **values: Any) -> str:
@@ -155,20 +221,8 @@ def environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
-        f.__name__: f
-        for f in (
-            count,
-            findings,
-            format_bytes,
-            format_time,
-            minus,
-            number,
-            percent,
-            predicate,
-            symbol,
-        )
-    }
+    for function in FILTERS:
+        environment.filters[function.__name__] = function
     return environment
 
 

@@ -52,6 +52,13 @@ LINES: tuple[Any, ...] = ("-", (0, (4, 1.6)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5
 GUIDE: dict[str, Any] = {"color": "k", "linewidth": 0.9, "linestyle": (0, (6, 3))}
 REFERENCE: dict[str, Any] = {"color": "k", "linewidth": 1.1, "linestyle": (0, (8, 2, 2.5, 2))}
 MARK: dict[str, Any] = {"color": "0.3", "linewidth": 0.9, "linestyle": (0, (1, 1.5))}
+FINE_STEPS = (1, 1.5, 2, 3, 4, 5, 6, 8)  # of labels in a decade
+COARSE_STEPS = ((1, 2, 5), (1, 3), (1,))
+METADATA = {  # of a file, which would differ from day to day and between versions
+    "svg": ("Date", "Creator", "Format", "Type"),
+    "pdf": ("CreationDate", "Creator", "Producer"),
+    "png": ("Software",),
+}
 WIDTH = 5.6
 HEIGHT = 3.6  # inches, without the legend: letters of 9 points are then read on a telephone, too
 
@@ -109,57 +116,79 @@ def hide_empty(grid: Any, panels: int) -> None:
 
 def wrapped(label: str, inches: float) -> str:
     """A label in as many lines as it needs along that length."""
-    return (
-        "\n".join(textwrap.wrap(label, max(12, int(12.5 * inches)), break_long_words=False))
-        or label
-    )
+    letters = max(12, int(12.5 * inches))
+    lines = textwrap.wrap(label, letters, break_long_words=False)
+    return "\n".join(lines) or label
 
 
 def colours(levels: Sequence[Any]) -> list[Any]:
     """A colour for every level: dark to light for numbers, the named ones for names."""
     import matplotlib
 
-    ordered = all(hasattr(level, "__float__") and not isinstance(level, str) for level in levels)
-    if ordered or len(levels) > len(NAMED):
-        shades = matplotlib.colormaps["viridis"]
-        return [shades(0.82 * i / max(len(levels) - 1, 1)) for i in range(len(levels))]
-    return list(NAMED[: len(levels)])
+    are_numbers = not any(isinstance(level, str) for level in levels)
+    if not are_numbers and len(levels) <= len(NAMED):
+        return list(NAMED[: len(levels)])
+    shades = matplotlib.colormaps["viridis"]
+    steps = max(len(levels) - 1, 1)
+    return [shades(0.82 * i / steps) for i in range(len(levels))]
 
 
 def limits(values: Iterable[float], log: bool, margin: float = 0.05) -> tuple[float, float]:
     """Ends of an axis a little beyond the values, also for a single one."""
-    values = [v for v in values if math.isfinite(v) and (v > 0 or not log)] or [1.0]
-    low, high = (f(math.log(v) if log else v for v in values) for f in (min, max))
-    pad = margin * (high - low) or (0.4 if log else 0.1 * abs(low) or 1.0)
-    low = low - pad
-    high = high + pad
-    return (math.exp(min(low, 700)), math.exp(min(high, 700))) if log else (low, high)
+    finite = [value for value in values if math.isfinite(value)]
+    if log:
+        return _log_limits([value for value in finite if value > 0], margin)
+    low = min(finite, default=1.0)
+    high = max(finite, default=1.0)
+    pad = margin * (high - low) or 0.1 * abs(low) or 1.0
+    return low - pad, high + pad
+
+
+def _log_limits(values: Sequence[float], margin: float) -> tuple[float, float]:
+    """Ends of a logarithmic axis for positive values."""
+    low = math.log(min(values, default=1.0))
+    high = math.log(max(values, default=1.0))
+    pad = margin * (high - low) or 0.4
+    largest = 700.0  # whose exponential is a number still
+    return math.exp(min(low - pad, largest)), math.exp(min(high + pad, largest))
 
 
 def ticks(values: Iterable[float], low: float, high: float, room: int) -> list[float]:
     """Positions of at most about `room` labels on a log axis: the values if they fit, else round
     numbers.
     """
-    own = sorted({float(f"{v:.10g}") for v in values if low <= v <= high})
+    inside = sorted({float(f"{value:.10g}") for value in values if low <= value <= high})
     span = math.log(high / low)
-    if (
-        own
-        and len(own) <= room
-        and all(math.log(b / a) >= span / (1.25 * room) for a, b in pairwise(own))
-    ):
-        return own
-    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    for steps in ((1, 1.5, 2, 3, 4, 5, 6, 8), (1, 2, 5), (1, 3), (1,)):
-        rounds = [
-            float(f"{s}e{d}") for d in decades for s in steps if low <= float(f"{s}e{d}") <= high
-        ]
-        if 2 <= len(rounds) <= room and (len(steps) < 8 or span < 2):
+    if inside and len(inside) <= room and _are_apart(inside, span / (1.25 * room)):
+        return inside
+    if span < 2:
+        rounds = _rounds(low, high, FINE_STEPS)
+        if 2 <= len(rounds) <= room:
+            return rounds
+    for steps in COARSE_STEPS:
+        rounds = _rounds(low, high, steps)
+        if 2 <= len(rounds) <= room:
             return rounds
     if len(rounds) < 2:  # less than a decade without two round numbers
         from matplotlib.ticker import MaxNLocator
 
-        return [v for v in MaxNLocator(4).tick_values(low, high) if low <= v <= high]
-    return rounds[:: -(-len(rounds) // room)]
+        places = MaxNLocator(4).tick_values(low, high)
+        return [place for place in places if low <= place <= high]
+    return rounds[:: math.ceil(len(rounds) / room)]
+
+
+def _are_apart(values: Sequence[float], least: float) -> bool:
+    """Whether the logarithms of rising values are so far apart."""
+    return all(math.log(second / first) >= least for first, second in pairwise(values))
+
+
+def _rounds(low: float, high: float, steps: Sequence[float]) -> list[float]:
+    """Round numbers in a range: these steps in each decade."""
+    rounds = []
+    for decade in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1):
+        candidates = [float(f"{step}e{decade}") for step in steps]
+        rounds += [candidate for candidate in candidates if low <= candidate <= high]
+    return rounds
 
 
 def scale(
@@ -168,15 +197,20 @@ def scale(
     """Scale, limits and plain-number ticks, `at` these values if they fit, of an axis for what is
     drawn on it.
     """
-    values = list(values)
     low, high = limits(values, log)
     axes = axis.axes
-    horizontal = axis is axis.axes.xaxis
-    (axes.set_xlim if horizontal else axes.set_ylim)(low, high)
+    is_abscissa = axis is axes.xaxis
+    if is_abscissa:
+        axes.set_xlim(low, high)
+    else:
+        axes.set_ylim(low, high)
     if not log:
-        axis.set_major_formatter(lambda v, _: number(v))
+        axis.set_major_formatter(lambda value, _: number(value))
         return
-    (axes.set_xscale if horizontal else axes.set_yscale)("log")
+    if is_abscissa:
+        axes.set_xscale("log")
+    else:
+        axes.set_yscale("log")
     plain(axis, ticks(at, low, high, room))
 
 
@@ -185,8 +219,21 @@ def plain(axis: "Axis", at: Sequence[float]) -> None:
     from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
     axis.set_major_locator(FixedLocator(at))
-    axis.set_major_formatter(FixedFormatter([number(v, 4) for v in at]))
+    axis.set_major_formatter(FixedFormatter([number(position, 4) for position in at]))
     axis.set_minor_locator(NullLocator())
+
+
+def draw_target(axes: "Axes", target: float, text: str) -> None:
+    """A dashed line across at a target, with its name at the right end."""
+    axes.axhline(target, **GUIDE)
+    axes.annotate(
+        text,
+        (1, target),
+        xycoords=("axes fraction", "data"),
+        ha="right",
+        va="bottom",
+        fontsize=8.5,
+    )
 
 
 def outline(colour: str, width: float) -> list[Any]:
@@ -201,52 +248,37 @@ def mark(axes: "Axes", marks: Mapping[str, float], upright: bool = True) -> None
     at their ends.
     """
     options: dict[str, Any] = MARK | {"zorder": 2.5, "path_effects": outline("w", 2.2)}
-    label: dict[str, Any] = dict(fontsize=7.5, color="0.2", clip_on=False)
+    label: dict[str, Any] = {"fontsize": 7.5, "color": "0.2", "clip_on": False}
+    if upright:
+        low, high = axes.get_xlim()
+        label |= {"transform": axes.get_xaxis_transform(), "ha": "center", "va": "bottom"}
+    else:
+        low, high = axes.get_ylim()
+        label |= {"transform": axes.get_yaxis_transform(), "ha": "left", "va": "center"}
     for name, at in marks.items():
-        low, high = axes.get_xlim() if upright else axes.get_ylim()
         if not low <= at <= high:
             continue
         if upright:
             axes.axvline(at, **options)
-            axes.text(
-                at,
-                1.01,
-                name,
-                transform=axes.get_xaxis_transform(),
-                ha="center",
-                va="bottom",
-                **label,
-            )
+            axes.text(at, 1.01, name, **label)
         else:
             axes.axhline(at, **options)
-            axes.text(
-                1.01,
-                at,
-                name,
-                transform=axes.get_yaxis_transform(),
-                ha="left",
-                va="center",
-                **label,
-            )
+            axes.text(1.01, at, name, **label)
 
 
 def images(figure: "Figure", formats: Iterable[str] = ("svg", "png", "pdf")) -> dict[str, bytes]:
     """The figure in some formats, of svg, png and pdf, without dates or versions."""
-    nothing = {
-        "svg": dict.fromkeys(("Date", "Creator", "Format", "Type")),
-        "pdf": dict.fromkeys(("CreationDate", "Creator", "Producer")),
-        "png": {"Software": None},
-    }
-    if (
-        engine := figure.get_layout_engine()
-    ):  # once for all formats: each would first draw everything to lay it out
+    engine = figure.get_layout_engine()
+    if engine:  # once for all formats: each would first draw everything to lay it out
         engine.execute(figure)
         figure.set_layout_engine(None)
     files = {}
     for kind in formats:
         file = io.BytesIO()
-        figure.savefig(file, format=kind, metadata=nothing[kind], dpi=180)
-        files[kind] = (
-            visible(file.getvalue().decode()).encode() if kind == "svg" else file.getvalue()
-        )
+        nothing = dict.fromkeys(METADATA[kind])
+        figure.savefig(file, format=kind, metadata=nothing, dpi=180)
+        content = file.getvalue()
+        if kind == "svg":
+            content = visible(content.decode()).encode()
+        files[kind] = content
     return files

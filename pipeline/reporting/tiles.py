@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pipeline.reporting import style
+from pipeline.reporting.dark_colours import luminance
 from pipeline.reporting.formatting import number
 from pipeline.study.arrays import Floats
 
@@ -16,29 +17,34 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOURS = "cividis"  # dark to light, also in grey and for the colour-blind
+EQUAL_CONTRAST = 0.179  # luminance on which black and white are read equally well
 
 
 def norm(values: Iterable[float]) -> "Normalize":
-    """Scale of the colours: logarithmic if the values are positive and span more than a factor 5."""
+    """Scale of the colours: logarithmic if values are positive and span more than a factor 5."""
     from matplotlib.colors import LogNorm, Normalize
 
-    finite = [v for v in values if np.isfinite(v)]
-    low, high = (min(finite), max(finite)) if finite else (0.0, 1.0)
+    finite = [value for value in values if np.isfinite(value)]
+    if not finite:
+        return Normalize(0.0, 1.0)
+    low = min(finite)
+    high = max(finite)
     if low > 0 and high / low > 5:
         return LogNorm(low, high)
-    return Normalize(low, high if high > low else low + 1)
+    if high == low:
+        return Normalize(low, low + 1)
+    return Normalize(low, high)
 
 
 def edges(at: Floats) -> Floats:
     """(tiles + 1,) borders halfway, in logarithms, between the (tiles,) ascending positions."""
     logs: Floats = np.log(at)
+    if logs.size == 1:
+        return np.asarray(np.exp(logs[0] + np.array([-0.2, 0.2])))
     middle = (logs[1:] + logs[:-1]) / 2
-    borders = (
-        logs[0] + np.array([-0.2, 0.2])
-        if logs.size == 1
-        else np.concatenate([[2 * logs[0] - middle[0]], middle, [2 * logs[-1] - middle[-1]]])
-    )
-    return np.asarray(np.exp(borders))
+    first = 2 * logs[0] - middle[0]
+    last = 2 * logs[-1] - middle[-1]
+    return np.asarray(np.exp(np.concatenate([[first], middle, [last]])))
 
 
 def paint(axes: "Axes", x: Floats, y: Floats, values: Floats, scale: "Normalize") -> "QuadMesh":
@@ -47,16 +53,13 @@ def paint(axes: "Axes", x: Floats, y: Floats, values: Floats, scale: "Normalize"
 
 
 def ink(value: float, scale: "Normalize") -> str:
-    """Black or white, whichever is read better on the colour of a value."""
+    """Black or white, whichever is read better on the colour of a value, as WCAG 2 defines
+    contrast.
+    """
     import matplotlib
 
-    red, green, blue = (
-        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
-        for c in matplotlib.colormaps[COLOURS](float(scale(value)))[:3]
-    )
-    return (
-        "w" if 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.179 else "k"
-    )  # equal contrast: WCAG 2
+    colour = matplotlib.colormaps[COLOURS](float(scale(value)))
+    return "w" if luminance(colour[:3]) < EQUAL_CONTRAST else "k"
 
 
 def colour_bar(
@@ -75,7 +78,7 @@ def colour_bar(
     if type(mesh.norm).__name__ == "LogNorm":
         style.plain(bar.ax.yaxis, style.ticks((), low, high, 8))
     else:
-        bar.ax.yaxis.set_major_formatter(lambda v, _: number(v))
+        bar.ax.yaxis.set_major_formatter(lambda value, _: number(value))
     bar.outline.set_linewidth(0.6)
     if level is not None and low <= level <= high:
         bar.ax.axhline(level, color="w", linewidth=3)

@@ -295,8 +295,8 @@ def _table(found: Sequence[Shelved]) -> Iterator[str]:
 
 
 def _page(found: Sequence[Shelved]) -> str:
-    from pipeline.reporting.headline import SYMBOLS
     from pipeline.reporting.page import rendered
+    from pipeline.reporting.verdict_words import SYMBOLS
 
     ordered = sorted(found, key=lambda one: (one.state != "suite", one.name))
     return rendered(

@@ -56,14 +56,6 @@ SO_FAR = {
     },
     "privacy": {"width": 51.2},
     "problems": {"width": 46.1},
-    "reporting": {
-        "comprehensions": 94.0,
-        "nested": 12.0,
-        "choices": 72.0,
-        "walruses": 2.7,
-        "tricks": 4.4,
-        "names": 82.0,
-    },
     "storage": {"width": 46.3},
     "cli": {
         "comprehensions": 91.5,

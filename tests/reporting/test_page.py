@@ -19,11 +19,10 @@ from pipeline.analysis.claims import Judgement
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.summary import summarise
 from pipeline.analysis.tolerances import Within
-from pipeline.reporting import archive, content, methods, page, specs
+from pipeline.reporting import archive, endings, methods, page, specs
 from pipeline.reporting.drawn import render
-from pipeline.reporting.formatting import findings as lines_of
-from pipeline.reporting.formatting import with_interval
-from pipeline.reporting.headline import findings
+from pipeline.reporting.findings import findings
+from pipeline.reporting.formatting import check_lines, with_interval
 from pipeline.reporting.specs import FORMATS
 
 FIGURES = [
@@ -312,7 +311,7 @@ def test_contents_count_the_verdicts_of_every_section(written):
 
 def test_findings_prefer_contradicted_claims_and_main_findings():
     rows = [
-        dict(id=k, verdict=word, shown="1", headline=main)
+        Plain(id=k, verdict=word, shown="1", headline=main)
         for k, (word, main) in enumerate(
             [
                 ("supported", False),
@@ -325,9 +324,9 @@ def test_findings_prefer_contradicted_claims_and_main_findings():
             ]
         )
     ]
-    assert [row["id"] for row in findings(rows)] == [4, 5, 6, 1]
-    assert [row["id"] for row in findings(rows[:4])] == [1, 2]
-    assert [row["id"] for row in findings([rows[0], rows[3]])] == [0, 3]
+    assert [row.id for row in findings(rows)] == [4, 5, 6, 1]
+    assert [row.id for row in findings(rows[:4])] == [1, 2]
+    assert [row.id for row in findings([rows[0], rows[3]])] == [0, 3]
 
 
 def test_without_claims_the_first_screen_has_the_ends_of_the_means(make, tmp_path):
@@ -411,7 +410,8 @@ def test_every_paper_has_a_finding_before_any_has_a_second():
     """Also one of whose claims none is called a main finding, or none is decided as one."""
 
     def row(paper, number, verdict="supported", main=False):
-        return dict(id=f"{paper}{number}", section=paper, verdict=verdict, shown="1", headline=main)
+        identity = f"{paper}{number}"
+        return Plain(id=identity, section=paper, verdict=verdict, shown="1", headline=main)
 
     rows = [
         row("a", 1, main=True),
@@ -423,8 +423,8 @@ def test_every_paper_has_a_finding_before_any_has_a_second():
         row("", 1),
     ]
     papers = {name: f"paper {name}" for name in "abcd"}
-    assert [one["id"] for one in findings(rows, papers)] == ["a1", "b1", "c1", "1"]
-    assert [one["id"] for one in findings(rows[:3], papers)] == ["a1", "b1", "a2"]
+    assert [row.id for row in findings(rows, papers)] == ["a1", "b1", "c1", "1"]
+    assert [row.id for row in findings(rows[:3], papers)] == ["a1", "b1", "a2"]
 
 
 def test_checks_that_are_too_weak_are_linked_from_the_first_screen(make, tmp_path):
@@ -552,8 +552,9 @@ def test_the_page_holds_its_data(written):
 def test_the_largest_files_stay_out_of_a_page_that_would_be_too_large(monkeypatch):
     monkeypatch.setattr(archive, "MOST_BYTES", 5000)
     noise = np.random.default_rng(0).bytes(4000)
-    link, size, left = archive.link({"a": noise[:3000], "b": noise, "c": b"1"})
-    assert left == ["b"] and size < 5000 and len(link) < 7000
+    link = archive.link({"a": noise[:3000], "b": noise, "c": b"1"})
+    assert link.left_out == ["b"] and link.names == ["a", "c"]
+    assert link.size < 5000 and len(link.href) < 7000
     assert archive.link({"a": noise[:3000]}) == archive.link({"a": noise[:3000]})
 
 
@@ -598,7 +599,7 @@ def test_methods_say_which_metrics_keep_what_looks_may_err():
     summary = xr.Dataset(
         {"n_run": ("cell", [100, 300])}, attrs={"until": json.dumps({"most": 1000})}
     )
-    text = methods._precision(summary, [])
+    text = methods.precision(summary, [])
     assert (
         "Shares, means, ratios of means and exponents keep it; means over a few cells of skewed values may"
         in text
@@ -701,7 +702,7 @@ def test_a_page_without_anything_to_say(make, tmp_path):
 
 
 def test_findings_are_lines_with_bold_estimates():
-    lines = lines_of(
+    lines = check_lines(
         "exponent <x> -0.5 [-0.6, -0.4], claimed -0.5; slope nan [-inf, inf]; ratio 2 [1.5, inf]; little"
     )
     assert [str(line) for line in lines] == [
@@ -713,7 +714,7 @@ def test_findings_are_lines_with_bold_estimates():
 
 
 def test_a_number_without_monte_carlo_error_has_no_interval():
-    (line,) = lines_of(f"{Estimate(2.0271, 2.0271, 2.0271)} at m=10, claimed at most 1.5")
+    (line,) = check_lines(f"{Estimate(2.0271, 2.0271, 2.0271)} at m=10, claimed at most 1.5")
     assert line == "<b>2.027 (no Monte Carlo error)</b> at m=10, claimed at most 1.5"
     assert with_interval(2.0271, 2.0271, 2.0271) == "2.03 (no Monte Carlo error)"
     assert with_interval(2.0271, 2.0, 2.06) == "2.03 [2, 2.06]"
@@ -770,4 +771,4 @@ def test_what_stopped_a_study_is_said(word, open_for_good, said):
         "a.one", word, Estimate(1, 0, 2), "contradicted" if word == "supported" else "inconclusive"
     )
     judged.check.open_for_good = open_for_good
-    assert said in content._stopped(summary, Plain(facts={}, verdicts=[judged]))
+    assert said in endings.what_stopped(summary, [judged], is_interim=False)

@@ -158,7 +158,7 @@ BAD = [
     (RATIO | {"linear": 1}, "figures.0.linear", "true or false"),
     (RATIO | {"theory": -1}, "figures.0.theory", "no such field"),
     (CURVES | {"theory": "-1/2"}, "figures.0.theory", "a number"),
-    (CURVES | {"source": "Theorem 1"}, "figures.0.source", "goes with theory"),
+    (CURVES | {"source": "Theorem 1"}, "figures.0.source", "is that of theory, a slope"),
     (CURVES | {"theory": -1, "linear": True}, "figures.0.theory", "remove linear"),
     (
         CURVES | {"theory": -1, "along": "method", "split": "x"},
@@ -176,7 +176,7 @@ BAD = [
     (MAP | {"by": ["L"]}, "figures.0.by", "no such field"),
     (MAP | {"yardstick": "bond"}, "figures.0.yardstick", "did you mean 'bound'"),
     (MAP | {"yardstick": "bound", "power": -1}, "figures.0.power", "> 0"),
-    (MAP | {"power": 2}, "figures.0.power", "goes with a yardstick"),
+    (MAP | {"power": 2}, "figures.0.power", "needs a yardstick"),
     (CURVES | {"marks": "1.7"}, "figures.0.marks", "finite number"),
     (CURVES | {"marks": [1.7]}, "figures.0.marks", "finite number"),
     (CURVES | {"marks": {"here": True}}, "figures.0.marks.here", "finite number"),
