@@ -24,12 +24,15 @@ import numpy as np
 
 from pipeline.study.arrays import Array
 from pipeline.study.frozen_classes import (
+    FUNCTIONS,
     GUARDS,
     PLAIN,
     PROGRAM,
     Seen,
     add_guard,
+    cells_of,
     frozen_fields,
+    held_by,
     is_own,
     is_searched,
     may_store,
@@ -125,6 +128,8 @@ def _way_to_freeze(kind: Any, package: str) -> Callable[[Any, str, Seen, bool], 
     """What freezes an object of a class: gives the same one, or what stands in its place."""
     if issubclass(kind, np.ndarray):
         return _unusual_array
+    if issubclass(kind, FUNCTIONS):
+        return _function
     if issubclass(kind, tuple):
         return _tuple
     if issubclass(kind, list | dict | collections.deque):
@@ -178,6 +183,18 @@ def _unusual_array(array: Array, package: str, seen: Seen, private: bool) -> Arr
         for place in np.ndindex(array.shape):
             array[place] = _frozen(array[place], package, seen, private)
     return _view(array)
+
+
+def _function(value: Any, package: str, seen: Seen, private: bool) -> Any:
+    """The function; arrays in the variables around it are frozen."""
+    for cell in cells_of(value):
+        safe = _frozen(cell.cell_contents, package, seen, True)
+        if safe is not cell.cell_contents:
+            cell.cell_contents = safe
+    if isinstance(value, functools.partial):
+        for argument in held_by(value):
+            _frozen(argument, package, seen, True)
+    return value
 
 
 def _tuple(value: Any, package: str, seen: Seen, private: bool) -> Any:

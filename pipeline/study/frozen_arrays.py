@@ -8,9 +8,11 @@ import numpy as np
 
 from pipeline.study.arrays import Array
 from pipeline.study.frozen_classes import (
+    FUNCTIONS,
     GUARDS,
     PLAIN,
     Seen,
+    held_by,
     is_own,
     is_searched,
     package_of,
@@ -46,6 +48,8 @@ def _arrays(value: Any, package: str, seen: Seen) -> Iterator[Array]:
         held = list(value)
     elif isinstance(value, dict):
         held = list(value.values())
+    elif isinstance(value, FUNCTIONS):
+        held = held_by(value)
     elif not (kind in GUARDS or is_own(kind, package) or is_searched(kind)):
         return
     held += getattr(value, "__dict__", {}).values()

@@ -2,6 +2,7 @@
 may change.
 """
 
+import contextlib
 import dataclasses
 import dis
 import functools
@@ -44,13 +45,14 @@ PLAIN = frozenset(
         range,
         slice,
         type,
-        types.FunctionType,
         types.BuiltinFunctionType,
         types.MethodType,
         types.ModuleType,
         np.random.Generator,
     }
 )
+FUNCTIONS = (types.FunctionType, functools.partial)
+ENCLOSED = (np.ndarray, tuple, list, dict, *FUNCTIONS)  # what is searched of what they hold
 Seen: TypeAlias = dict[
     int, tuple[Any, Any]
 ]  # id of what was reached -> it, what stands in its place
@@ -115,6 +117,29 @@ def is_own(kind: Any, package: str) -> bool:
 def is_searched(kind: Any) -> bool:
     """Whether objects of a library's class are searched for arrays."""
     return kind is types.SimpleNamespace or package_of(kind) in LIBRARIES
+
+
+def cells_of(function: Any) -> list[types.CellType]:
+    """Variables around a function that hold arrays, containers or other functions.
+
+    Objects are left out: a method of a part may be there, whose own arrays it may change.
+    """
+    cells = []
+    for cell in getattr(function, "__closure__", None) or ():
+        with contextlib.suppress(ValueError):  # a variable that is not set yet
+            if isinstance(cell.cell_contents, ENCLOSED):
+                cells.append(cell)
+    return cells
+
+
+def held_by(function: Any) -> list[Any]:
+    """Arrays, containers and functions that a function holds: in the variables around it, or as
+    arguments that are set.
+    """
+    if isinstance(function, functools.partial):
+        values = [function.func, *function.args, *function.keywords.values()]
+        return [value for value in values if isinstance(value, ENCLOSED)]
+    return [cell.cell_contents for cell in cells_of(function)]
 
 
 def add_guard(kind: type) -> None:

@@ -3,6 +3,7 @@
 import array
 import collections
 import dataclasses
+import functools
 import sys
 from typing import Any
 
@@ -15,6 +16,7 @@ from scipy.sparse import csr_array
 from pipeline.identity.patches import patches
 from pipeline.study import handover
 from pipeline.study.contents import digest_of
+from pipeline.study.frozen import frozen
 from pipeline.study.handover import InputWritten, call
 
 
@@ -108,6 +110,64 @@ def test_arrays_of_a_deque_are_read_only():
     release = Release(collections.deque([np.zeros(2)]))
     with pytest.raises(InputWritten, match="read-only"):
         call("estimator x", lambda given: given.field[0].fill(1), (release,))
+
+
+def looked_up(values):
+    """A function that gives the array that it holds."""
+    return lambda: values
+
+
+def nested(values):
+    return functools.partial(lambda function: function()["values"], looked_up({"values": values}))
+
+
+def as_argument(values):
+    return functools.partial(np.asarray, values)
+
+
+@pytest.mark.parametrize("make", [looked_up, nested, as_argument])
+def test_arrays_that_functions_hold_are_read_only(make):
+    """In the variables around a function, and as arguments that are set: other parts call it, too."""
+    values = np.zeros(3)
+    release = Release(make(values))
+
+    def writes(given):
+        given.field()[0] = 1
+
+    def writes_nevertheless(given):
+        np.add.at(given.field(), 0, 1)
+
+    with pytest.raises(InputWritten, match="estimator mine writes into what it is given .line"):
+        call("estimator mine", writes, (release,))
+    assert values[0] == 0
+    with pytest.raises(InputWritten, match="by code that does not heed that it is read-only"):
+        call("estimator mine", writes_nevertheless, (release,))
+
+
+def test_functions_are_what_they_were():
+    """Without an array, with a variable that is not set yet, and around a part that writes to an array of its own."""
+
+    class Part:
+        def __init__(self):
+            self.room = np.zeros(2)
+
+        def release(self):
+            return Release(lambda: self.room.copy())
+
+        def unset(self):
+            def early():
+                return late
+
+            release = Release(early)
+            frozen(release)
+            late = np.zeros(1)
+            return release
+
+    part = Part()
+    assert (call("estimator mine", lambda given: given.field(), (part.release(),)) == 0).all()
+    part.room[0] = 1
+    assert (part.unset().field() == 0).all()
+    assert call("estimator mine", lambda given: given.field(2.5), (Release(round),)) == 2
 
 
 def test_a_hand_over_changes_no_code():
