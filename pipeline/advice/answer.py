@@ -1,35 +1,35 @@
 """The answer to a question, or the reason why there is none, in one line."""
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pipeline.advice import words
+from pipeline.advice.advised import Advised, ChangedMean, StressCase, better_side, strict
 from pipeline.advice.beside import beside, stressed
-from pipeline.advice.certificate import ERROR, Certificate, certify
+from pipeline.advice.certificate import ERROR, Certificate, Measured, certify
 from pipeline.advice.choice import choose
-from pipeline.advice.person import budgets, terms
 from pipeline.advice.question import Question, read
-from pipeline.study.parameters import DataFile, InvalidInput
+from pipeline.study.parameters import InvalidInput
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What is advised. value: of the unknown, as the person names it, at which the targets were
-    certified; low, high: 95 % interval of where they begin to be met, and boundary, its estimate;
-    better: whether larger values are better.
+@dataclass(frozen=True, repr=False)
+class Answer(Advised):
+    """What is advised. value: at which the targets were certified; low, high: 95 % interval of
+    where they begin to be met.
+
+    beside: name of a change -> means after it; stress: what if people are not as the model says.
     """
 
-    question: Question
-    value: float
-    boundary: float
     low: float
     high: float
-    better: str
     certificate: Certificate
-    beside: Mapping[str, Any]
-    stress: tuple[Mapping[str, Any], ...] = ()
-    others: tuple[Mapping[str, Any], ...] = ()
+    beside: Mapping[str, Sequence[ChangedMean]]
+    stress: Sequence[StressCase]
+
+    source = "simulation"
+    confidence = 1 - ERROR
 
     @property
     def certified(self) -> bool:
@@ -37,80 +37,63 @@ class Answer:
         return self.certificate.given
 
     @property
-    def level(self) -> float:
-        """The value as the parts take it."""
-        return self.certificate.level
+    def measured(self) -> Sequence[Measured]:
+        """What the certificate measured of each target's metric."""
+        return self.certificate.measured
+
+    @property
+    def replications(self) -> int:
+        """Fresh replications of the certificate."""
+        return self.certificate.replications
+
+    @property
+    def not_converged(self) -> float:
+        """Share of the certificate's replications without a valid estimate."""
+        return self.certificate.not_converged
 
     @property
     def beyond(self) -> float:
         """How many times the value is the boundary, or the boundary the value where less is
-        advised; of a share that is
-
-        missing, that of what is left."""
+        advised; of a share that is missing, that of what is left.
+        """
         level, boundary = (self.question.shown(end) for end in (self.value, self.boundary))
         return max(level / boundary, boundary / level)
 
-    def in_words(self) -> list[str]:
-        """The answer in three sentences."""
-        return [
-            words.survey(self.question, self.level),
-            words.privacy(self.question, self.level),
-            words.result(self.question, self.certificate),
-        ]
+    @property
+    def result(self) -> str:
+        """What is learned, and how sure that is, in one sentence."""
+        return words.result(self.question, self.certificate)
+
+    @property
+    def remark(self) -> str | None:
+        """That the value lies far beyond the boundary, and why; None where it does not."""
+        return words.far_beyond(self.question, self.beyond, self.replications)
 
     def record(self) -> dict[str, Any]:
-        """The answer as one object of JSON; see docs/advise.md."""
-        return {
-            "in_words": self.in_words(),
-            "warning": words.warning(self.question, self.level),
-            "remark": words.far_beyond(self.question, self.beyond, self.certificate.replications),
-            **about(self.question, self.level),
+        """The answer as one object of strict JSON; see docs/advise.md."""
+        beside_entries = {}
+        for name, means in self.beside.items():
+            beside_entries[name] = [dataclasses.asdict(mean) for mean in means]
+        entries = {
+            **self._begin_record(),
             "value": self.value,
             "low": self.low,
             "high": self.high,
             "boundary": self.boundary,
             "better": self.better,
             "beyond": self.beyond,
-            "source": "simulation",
+            "source": self.source,
             "certified": self.certified,
-            "confidence": 1 - ERROR,
-            "measured": [measured.record() for measured in self.certificate.measured],
-            "replications": self.certificate.replications,
-            "not_converged": self.certificate.not_converged,
-            "beside": dict(self.beside),
-            "stress": list(self.stress),
-            "mechanisms": list(self.others),
+            "confidence": self.confidence,
+            "measured": [measured.record() for measured in self.measured],
+            "replications": self.replications,
+            "not_converged": self.not_converged,
+            "beside": beside_entries,
+            "stress": [dataclasses.asdict(case) for case in self.stress],
+            "mechanisms": [dataclasses.asdict(row) for row in self.mechanisms],
         }
-
-
-def about(question: Question, level: float) -> dict[str, Any]:
-    """What any answer says of its question, and of the mechanism's promise at a level of the
-    unknown; for JSON.
-    """
-    mechanism = question.parts(level).mechanism
-    cost = budgets(mechanism)
-    spent: Mapping[str, float] = mechanism.spent()
-    return {
-        "problem": question.problem.name,
-        "unknown": question.word,
-        "parameter": question.parameter,
-        "target": [
-            {"metric": target.metric, "relation": target.relation, "value": target.value}
-            for target in question.targets
-        ],
-        "given": {
-            name: str(value) if isinstance(value, DataFile) else value
-            for name, value in sorted(question.values.items())
-        },
-        "budget": mechanism.budget,
-        "unit": mechanism.unit,
-        "neighbours": mechanism.neighbours,
-        "spent": {name: float(budget) for name, budget in spent.items()},
-        "budget_per_person": cost.person,
-        "budget_per_answer": cost.answer,
-        "in_a_persons_terms": terms(mechanism),
-        "seed": question.seed,
-    }
+        record: dict[str, Any] = strict(entries)
+        return record
 
 
 def answer(request: Mapping[str, Any] | Question) -> Answer:
@@ -133,23 +116,23 @@ def answer(request: Mapping[str, Any] | Question) -> Answer:
 
 
 def _answer(question: Question) -> Answer:
-    simulator, reached, others = choose(question)
+    simulator, reached, rows = choose(question)
     question = simulator.question
     certificate = certify(simulator, reached)
     level = certificate.level
     low, boundary, high = reached.shown()
     larger = (reached.axis.better > 0) != question.unknown.left
     nearby = beside(simulator, level)
-    stress = tuple(stressed(simulator, level))
     return Answer(
-        question,
-        question.shown(level),
-        boundary,
-        low,
-        high,
-        "more" if larger else "less",
-        certificate,
-        nearby,
-        stress,
-        tuple(others),
+        question=question,
+        level=level,
+        value=question.shown(level),
+        boundary=boundary,
+        low=low,
+        high=high,
+        better=better_side(larger),
+        mechanisms=rows,
+        certificate=certificate,
+        beside=nearby,
+        stress=stressed(simulator, level),
     )

@@ -3,8 +3,8 @@ other people.
 """
 
 from collections.abc import Iterator
-from typing import Any
 
+from pipeline.advice.advised import ChangedMean, StressCase
 from pipeline.advice.certificate import measure
 from pipeline.advice.question import Question
 from pipeline.advice.simulation import Simulator
@@ -13,7 +13,7 @@ from pipeline.study.parameters import InvalidInput
 REPLICATIONS = 1000
 
 
-def beside(simulator: Simulator, level: float) -> dict[str, Any]:
+def beside(simulator: Simulator, level: float) -> dict[str, list[ChangedMean]]:
     """Name -> what is measured there, of each change that the problem allows.
 
     On the same replications.
@@ -30,55 +30,44 @@ def beside(simulator: Simulator, level: float) -> dict[str, Any]:
     return by_change
 
 
-def stressed(simulator: Simulator, level: float) -> list[dict[str, Any]]:
+def stressed(simulator: Simulator, level: float) -> list[StressCase]:
     """What would be at the level if people differed from the model, for each case of the problem's
     `Advice.stress`.
-
-    Each has `case`, in words, the `changes` of parameters, what is `measured` as by `beside`, each
-    also with `missed_by`, by how much the mean misses the target, 0 where it meets it; `why`
-    nothing could be measured, or None.
     """
     question = simulator.question
-    rows = list[dict[str, Any]]()
+    cases = []
     for case, changes in question.advice.stress(question.parts(level).model).items():
-        row: dict[str, Any] = {"case": case, "changes": dict(changes), "measured": [], "why": None}
         try:
-            row["measured"] = measured(simulator, question.known(level, **changes))
+            means = measured(simulator, question.known(level, **changes))
         except InvalidInput as error:  # a part of the question refuses the change
-            row["why"] = str(error)
-        rows.append(row)
+            cases.append(StressCase(case, dict(changes), [], str(error)))
+            continue
+        cases.append(StressCase(case, dict(changes), means, None))
     simulator.drawn += REPLICATIONS
-    return rows
+    return cases
 
 
-def measured(simulator: Simulator, question: Question) -> list[dict[str, Any]]:
+def measured(simulator: Simulator, question: Question) -> list[ChangedMean]:
     """What fresh replications show of a question in which nothing is unknown."""
     other = Simulator(question, drawn=simulator.drawn)
     mechanism = question.values["mechanism"]
     reps = min(REPLICATIONS, other.affordable(mechanism, 0.02))
-    rows = []
-    for measured in measure(other, mechanism, reps).measured:
-        missed_by = measured.target.misses(measured.mean)
-        rows.append(
-            {
-                "metric": measured.target.metric,
-                "mean": measured.mean,
-                "low": measured.low,
-                "high": measured.high,
-                "met": missed_by == 0,
-                "missed_by": missed_by,
-            }
+    means = []
+    for row in measure(other, mechanism, reps).measured:
+        missed_by = row.target.misses(row.mean)
+        means.append(
+            ChangedMean(row.metric, row.mean, row.low, row.high, missed_by == 0, missed_by)
         )
-    return rows
+    return means
 
 
 def _changed(question: Question, level: float) -> Iterator[tuple[str, Question]]:
     known = question.known(level)
-    words = question.advice.unknowns
+    unknowns = question.advice.unknowns
     if "none" in question.problem.mechanisms and question.values["mechanism"] != "none":
         yield "without_privacy", known.using("none")
-    people = words["people"].parameter if "people" in words else ""
-    epsilon = words["epsilon"].parameter if "epsilon" in words else ""
+    people = unknowns["people"].parameter if "people" in unknowns else ""
+    epsilon = unknowns["epsilon"].parameter if "epsilon" in unknowns else ""
     if people in known.values:
         yield "twice_the_people", question.known(level, **{people: 2 * known.values[people]})
     if epsilon in known.values:

@@ -29,7 +29,7 @@ LONGER = 4  # times the replications, where no level is left
 class Measured(NamedTuple):
     """A metric at one level. mean and the ends of its 95 % interval.
 
-    met: share of single replications that meet the target by themselves; shown: whether the mean
+    share_of_runs_met: share of single replications that meet the target by themselves; shown: whether the mean
     meets it, at the certificate's confidence. infinite: replications
 
     without a value, which count as the worst."""
@@ -38,18 +38,23 @@ class Measured(NamedTuple):
     mean: float
     low: float
     high: float
-    met: float
+    share_of_runs_met: float
     shown: bool
     infinite: int
+
+    @property
+    def metric(self) -> str:
+        """Name of the metric."""
+        return self.target.metric
 
     def record(self) -> dict[str, Any]:
         """For JSON."""
         return {
-            "metric": self.target.metric,
+            "metric": self.metric,
             "mean": self.mean,
             "low": self.low,
             "high": self.high,
-            "share_of_runs_met": self.met,
+            "share_of_runs_met": self.share_of_runs_met,
             "shown": self.shown,
         }
 

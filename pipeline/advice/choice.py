@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
+from pipeline.advice.advised import MechanismRow
 from pipeline.advice.question import Question
 from pipeline.advice.refusal import refusal
 from pipeline.advice.search import Nowhere, Reached, find
@@ -27,30 +27,25 @@ class Candidate:
         assert self.reached is not None
         return self.reached.axis.reach(self.reached.value)
 
-    def record(self) -> dict[str, Any]:
-        """For JSON."""
-        row: dict[str, Any] = {
-            "mechanism": self.mechanism,
-            "estimator": None,
-            "boundary": None,
-            "low": None,
-            "high": None,
-            "why": self._why(),
-        }
-        if self.reached is not None and self.simulator is not None:
-            row["estimator"] = self.simulator.question.values["estimator"]
-            row["low"], row["boundary"], row["high"] = self.reached.shown()
-        return row
+    def row(self) -> MechanismRow:
+        """The mechanism beside others."""
+        if self.reached is None or self.simulator is None:
+            return MechanismRow(self.mechanism, None, None, None, None, self._why())
+        estimator = self.simulator.question.values["estimator"]
+        low, boundary, high = self.reached.shown()
+        return MechanismRow(self.mechanism, estimator, boundary, low, high, self._why())
 
     def _why(self) -> str | None:
-        if self.nowhere is not None:
-            return (
-                "meets the targets everywhere" if self.nowhere.met else "does not reach the targets"
-            )
-        return str(self.error) if self.error is not None else None
+        if self.error is not None:
+            return str(self.error)
+        if self.nowhere is None:
+            return None
+        if self.nowhere.met:
+            return "meets the targets everywhere"
+        return "does not reach the targets"
 
 
-def choose(question: Question) -> tuple[Simulator, Reached, list[dict[str, Any]]]:
+def choose(question: Question) -> tuple[Simulator, Reached, list[MechanismRow]]:
     """The mechanism that is advised, where its targets begin to be met, and what was found of each
     that fits.
 
@@ -71,7 +66,7 @@ def choose(question: Question) -> tuple[Simulator, Reached, list[dict[str, Any]]
         raise _refusal(candidates, named=False)
     best = max(able, key=lambda candidate: candidate.reach)
     assert best.simulator is not None and best.reached is not None
-    rows = [candidate.record() for candidate in candidates]
+    rows = [candidate.row() for candidate in candidates]
     return replace(best.simulator, portion=1.0), best.reached, rows
 
 

@@ -1,13 +1,14 @@
 """A first answer, from the atlas alone: in a second or two, and never certified."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from pipeline.advice import atlas, words
-from pipeline.advice.answer import about
+from pipeline.advice.advised import Advised, Mean, MechanismRow, better_side, strict
 from pipeline.advice.atlas import NotInAtlas, Solved
 from pipeline.advice.axis import Axis
 from pipeline.advice.interpolation import band
@@ -55,100 +56,133 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class First:
-    """A first answer; value, boundary, low and high are levels of the unknown's parameter. low,
-    high: of the band, None
+class _Crossed:
+    """Where a mechanism's targets begin to be met, in levels. low, high: of the band; None where
+    that meets no target within the cells.
+    """
 
-    where that meets no target within the cells."""
-
-    question: Question
     curve: Curve
     axis: Axis
-    value: float
-    boundary: float
     low: float | None
+    boundary: float
     high: float | None
-    others: tuple[Mapping[str, Any], ...]
 
     @property
     def reach(self) -> float:
         """How far along the unknown the targets are met."""
         return self.axis.reach(self.axis.position(self.boundary))
 
+    @property
+    def level(self) -> float:
+        """The level that is advised: the safe end of the band."""
+        safe = self.high if self.axis.better > 0 else self.low
+        if safe is None:
+            safe = self.boundary
+        return self.axis.advisable(self.axis.position(safe))
+
+    def shown(self) -> tuple[float | None, float, float | None]:
+        """Low end, boundary and high end, as the person names the unknown."""
+        question = self.curve.question
+        low = None if self.low is None else question.shown(self.low)
+        high = None if self.high is None else question.shown(self.high)
+        if question.unknown.left:
+            return high, question.shown(self.boundary), low
+        return low, question.shown(self.boundary), high
+
+
+@dataclass(frozen=True, repr=False)
+class First(Advised):
+    """A first answer. low, high: of the band; None where that meets no target within the cells.
+
+    curve: means along the unknown, of the mechanism that is advised. measured: for each target, at
+    the value.
+    """
+
+    curve: Curve
+    measured: Sequence[Mean]
+
+    source = "atlas"
+    certified = False
+    confidence = None
+
+    @property
+    def result(self) -> str:
+        """What is learned, in one sentence."""
+        return words.interpolated(self.question)
+
     def record(self) -> dict[str, Any]:
-        """The answer as one object of JSON; see docs/advise.md."""
-        at = np.log(self.value) * self.axis.better
-        positions = np.log(self.curve.levels) * self.axis.better
-        order = np.argsort(positions)
-        measured = []
-        for target in self.question.targets:
-            mean, low, high = (
-                float(np.interp(at, positions[order], part[order]))
-                for part in self.curve.bands[target.metric]
-            )
-            measured.append({"metric": target.metric, "mean": mean, "low": low, "high": high})
-        larger = (self.axis.better > 0) != self.question.unknown.left
-        in_words = [
-            words.survey(self.question, self.value),
-            words.privacy(self.question, self.value),
-            words.interpolated(self.question),
-        ]
-        return {
-            "in_words": in_words,
-            "warning": words.warning(self.question, self.value),
-            "remark": None,
-            **about(self.question, self.value),
-            "value": self.question.shown(self.value),
-            **_shown(self.question, self.low, self.boundary, self.high),
-            "better": "more" if larger else "less",
-            "source": "atlas",
-            "certified": False,
-            "confidence": None,
-            "measured": measured,
-            "mechanisms": list(self.others),
+        """The answer as one object of strict JSON; see docs/advise.md."""
+        entries = {
+            **self._begin_record(),
+            "value": self.value,
+            "low": self.low,
+            "boundary": self.boundary,
+            "high": self.high,
+            "better": self.better,
+            "source": self.source,
+            "certified": self.certified,
+            "confidence": self.confidence,
+            "measured": [dataclasses.asdict(mean) for mean in self.measured],
+            "mechanisms": [dataclasses.asdict(row) for row in self.mechanisms],
         }
-
-
-def _shown(
-    question: Question, low: float | None, boundary: float, high: float | None
-) -> dict[str, float | None]:
-    """Ends of a band and what lies between them, as the person names the unknown."""
-    ends = [None if level is None else question.shown(level) for level in (low, boundary, high)]
-    if question.unknown.left:
-        ends.reverse()
-    return dict(zip(("low", "boundary", "high"), ends, strict=True))
+        record: dict[str, Any] = strict(entries)
+        return record
 
 
 def first(question: Question) -> First:
     """The first answer to a question; NotInAtlas, and why, if the atlas has none."""
     best = None
-    rows = list[dict[str, Any]]()
+    rows = list[MechanismRow]()
     refused = ""
     for name, (fitted, solved) in atlas.fitting(question).items():
-        curve_ = curve(fitted, solved)
-        row: dict[str, Any] = {
-            "mechanism": name,
-            "estimator": solved.estimator,
-            "boundary": None,
-            "low": None,
-            "high": None,
-            "why": None,
-        }
         try:
-            axis, low, boundary, high = crossing(curve_)
+            crossed = _crossed(curve(fitted, solved))
         except NotReached as error:
-            row["why"] = str(error)
+            rows.append(MechanismRow(name, solved.estimator, None, None, None, str(error)))
             refused = refused or str(error)
-        else:
-            row |= _shown(fitted, low, boundary, high)
-            if best is None or axis.reach(axis.position(boundary)) > best.reach:
-                safe = high if axis.better > 0 else low
-                value = axis.advisable(axis.position(boundary if safe is None else safe))
-                best = First(fitted, curve_, axis, value, boundary, low, high, ())
-        rows.append(row)
+            continue
+        low, boundary, high = crossed.shown()
+        rows.append(MechanismRow(name, solved.estimator, boundary, low, high, None))
+        if best is None or crossed.reach > best.reach:
+            best = crossed
     if best is None:
         raise NotInAtlas(refused)
-    return replace(best, others=tuple(rows))
+    return _first(best, rows)
+
+
+def _first(crossed: _Crossed, rows: Sequence[MechanismRow]) -> First:
+    """The first answer, by the mechanism whose targets are met furthest along the unknown."""
+    question = crossed.curve.question
+    level = crossed.level
+    low, boundary, high = crossed.shown()
+    larger = (crossed.axis.better > 0) != question.unknown.left
+    return First(
+        question=question,
+        level=level,
+        value=question.shown(level),
+        boundary=boundary,
+        low=low,
+        high=high,
+        better=better_side(larger),
+        mechanisms=rows,
+        curve=crossed.curve,
+        measured=_means(crossed.curve, crossed.axis, level),
+    )
+
+
+def _means(curve_: Curve, axis: Axis, level: float) -> list[Mean]:
+    """Means and bands of all targets at a level, between those of the curve."""
+    position = np.log(level) * axis.better
+    positions = np.log(curve_.levels) * axis.better
+    order = np.argsort(positions)
+    means = []
+    for target in curve_.question.targets:
+        mean, low, high = (
+            float(np.interp(position, positions[order], part[order]))
+            for part in curve_.bands[target.metric]
+        )
+        means.append(Mean(target.metric, mean, low, high))
+    return means
 
 
 def curve(question: Question, solved: Solved) -> Curve:
@@ -176,9 +210,8 @@ def curve(question: Question, solved: Solved) -> Curve:
     return Curve(question, np.exp(positions), bands)
 
 
-def crossing(curve_: Curve) -> tuple[Axis, float | None, float, float | None]:
-    """The axis of the unknown, and where the targets begin to be met: low end, estimate and high
-    end, as levels.
+def _crossed(curve_: Curve) -> _Crossed:
+    """Where the targets begin to be met.
 
     NotReached where they are met at no level of the cells, NotInAtlas where they are at all.
     """
@@ -199,7 +232,7 @@ def crossing(curve_: Curve) -> tuple[Axis, float | None, float, float | None]:
         raise NotInAtlas(f"of its cells, {ends}, the targets are met where least is learned")
     low = _begin(curve_, -better, better)
     high = _begin(curve_, better, better)
-    return Axis(question, better), low, middle, high
+    return _Crossed(curve_, Axis(question, better), low, middle, high)
 
 
 def _begin(curve_: Curve, side: int, better: int) -> float | None:

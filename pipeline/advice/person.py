@@ -3,6 +3,7 @@ does.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +33,31 @@ class Budgets:
         return self.person is not None and self.person > HIGH
 
 
+@dataclass(frozen=True)
+class Attack:
+    """The best test of an attacker: how often it finds the truth, at a rate of false alarms."""
+
+    false_alarms: float
+    true_alarms: float
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a budget means for a person. budget: ε in nats, with its delta.
+
+    odds: by what factor a release can change anybody's odds of one neighbour against the other, at
+    most; None where that is not bounded. certain: how sure somebody can become who thought both
+    equally likely. exact: whether the attackers' rates are attained, or a bound.
+    """
+
+    budget: float
+    delta: float
+    odds: float | None
+    certain: float | None
+    attacker: Sequence[Attack]
+    exact: bool
+
+
 def budgets(mechanism: Any) -> Budgets:
     """Budgets of a person and of an answer: from the mechanism's `attacks()`, or else the greatest
     that is `spent`.
@@ -39,9 +65,9 @@ def budgets(mechanism: Any) -> Budgets:
     means = terms(mechanism)
     answer = means["answer"]
     person = means["person"]
-    each = answer["budget"] if answer else None
-    if person:
-        return Budgets(person["budget"], each, person["delta"])
+    each = None if answer is None else answer.budget
+    if person is not None:
+        return Budgets(person.budget, each, person.delta)
     spent = [float(budget) for budget in mechanism.spent().values()]
     if not spent and mechanism.unit == "none":
         return Budgets(math.inf, each)
@@ -56,36 +82,32 @@ def certainty(epsilon: float) -> str:
     ('73.1 % sure', 'more than 99.9 % sure')
     """
     chance = 1 / (1 + math.exp(-epsilon))
-    return (
-        f"more than {SURE:.1%} sure".replace("%", " %")
-        if chance > SURE
-        else f"{100 * chance:.1f} % sure"
-    )
+    if chance > SURE:
+        return f"more than {100 * SURE:.1f} % sure"
+    return f"{100 * chance:.1f} % sure"
 
 
-def terms(mechanism: Any) -> dict[str, Any]:
-    """For "answer" and "person" what the mechanism's `attacks()` say; null where it says nothing.
-
-    odds: by what factor a release can change anybody's odds of one neighbour against the other, at
-    most; null where that is not bounded. certain: how sure who thought both equally likely can
-    become. attacker: true alarms of the best test at each rate of false ones. exact: whether it is
-    attained, or a bound.
-    """
+def terms(mechanism: Any) -> dict[str, Terms | None]:
+    """For "answer" and "person" what the mechanism's `attacks()` say; None where it says nothing."""
     attacks = mechanism.attacks()
-    return {
-        unit: _terms(attacks[unit]) if unit in attacks else None for unit in ("answer", "person")
-    }
+    by_unit = dict[str, Terms | None]()
+    for unit in ("answer", "person"):
+        by_unit[unit] = _terms(attacks[unit]) if unit in attacks else None
+    return by_unit
 
 
-def _terms(attack: Any) -> dict[str, Any]:
-    pure = attack.delta == 0
-    return {
-        "budget": float(attack.epsilon),
-        "delta": float(attack.delta),
-        "odds": math.exp(min(attack.epsilon, 700.0)) if pure else None,
-        "certain": 1 / (1 + math.exp(-attack.epsilon)) if pure else None,
-        "attacker": [
-            {"false_alarms": rate, "true_alarms": float(attack.power(rate))} for rate in RATES
-        ],
-        "exact": bool(attack.exact),
-    }
+def _terms(attack: Any) -> Terms:
+    """What one attack, as `privacy.attacks` describes it, says."""
+    odds = None
+    certain = None
+    if attack.delta == 0:
+        odds = math.exp(min(attack.epsilon, 700.0))
+        certain = 1 / (1 + math.exp(-attack.epsilon))
+    return Terms(
+        budget=float(attack.epsilon),
+        delta=float(attack.delta),
+        odds=odds,
+        certain=certain,
+        attacker=[Attack(rate, float(attack.power(rate))) for rate in RATES],
+        exact=bool(attack.exact),
+    )

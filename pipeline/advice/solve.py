@@ -28,7 +28,7 @@ from pipeline.advice.atlas import (
     question,
     stored,
 )
-from pipeline.advice.person import terms
+from pipeline.advice.person import Attack, terms
 from pipeline.advice.processes import end_with_parent, most_processes
 from pipeline.advice.simulation import Simulator
 from pipeline.identity import registry
@@ -85,14 +85,14 @@ def solve(
     for level in levels:
         for unit, risk in terms(cell_question.parts(level).mechanism).items():
             if risk is not None:
-                power = _power(risk["attacker"])
+                power = _power(risk.attacker)
                 row["risk"].setdefault(unit, []).append(_digits(power, 4))
     return row
 
 
-def _power(attacker: Iterable[Mapping[str, float]]) -> float:
+def _power(attacker: Iterable[Attack]) -> float:
     """True alarms of the best attack at the false alarms of the atlas."""
-    return next(point["true_alarms"] for point in attacker if point["false_alarms"] == AT)
+    return next(attack.true_alarms for attack in attacker if attack.false_alarms == AT)
 
 
 def rows(problem: Problem, mechanism: str) -> list[dict[str, float]]:

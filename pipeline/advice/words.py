@@ -27,7 +27,7 @@ EXPLAINED = (
     Word(
         "nat",
         r"\bnats?\b",
-        "the unit of ε: a budget of ε changes anybody's odds by a factor of e^ε at most",
+        "the unit of ε: a budget of ε changes anybody's odds at most by a factor of e^ε",
     ),
     Word(
         "LADP",
@@ -38,7 +38,7 @@ EXPLAINED = (
     Word(
         "LDP",
         r"ε-LDP",
-        "local differential privacy: what leaves a person is protected already, and nobody need "
+        "local differential privacy: what leaves a person is already protected, so nobody has to "
         "be trusted",
     ),
     Word(
@@ -50,16 +50,16 @@ EXPLAINED = (
     Word(
         "DP",
         r"ε-DP|\(ε, δ\)-DP",
-        "differential privacy: with anybody's data replaced, what is released is as likely, up to "
-        "a factor of e^ε, but for a chance of δ; whoever adds the noise is trusted",
+        "differential privacy: replacing one person's data changes the probability of any release "
+        "at most by a factor of e^ε, except with probability δ; whoever adds the noise is trusted",
     ),
     Word(
         "neighbours",
         r"\b[Nn]eighbours\b",
-        "two cases that whoever sees the release is to find hard to tell apart",
+        "two cases that are hard to tell apart for everybody who sees the release",
     ),
     Word(
-        "false alarms", r"false alarms", "accusing somebody of the one case where the other is true"
+        "false alarms", r"false alarms", "deciding for one of two cases although the other is true"
     ),
 )
 QUESTIONS = {  # word of an unknown -> the question
@@ -96,7 +96,7 @@ def headline(question: Question, level: float, better: str) -> str:
     cost = budgets(question.parts(level).mechanism)
     if cost.person is None or cost.person == float("inf"):
         return f"{advised[0].upper()}{advised[1:]}"
-    return f"{cost.person:.4g} nats for all that a person says; {advised}"
+    return f"{cost.person:.4g} nats for all answers of a person; {advised}"
 
 
 def survey(question: Question, level: float) -> str:
@@ -116,21 +116,19 @@ def privacy(question: Question, level: float) -> str:
     mechanism = question.parts(level).mechanism
     cost = budgets(mechanism)
     if cost.person is None:
-        return (
-            f"What one person spends the mechanism does not say; its promise: {mechanism.budget}."
-        )
+        return f"The mechanism does not say what one person spends; it promises {mechanism.budget}."
     if cost.person == float("inf"):
-        return "Nothing is protected: what people say is seen as it is."
-    return f"All that one person says costs {_amounts(cost)}: {_certainties(cost)}."
+        return "Nothing is protected: everybody's answers are seen as they are."
+    return f"All answers of one person cost {_amounts(cost)}: {_certainties(cost)}."
 
 
 def _amounts(cost: Budgets) -> str:
     """Budgets in nats, the person's first."""
-    text = f"ε = {cost.person:.4g} nats of privacy at most"
+    text = f"at most ε = {cost.person:.4g} nats of privacy"
     if cost.delta:
-        text += f", but for a chance of δ = {cost.delta:g}"
+        text += f", except with probability δ = {cost.delta:g}"
     if cost.answer is not None and cost.answer != cost.person:
-        text += f", one answer {cost.answer:.4g}"
+        text += f", one answer costs {cost.answer:.4g}"
     return text
 
 
@@ -138,11 +136,11 @@ def _certainties(cost: Budgets) -> str:
     """How sure somebody else can become."""
     assert cost.person is not None
     text = (
-        "whoever thought two truths about a person equally likely can become "
-        f"{certainty(cost.person)} of one"
+        "somebody who thought two possibilities equally likely can become "
+        f"{certainty(cost.person)} which of them is true of a person"
     )
     if cost.answer is not None and cost.answer != cost.person:
-        text += f", and of one answer {certainty(cost.answer)}"
+        text += f", and {certainty(cost.answer)} which is true of one answer"
     return text
 
 
@@ -154,8 +152,8 @@ def warning(question: Question, level: float) -> str | None:
     if cost.person == float("inf"):
         return "WARNING: without a mechanism nobody has any privacy."
     return (
-        f"WARNING: {cost.person:.4g} nats a person are more than {HIGH:g}: hardly any privacy is "
-        "left to somebody who gives all answers; ask more people, or less of each."
+        f"WARNING: {cost.person:.4g} nats per person are more than {HIGH:g}: a person who gives all "
+        "answers has hardly any privacy left; ask more people, or ask each person less."
     )
 
 
@@ -165,16 +163,13 @@ def result(question: Question, certificate: Certificate) -> str:
         f"{sentence_of(question, target)} is {_bound(target)}" for target in question.targets
     )
     shown = "show" if certificate.given else "could NOT show"
-    alone = min(target.met for target in certificate.measured)
+    alone = min(target.share_of_runs_met for target in certificate.measured)
     single = "a single survey"
     truth = ""
     if question.derive:
         single = "a single release"
-        truth = (
-            ""
-            if "data.truth" in question.typed
-            else ", compared with what the data say without privacy"
-        )
+        if "data.truth" not in question.typed:
+            truth = ", compared with what the data say without privacy"
     return (
         f"{met[0].upper()}{met[1:]}, on average{truth}: {certificate.replications:,} fresh "
         f"simulations {shown} that with {CONFIDENCE} confidence; {single} meets it with "
@@ -191,12 +186,12 @@ def far_beyond(question: Question, times: float, replications: int) -> str | Non
         return None
     if question.whole:
         return (
-            f"this is {times:.2g} times the boundary: between them lie few whole numbers, or the "
-            f"mean changes too little for {replications:,} replications to tell"
+            f"this is {times:.2g} times the boundary: few whole numbers lie between them, or the "
+            f"mean changes too little for {replications:,} replications to tell them apart"
         )
     return (
         f"this is {times:.2g} times the boundary: the mean changes so little with {question.word} "
-        f"that {replications:,} replications show no nearer value"
+        f"that {replications:,} replications can certify no nearer value"
     )
 
 
@@ -206,7 +201,7 @@ def interpolated(question: Question) -> str:
         f"{sentence_of(question, target)} is {_bound(target)}" for target in question.targets
     )
     return (
-        f"{met[0].upper()}{met[1:]}, on average, as cells that were simulated in advance suggest; "
+        f"{met[0].upper()}{met[1:]}, on average, as far as simulations made in advance tell; "
         "this is NOT certified."
     )
 

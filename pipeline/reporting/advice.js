@@ -116,7 +116,7 @@ function chooseProblem(start) {
   });
   const kinds = problem.risks;
   $("risk").innerHTML = kinds.map(one => `<option value="${one}">${one === "answer" ? "one answer" :
-    "all that a person gives"}</option>`).join("");
+    "all answers of a person"}</option>`).join("");
   $("risk").value = kinds.at(-1) ?? "";
   chooseMetric(start);
 }

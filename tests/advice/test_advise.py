@@ -1,6 +1,7 @@
 """Advice on a problem of one's own whose answer is known in closed form, and on those that ship."""
 
 import dataclasses
+import html as html_module
 import json
 import math
 import re
@@ -18,7 +19,6 @@ from pipeline.advice.certificate import Certificate, measure
 from pipeline.advice.question import read
 from pipeline.advice.search import find, start
 from pipeline.advice.simulation import Simulator
-from pipeline.cli.advise_text import text
 from pipeline.identity import registry
 from pipeline.study.advice import Advice, Unknown
 from pipeline.study.parameters import InvalidInput
@@ -284,12 +284,14 @@ def test_every_entry_of_an_answer_is_documented(own, capsys):
     printed = json.loads(capsys.readouterr().out)
     assert said == {*printed} and "certified" in said
     question = asked(0)
-    assert (
-        json.loads(
-            json.dumps(pl.advise(question.pop("problem"), question.pop("target"), **question))
-        )
-        == printed
-    )
+    returned = pl.advise(question.pop("problem"), question.pop("target"), **question)
+    assert json.loads(json.dumps(returned.record())) == printed
+    promise = {field.name for field in dataclasses.fields(returned.promise)}
+    assert all(hasattr(returned, name) for name in printed.keys() - promise)
+    assert all(hasattr(returned.promise, name) for name in promise & printed.keys())
+    assert repr(returned).startswith(returned.in_words[0])
+    html = returned._repr_html_()
+    assert html_module.escape(returned.in_words[0]) in html and "<script" not in html
 
 
 def test_the_command_prints_one_object_and_the_same_again(capsys):
@@ -307,10 +309,11 @@ def test_the_command_prints_one_object_and_the_same_again(capsys):
     found = json.loads(first)
     assert main(words) == 0 and capsys.readouterr().out == first
     assert found["unknown"] == "epsilon" and found["certified"] and found["low"] < found["value"]
-    assert f"epsilon at least {found['value']:g}" in text(found) and "one answer" in text(found)
-    assert all(
-        one["case"] in text(found) for one in found["stress"]
-    ) and "misses its target by" in text(found)
+    assert main(words[:-1]) == 0
+    lines = capsys.readouterr().out
+    assert f"epsilon at least {found['value']:g}" in lines and "one answer" in lines
+    assert all(case["case"] in lines for case in found["stress"])
+    assert "misses its target by" in lines
 
 
 @pytest.mark.parametrize(
@@ -357,9 +360,9 @@ def test_every_problem_is_answered(request_):
         one.mean <= one.target.value for one in found.certificate.measured
     )
     assert (found.value >= found.low) if found.better == "more" else (found.value <= found.high)
-    cases = {one["case"]: one for one in found.stress}
-    assert len(cases) >= 4 and not any(one["why"] for one in cases.values())
-    assert any(not one["met"] for case in cases.values() for one in case["measured"])
+    cases = {case.case: case for case in found.stress}
+    assert len(cases) >= 4 and not any(case.why for case in cases.values())
+    assert any(not row.met for case in cases.values() for row in case.measured)
     target, level = found.question.targets[0], found.certificate.level
     values = {**found.question.values, found.question.parameter: level}
 
@@ -378,11 +381,11 @@ def test_every_problem_is_answered(request_):
             grid={"model": [given.pop("model")]},
             metrics=(target.metric,),
         )
-        direct, said = study.simulate(next(iter(study.grid)), 0)[target.metric], case["measured"][0]
-        error = math.hypot(direct.std() / math.sqrt(400), (said["high"] - said["low"]) / 3.9)
-        return abs(direct.mean() - said["mean"]) / error
+        direct, row = study.simulate(next(iter(study.grid)), 0)[target.metric], case.measured[0]
+        error = math.hypot(direct.std() / math.sqrt(400), (row.high - row.low) / 3.9)
+        return abs(direct.mean() - row.mean) / error
 
-    greatest = max(apart(case, case["changes"]) for case in cases.values())
+    greatest = max(apart(case, case.changes) for case in cases.values())
     control = max(apart(case, {}) for case in cases.values())
     bound = stats.norm.isf(1e-6 / 2 / len(cases))
     print(

@@ -331,9 +331,10 @@ def test_first_answers_agree_with_simulation_for_every_unknown(request_, monkeyp
         found.question.targets,
         found.question.whole,
     )
+    boundary = found.question.shown(found.boundary)
+    worse = 0.5 if (found.better == "more") != found.question.unknown.left else 2.0
     here, other = (
-        max(2, round(one)) if whole else one
-        for one in (found.boundary, found.boundary * 2.0**-found.axis.better)
+        max(2, round(level)) if whole else level for level in (boundary, boundary * worse)
     )
     _, *ends = (
         np.interp(here, found.curve.levels, part) for part in found.curve.bands[target.metric]

@@ -98,7 +98,7 @@ def test_the_better_mechanism_is_the_better_one_in_both_directions(
     In the answer, and in the first one.
     """
     found = answer(question(relation, target, epsilon=1.0))
-    rows = {one["mechanism"]: one["boundary"] for one in found.others}
+    rows = {row.mechanism: row.boundary for row in found.mechanisms}
     assert found.question.values["mechanism"] == best and found.better == better and found.certified
     limit = exact(best, target)
     assert (

@@ -1,0 +1,310 @@
+"""What the atlas of first answers says, in a file: a page over all of it, or the curves of one
+question as a table or a figure.
+"""
+
+import csv
+import io
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pipeline.advice import atlas
+from pipeline.advice.first import Curve, curve
+from pipeline.advice.question import Question
+from pipeline.advice.targets import advice_of
+from pipeline.identity.registry import problems
+from pipeline.study.files import write_whole
+from pipeline.study.parameters import InvalidInput, fields, path_of
+from pipeline.study.problem import Problem
+
+PAGE = ".html"
+FIGURES = (".svg", ".pdf", ".png")
+KINDS = (PAGE, ".csv", *FIGURES)
+POINTS = 201  # of a curve in a table
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A file that was written. contents: what it is, in words."""
+
+    path: Path
+    contents: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.contents}"
+
+
+def destination(value: Any) -> Path:
+    """The path that is given as `save`; InvalidInput if it names no kind of file that is written."""
+    if not isinstance(value, str) or Path(value).suffix.lower() not in KINDS:
+        raise InvalidInput("save", value, f"must be a file that ends with {', '.join(KINDS)}")
+    path = path_of(value, "save")
+    folder = path.absolute().parent
+    if not os.path.isdir(folder):  # also false for a name that is too long
+        raise InvalidInput("save", value, "there is no such folder")
+    if not os.access(folder, os.W_OK) or os.path.isdir(path):
+        raise InvalidInput(
+            "save", value, "cannot be written there; give a file in a folder of your own"
+        )
+    return path
+
+
+def is_page(path: Path) -> bool:
+    """Whether a file is to be a page."""
+    return path.suffix.lower() == PAGE
+
+
+def save(path: Path, question: Question | None, quick: bool = True) -> Saved:
+    """Write what the atlas says into a file.
+
+    Without a question, only the page can be written. InvalidInput where the atlas has no cells for
+    the question: then nothing is written.
+    """
+    if question is not None:
+        _check_cells(path, question, quick)
+    if is_page(path):
+        write(path, _page(question).encode())
+        return Saved(path, "a page over the atlas, not certified")
+    if question is None:
+        raise InvalidInput(
+            "save", path, f"needs a problem, sizes and a target; only {PAGE} does without"
+        )
+    curves = _curves(question)
+    kind = path.suffix.lower()
+    write(path, _table(curves).encode() if kind == ".csv" else _figure(curves, kind[1:]))
+    return Saved(path, "curves from the atlas, not certified")
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file that a person asked for; InvalidInput where that is not possible."""
+    try:
+        write_whole(path, content)
+    except OSError as error:
+        reason = error.strerror or error
+        raise InvalidInput("save", path, f"cannot be written ({reason})") from None
+
+
+def _check_cells(path: Path, question: Question, quick: bool) -> None:
+    """Raise InvalidInput where a file about a question would be made of cells of another."""
+    try:
+        atlas.fitting(question)
+    except atlas.NotInAtlas as error:
+        instead = f"save=FILE{PAGE} writes the certified answer"
+        if quick:
+            instead = "leave out quick=true"
+        if is_page(path):
+            instead += ", and the page is about the certified answer"
+        raise InvalidInput(
+            "save", path, f"the atlas has nothing to write about this question: {error}; {instead}"
+        ) from None
+
+
+def _page(question: Question | None) -> str:
+    """The page over all problems whose cells were made by the code that is here."""
+    from pipeline.reporting.advice_page import page  # Jinja
+
+    shown = list[dict[str, Any]]()
+    skipped = list[str]()
+    for problem in problems().values():
+        try:
+            stored = atlas.stored(problem)
+        except atlas.NotInAtlas as error:
+            skipped.append(f"{problem.name}: {error}")
+            continue
+        if stored is None:
+            continue
+        usable = {}
+        for name, solved in stored.mechanisms.items():
+            if atlas.current(problem, name, solved):
+                usable[name] = solved
+            else:
+                skipped.append(f"{problem.name} with {name}, whose cells were made by other code")
+        if usable:
+            shown.append(_shown(problem, stored, usable))
+    if not shown:
+        why = "; ".join(skipped) or "there are none"
+        raise InvalidInput(
+            "save", PAGE, f"no cells of the atlas can be used: {why}; `make atlas` makes them again"
+        )
+    return page(shown, _start(question, {entry["name"] for entry in shown}), skipped)
+
+
+def _shown(
+    problem: Problem, stored: atlas.Atlas, usable: Mapping[str, atlas.Solved]
+) -> dict[str, Any]:
+    """A problem as the page's script takes it."""
+    first = next(iter(usable.values()))
+    mechanisms = [_mechanism(name, solved) for name, solved in usable.items()]
+    risks = [
+        role
+        for role in ("answer", "person")
+        if any(role in mechanism["risk"] for mechanism in mechanisms)
+    ]
+    people = advice_of(problem).unknowns.get("people")
+    return {
+        "name": problem.name,
+        "title": problem.title,
+        "people": people and people.parameter,
+        "parameters": stored.parameters,
+        "axes": [_axis(problem, stored, usable, name) for name in stored.axes],
+        "metrics": [_metric(problem, name, mean) for name, mean in first.mean.items()],
+        "risks": risks,
+        "mechanisms": mechanisms,
+    }
+
+
+def _axis(
+    problem: Problem, stored: atlas.Atlas, usable: Mapping[str, atlas.Solved], name: str
+) -> dict[str, Any]:
+    """An axis of the cells as the page's script takes it."""
+    levels = stored.axes[name]
+    is_last = name == [*stored.axes][-1]
+    short = "ε" if is_last else name
+    having = [
+        mechanism.replace("_", " ") for mechanism, solved in usable.items() if name in solved.axes
+    ]
+    only = ""
+    if len(having) < len(usable):
+        only = f", only with {' and '.join(having)}"
+    declared = _declared(problem, name)
+    whole = "int" in str(declared.type)
+    middle = float(f"{math.sqrt(levels[0] * levels[-1]):.2g}")
+    usual = declared.default
+    if usual not in levels:
+        usual = round(middle) if whole else middle
+    return {
+        "name": name,
+        "label": f"{meaning(problem, name)} ({short}{only})",
+        "short": short,
+        "levels": levels,
+        "whole": whole,
+        "usual": usual,
+    }
+
+
+def _metric(problem: Problem, name: str, mean: Any) -> dict[str, Any]:
+    """A metric as the page's script takes it. mean: (axes…, ε) of any mechanism."""
+    metric = problem.part("metric", name)
+    limits = [limit if math.isfinite(limit) else None for limit in atlas.limits(metric)]
+    falls_with_epsilon = float((mean[..., 0] - mean[..., -1]).sum()) > 0  # so it is to be small
+    halves = {half: axis for half, axis in _halves(problem).items() if half in fields(metric)}
+    label = metric.long_name + "".join(f", {half} = {axis}/2" for half, axis in halves.items())
+    return {
+        "name": name,
+        "label": label,
+        "limits": limits,
+        "sign": 1 if falls_with_epsilon else -1,
+        "halves": halves,
+    }
+
+
+def _mechanism(name: str, solved: atlas.Solved) -> dict[str, Any]:
+    """A mechanism's cells as the page's script takes them."""
+    return {
+        "name": name,
+        "estimator": solved.estimator,
+        "axes": [*solved.axes],
+        "mean": _lists(solved.mean),
+        "error": _lists(solved.error),
+        "risk": _lists(solved.risk),
+    }
+
+
+def _lists(arrays: Mapping[str, Any]) -> dict[str, list[float]]:
+    """Arrays as flat lists, for JSON."""
+    return {name: values.ravel().tolist() for name, values in arrays.items()}
+
+
+def _halves(problem: Problem) -> Mapping[str, str]:
+    """Parameters that are half of an axis in all cells of a problem."""
+    declared = atlas.declared(problem)
+    return {} if declared is None else declared.halves
+
+
+def meaning(problem: Problem, name: str) -> str:
+    """What a parameter means, as the problem's advice says, or its own declaration."""
+    for unknown in advice_of(problem).unknowns.values():
+        if unknown.parameter == name and not unknown.left:
+            return unknown.meaning
+    return str(_declared(problem, name).metadata["meaning"])
+
+
+def _declared(problem: Problem, name: str) -> Any:
+    """Declaration of a parameter by the model that is usual, or else by a mechanism."""
+    usual = advice_of(problem).parameters["model"]
+    parts = [problem.part("model", usual)]
+    parts += [problem.part("mechanism", mechanism) for mechanism in problem.mechanisms]
+    return next(fields(part)[name] for part in parts if name in fields(part))
+
+
+def _start(question: Question | None, names: set[str]) -> dict[str, Any] | None:
+    """Where the page begins: at a question's problem, sizes and first target."""
+    if question is None or question.problem.name not in names:
+        return None
+    stored = atlas.stored(question.problem)
+    assert stored is not None
+    first = question.targets[0]
+    known = any(first.metric in solved.mean for solved in stored.mechanisms.values())
+    sizes = {
+        name: value for name, value in question.values.items() if isinstance(value, (int, float))
+    }
+    return {
+        "problem": question.problem.name,
+        "metric": first.metric if known else None,
+        "target": first.value if known else None,
+        "sizes": sizes,
+    }
+
+
+def _curves(question: Question) -> list[Curve]:
+    """The curve of each mechanism along the unknown."""
+    return [curve(fitted, solved) for fitted, solved in atlas.fitting(question).values()]
+
+
+def _table(curves: Sequence[Curve]) -> str:
+    """A row for each mechanism, level of the unknown, and metric."""
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    question = curves[0].question
+    sizes = [
+        name
+        for name, value in question.values.items()
+        if isinstance(value, (int, float)) and not isinstance(value, bool)
+    ]
+    heads = ["problem", "mechanism", "estimator", *sizes, question.parameter]
+    rows.writerow([*heads, "metric", "mean", "low", "high"])
+    for mechanism_curve in curves:
+        rows.writerows(_rows(mechanism_curve, sizes))
+    return text.getvalue()
+
+
+def _rows(mechanism_curve: Curve, sizes: Sequence[str]) -> Iterable[list[str]]:
+    """Rows of a mechanism's curve. sizes: names of the parameters that stand in front."""
+    question = mechanism_curve.question
+    values = question.values
+    levels = mechanism_curve.levels
+    every = max(1, (len(levels) - 1) // (POINTS - 1))
+    front = [question.problem.name, values["mechanism"], values["estimator"]]
+    front += [values.get(name, "") for name in sizes]
+    for metric, bands in mechanism_curve.bands.items():
+        for k in range(0, len(levels), every):
+            yield [*front, f"{levels[k]:.6g}", metric, *(f"{part[k]:.5g}" for part in bands)]
+
+
+def _figure(curves: Sequence[Curve], kind: str) -> bytes:
+    """The curves as a figure."""
+    from pipeline.reporting.advice_figure import draw  # Matplotlib
+
+    question = curves[0].question
+    drawn = [(str(each.question.values["mechanism"]), each.levels, each.bands) for each in curves]
+    targets = {}
+    for target in question.targets:
+        label = question.problem.part("metric", target.metric).long_name
+        is_share = (target.least, target.most) == (0, 1)
+        targets[target.metric] = (label, target.value, is_share)
+    name = "ε" if question.word == "epsilon" else question.parameter
+    along = f"{meaning(question.problem, question.parameter)} ({name})"
+    return draw(drawn, targets, along, kind)
