@@ -1,86 +1,17 @@
-"""What any answer consists of: the advised value, the promise, means and mechanisms.
-
-Each record has its own entry of JSON, by the names of its fields.
-"""
+"""What any answer says: the advised value, the promise, and how a person reads it."""
 
 import dataclasses
-import math
+import html
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-from pipeline.advice import words
-from pipeline.advice.person import Terms, budgets, terms
+from pipeline.advice import text, words
 from pipeline.advice.question import Question
+from pipeline.advice.records import MechanismRow, Promise, promise_of
 from pipeline.advice.targets import Target
 from pipeline.study.parameters import DataFile
-
-
-@dataclass(frozen=True)
-class Mean:
-    """The mean of a metric. low, high: of its interval or band."""
-
-    metric: str
-    mean: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class ChangedMean(Mean):
-    """A mean after something was changed. met: whether it meets its target.
-
-    missed_by: by how much it misses the target; 0 where it meets it.
-    """
-
-    met: bool
-    missed_by: float
-
-
-@dataclass(frozen=True)
-class StressCase:
-    """People who are not as the model says. case: in words; changes: of parameters.
-
-    measured: a mean for each target; why: nothing could be measured, or None.
-    """
-
-    case: str
-    changes: Mapping[str, Any]
-    measured: Sequence[ChangedMean]
-    why: str | None
-
-
-@dataclass(frozen=True)
-class MechanismRow:
-    """Where the targets begin to be met with one mechanism, with the ends of its interval or band.
-
-    why: they are not met with it at any level, or are met at every level; None otherwise.
-    """
-
-    mechanism: str
-    estimator: str | None
-    boundary: float | None
-    low: float | None
-    high: float | None
-    why: str | None
-
-
-@dataclass(frozen=True)
-class Promise:
-    """What a mechanism promises. budget, unit, neighbours: in words.
-
-    spent: name -> nats. budget_per_person, budget_per_answer: in nats; None where the mechanism
-    does not say. in_a_persons_terms: for "answer" and "person", or None in place of them.
-    """
-
-    budget: str
-    unit: str
-    neighbours: str
-    spent: Mapping[str, float]
-    budget_per_person: float | None
-    budget_per_answer: float | None
-    in_a_persons_terms: Mapping[str, Terms | None]
 
 
 @dataclass(frozen=True, repr=False)
@@ -92,6 +23,7 @@ class Advised(ABC):
     band. better: whether larger values are better. mechanisms: side by side.
     """
 
+    interval: ClassVar[str]  # what low and high are the ends of
     question: Question
     level: float
     value: float
@@ -172,17 +104,65 @@ class Advised(ABC):
         """That the value lies far beyond the boundary, and why; None where it does not."""
         return None
 
-    def __repr__(self) -> str:
-        """The answer as the command prints it."""
-        from pipeline.advice.text import text  # which reads answers
+    @abstractmethod
+    def basis(self) -> list[str]:
+        """Where the numbers come from, and the means at the value; lines for a person."""
 
-        return text(self)
+    def aside(self) -> list[str]:
+        """What would be with one thing changed; lines for a person."""
+        return []
+
+    @property
+    def side(self) -> str:
+        """On which side of the value the targets are met, in words."""
+        return "at least" if self.better == "more" else "at most"
+
+    @property
+    def headline(self) -> str:
+        """What is advised, in one line."""
+        advised = self.unknown
+        if self.parameter != self.unknown:
+            advised += f" ({self.parameter})"
+        targets = ", ".join(
+            f"{target.metric} {target.relation} {target.value:g}" for target in self.target
+        )
+        return f"{self.problem}: {advised} {self.side} {self.value:,g}, for {targets}"
+
+    def opening(self) -> list[str]:
+        """Three sentences, and the warning, if there is one."""
+        return [*self.in_words, self.warning] if self.warning else self.in_words
+
+    def boundary_line(self) -> str:
+        """Where the targets are just met."""
+        ends = text.between(self.low, self.high)
+        return f"  the targets are just met at {self.boundary:,.4g}, {self.interval} {ends}"
+
+    def numbers(self) -> list[str]:
+        """The answer in numbers, line by line."""
+        known = [f"{name}={value}" for name, value in self.given.items() if value is not None]
+        lines = [self.headline, self.boundary_line()]
+        if self.remark:
+            lines.append(f"  {self.remark}")
+        lines += self.basis()
+        lines += text.promise_lines(self.promise)
+        lines += self.aside()
+        lines += text.mechanism_lines(self.mechanisms, self.unknown)
+        lines.append(f"  with {', '.join(known)}")
+        return lines
+
+    def __repr__(self) -> str:
+        """The sentences, then the numbers; words of the trade are explained where they come first."""
+        sentences = "\n".join(self.opening())
+        return "\n".join(text.explained([sentences, "", *self.numbers()]))
 
     def _repr_html_(self) -> str:
-        """The answer in a notebook."""
-        from pipeline.advice.text import html_of  # which reads answers
-
-        return html_of(self)
+        """The same for a notebook: sentences as paragraphs, and the numbers below, folded away."""
+        sentences = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.opening())
+        numbers = html.escape("\n".join(text.explained(self.numbers())))
+        return (
+            f"<div><p><strong>{html.escape(self.headline)}</strong></p>{sentences}"
+            f"<details><summary>numbers</summary><pre>{numbers}</pre></details></div>"
+        )
 
     def _begin_record(self) -> dict[str, Any]:
         """The first entries of JSON: sentences, the question, and the promise."""
@@ -204,33 +184,6 @@ class Advised(ABC):
         }
 
 
-def promise_of(question: Question, level: float) -> Promise:
-    """What the mechanism promises at a level of the unknown."""
-    mechanism = question.parts(level).mechanism
-    cost = budgets(mechanism)
-    spent: Mapping[str, float] = mechanism.spent()
-    return Promise(
-        budget=mechanism.budget,
-        unit=mechanism.unit,
-        neighbours=mechanism.neighbours,
-        spent={name: float(budget) for name, budget in spent.items()},
-        budget_per_person=cost.person,
-        budget_per_answer=cost.answer,
-        in_a_persons_terms=terms(mechanism),
-    )
-
-
 def better_side(larger: bool) -> Literal["more", "less"]:
     """On which side of a value the targets are met."""
     return "more" if larger else "less"
-
-
-def strict(value: Any) -> Any:
-    """A value as strict JSON has it: None for a number that is not finite, lists for tuples."""
-    if isinstance(value, Mapping):
-        return {name: strict(entry) for name, entry in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [strict(entry) for entry in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.advice import words
-from pipeline.advice.advised import Advised, ChangedMean, StressCase, better_side, strict
+from pipeline.advice import text, words
+from pipeline.advice.advised import Advised, better_side
 from pipeline.advice.beside import beside, stressed
 from pipeline.advice.certificate import ERROR, Certificate, Measured, certify
 from pipeline.advice.choice import choose
 from pipeline.advice.question import Question, read
+from pipeline.advice.records import ChangedMean, StressCase, strict
 from pipeline.study.parameters import InvalidInput
 
 
@@ -28,6 +29,7 @@ class Answer(Advised):
     beside: Mapping[str, Sequence[ChangedMean]]
     stress: Sequence[StressCase]
 
+    interval = "95 % interval"
     source = "simulation"
     confidence = 1 - ERROR
 
@@ -68,6 +70,29 @@ class Answer(Advised):
     def remark(self) -> str | None:
         """That the value lies far beyond the boundary, and why; None where it does not."""
         return words.far_beyond(self.question, self.beyond, self.replications)
+
+    def basis(self) -> list[str]:
+        """Whether the targets were shown to be met, and the means; lines for a person."""
+        shown = "certified with" if self.certified else "NOT certified: not shown with"
+        lines = [
+            f"  {shown} {100 * self.confidence:g} % confidence by {self.replications:,} fresh "
+            "replications:"
+        ]
+        for row in self.measured:
+            lines.append(
+                f"    {text.mean(row)} on average; a single run meets its target with probability "
+                f"{row.share_of_runs_met:.2g}"
+            )
+        if self.not_converged:
+            lines.append(
+                f"    {100 * self.not_converged:.2g} % of the estimates did not converge; they "
+                "are counted"
+            )
+        return lines
+
+    def aside(self) -> list[str]:
+        """What would be with one thing changed; lines for a person."""
+        return [*text.beside_lines(self.beside, self.stress)]
 
     def record(self) -> dict[str, Any]:
         """The answer as one object of strict JSON; see docs/advise.md."""

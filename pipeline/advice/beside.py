@@ -4,9 +4,9 @@ other people.
 
 from collections.abc import Iterator
 
-from pipeline.advice.advised import ChangedMean, StressCase
 from pipeline.advice.certificate import measure
 from pipeline.advice.question import Question
+from pipeline.advice.records import ChangedMean, StressCase
 from pipeline.advice.simulation import Simulator
 from pipeline.study.parameters import InvalidInput
 

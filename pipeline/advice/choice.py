@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pipeline.advice.advised import MechanismRow
 from pipeline.advice.question import Question
+from pipeline.advice.records import MechanismRow
 from pipeline.advice.refusal import refusal
 from pipeline.advice.search import Nowhere, Reached, find
 from pipeline.advice.simulation import Simulator

@@ -7,16 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.advice import atlas, words
-from pipeline.advice.advised import Advised, Mean, MechanismRow, better_side, strict
+from pipeline.advice import atlas, text, words
+from pipeline.advice.advised import Advised, better_side
 from pipeline.advice.atlas import NotInAtlas, Solved
 from pipeline.advice.axis import Axis
 from pipeline.advice.interpolation import band
 from pipeline.advice.question import Question
+from pipeline.advice.records import Mean, MechanismRow, strict
 from pipeline.advice.targets import Target
 from pipeline.study.arrays import Floats
 
 POINTS = 2001  # of a curve
+FROM_ATLAS = "  from the atlas, NOT certified: interpolated between cells simulated in advance"
 
 
 class NotReached(NotInAtlas):
@@ -101,6 +103,7 @@ class First(Advised):
     curve: Curve
     measured: Sequence[Mean]
 
+    interval = "band"
     source = "atlas"
     certified = False
     confidence = None
@@ -109,6 +112,14 @@ class First(Advised):
     def result(self) -> str:
         """What is learned, in one sentence."""
         return words.interpolated(self.question)
+
+    def basis(self) -> list[str]:
+        """That it is not of this very question, and the means; lines for a person."""
+        return [FROM_ATLAS, *(f"    {text.mean(mean)} on average" for mean in self.measured)]
+
+    def in_short(self) -> list[str]:
+        """Its sentences, its headline, its band, and where it comes from."""
+        return [*self.opening(), self.headline, self.boundary_line(), FROM_ATLAS]
 
     def record(self) -> dict[str, Any]:
         """The answer as one object of strict JSON; see docs/advise.md."""

@@ -19,7 +19,6 @@ def perform(entries: Mapping[str, Any], as_json: bool = False) -> int:
     """
     from pipeline.advice.answer import Answer  # SciPy
     from pipeline.advice.first import First
-    from pipeline.advice.text import first_lines
     from pipeline.workflow.advise import NoFirstAnswer, advise, read_request
 
     request = read_request(entries)
@@ -29,7 +28,7 @@ def perform(entries: Mapping[str, Any], as_json: bool = False) -> int:
             print(json.dumps(event.record(), ensure_ascii=False) if as_json else event)
             code = EXIT_DONE if request.quick or event.certified else EXIT_FAILED
         elif isinstance(event, First):
-            print("\n".join(first_lines(event)) + "; simulating, for a certificate\n", flush=True)
+            print("\n".join(event.in_short()) + "; simulating, for a certificate\n", flush=True)
         elif isinstance(event, NoFirstAnswer):
             print(f"no first answer from the atlas: {event.why}; simulating\n", flush=True)
         else:

@@ -81,9 +81,7 @@ def _panel(axes: "Axes", curves: Curves, panel: Panel) -> None:
     """Draw one target's means."""
     below = [mean - low for mean, low in zip(panel.mean, panel.low, strict=True)]
     above = [high - mean for high, mean in zip(panel.high, panel.mean, strict=True)]
-    axes.axvspan(
-        *curves.begins, color=BAND, alpha=0.16, linewidth=0, label="target just met, 95 %"
-    )
+    axes.axvspan(*curves.begins, color=BAND, alpha=0.16, linewidth=0, label="target just met, 95 %")
     axes.errorbar(
         curves.levels,
         panel.mean,

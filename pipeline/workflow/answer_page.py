@@ -5,12 +5,12 @@ from importlib.metadata import version
 from pathlib import Path
 
 from pipeline.advice import words
-from pipeline.advice.advised import ChangedMean, MechanismRow, StressCase
 from pipeline.advice.answer import Answer
 from pipeline.advice.around import around
 from pipeline.advice.certificate import Measured
 from pipeline.advice.person import Terms
-from pipeline.advice.text import BESIDE, MOST_ODDS, ROLES, distance, interval, side
+from pipeline.advice.records import ChangedMean, MechanismRow, StressCase
+from pipeline.advice.text import BESIDE, MOST_ODDS, ROLES, between, distance, interval
 from pipeline.reporting.answer_figure import Curves, Panel
 from pipeline.reporting.answer_page import AnswerPage, Table, page
 from pipeline.study.parameters import DataFile
@@ -76,10 +76,10 @@ def _numbers(answer: Answer) -> Iterator[tuple[str, str]]:
     advised = answer.unknown
     if answer.parameter != answer.unknown:
         advised += f" ({answer.parameter})"
-    yield advised, f"{side(answer)} {answer.value:,g}"
+    yield advised, f"{answer.side} {answer.value:,g}"
     yield (
         "where the targets are just met",
-        f"{answer.boundary:,.4g}, 95 % interval {interval(answer)}",
+        f"{answer.boundary:,.4g}, 95 % interval {between(answer.low, answer.high)}",
     )
     shown = "shown" if answer.certified else "not shown"
     confidence = f"{100 * answer.confidence:g} %"

@@ -1,0 +1,105 @@
+"""What answers consist of: means, cases of stress, rows of mechanisms, and the promise.
+
+Each record has its own entry of JSON, by the names of its fields.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline.advice.person import Terms, budgets, terms
+from pipeline.advice.question import Question
+
+
+@dataclass(frozen=True)
+class Mean:
+    """The mean of a metric. low, high: of its interval or band."""
+
+    metric: str
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class ChangedMean(Mean):
+    """A mean after something was changed. met: whether it meets its target.
+
+    missed_by: by how much it misses the target; 0 where it meets it.
+    """
+
+    met: bool
+    missed_by: float
+
+
+@dataclass(frozen=True)
+class StressCase:
+    """People who are not as the model says. case: in words; changes: of parameters.
+
+    measured: a mean for each target; why: nothing could be measured, or None.
+    """
+
+    case: str
+    changes: Mapping[str, Any]
+    measured: Sequence[ChangedMean]
+    why: str | None
+
+
+@dataclass(frozen=True)
+class MechanismRow:
+    """Where the targets begin to be met with one mechanism, with the ends of its interval or band.
+
+    why: they are not met with it at any level, or are met at every level; None otherwise.
+    """
+
+    mechanism: str
+    estimator: str | None
+    boundary: float | None
+    low: float | None
+    high: float | None
+    why: str | None
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What a mechanism promises. budget, unit, neighbours: in words.
+
+    spent: name -> nats. budget_per_person, budget_per_answer: in nats; None where the mechanism
+    does not say. in_a_persons_terms: for "answer" and "person", or None in place of them.
+    """
+
+    budget: str
+    unit: str
+    neighbours: str
+    spent: Mapping[str, float]
+    budget_per_person: float | None
+    budget_per_answer: float | None
+    in_a_persons_terms: Mapping[str, Terms | None]
+
+
+def promise_of(question: Question, level: float) -> Promise:
+    """What the mechanism promises at a level of the unknown."""
+    mechanism = question.parts(level).mechanism
+    cost = budgets(mechanism)
+    spent: Mapping[str, float] = mechanism.spent()
+    return Promise(
+        budget=mechanism.budget,
+        unit=mechanism.unit,
+        neighbours=mechanism.neighbours,
+        spent={name: float(budget) for name, budget in spent.items()},
+        budget_per_person=cost.person,
+        budget_per_answer=cost.answer,
+        in_a_persons_terms=terms(mechanism),
+    )
+
+
+def strict(value: Any) -> Any:
+    """A value as strict JSON has it: None for a number that is not finite, lists for tuples."""
+    if isinstance(value, Mapping):
+        return {name: strict(entry) for name, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [strict(entry) for entry in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
