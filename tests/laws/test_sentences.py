@@ -40,7 +40,7 @@ GOAL = {
 }
 # Rooms that are not gone through yet, or miss one: no room may become denser than it is.
 SO_FAR = {
-    "advice": {"choices": 37.0},
+    "advice": {"choices": 31.0},
     "analysis": {
         "width": 48.0,
         "comprehensions": 67.0,
