@@ -17,11 +17,12 @@ import typing
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import Field
 from pathlib import Path
-from typing import Any, TypedDict, Unpack, cast
+from typing import Any, Self, TypedDict, TypeVar, Unpack, cast
 
 from pipeline.study.errors import PipelineError
 from pipeline.study.files import read_regular
 
+Declared = TypeVar("Declared")
 LISTED = 110  # characters of a list of names in a message
 
 
@@ -181,6 +182,78 @@ class Checked:
         for name, declared in _fields(cast(Hashable, type(self))).items():
             if "choices" in declared.metadata:  # made by `parameter`
                 object.__setattr__(self, name, check(declared, getattr(self, name), name))
+
+    @classmethod
+    def read(
+        cls,
+        values: Any,
+        prefix: str,
+        *,
+        keys: Iterable[str] = (),
+        example: str = "",
+        **known_already: Any,
+    ) -> Self:
+        """An object from a mapping of a config.
+
+        prefix: what stands before a key in errors, such as "refine.". keys: fields that the mapping
+        may name; all but those known already, if empty. example: of such a mapping, for the error.
+        Raises InvalidInput, which names the key, for what is no mapping, for an unknown key, for a
+        value that is missing or not allowed, and for values that do not go together.
+
+        >>> @dataclasses.dataclass(frozen=True)
+        ... class People(Checked):
+        ...     n: int = parameter("people", unit="people", low=1)
+        >>> People.read({"n": 5.0}, "people.").n
+        5
+        >>> People.read({"m": 5}, "people.")
+        Traceback (most recent call last):
+        pipeline.study.parameters.InvalidInput: people.m=5: no such key; allowed: n
+        """
+        return read(cls, values, prefix, keys=keys, example=example, **known_already)
+
+
+def read(
+    cls: type[Declared],
+    values: Any,
+    prefix: str,
+    *,
+    keys: Iterable[str] = (),
+    example: str = "",
+    **known_already: Any,
+) -> Declared:
+    """What `Checked.read` does, of any dataclass whose fields are made by `parameter`."""
+    if not isinstance(values, Mapping):
+        allowed = f"must be a mapping such as {example or '{NAME: VALUE}'}"
+        raise InvalidInput(prefix.removesuffix("."), values, allowed)
+    declared = {name: field for name, field in fields(cls).items() if name not in known_already}
+    check_keys(values, [*keys] or declared, prefix)
+    check_needed(values, declared, prefix)
+    checked = {name: check(declared[name], value, prefix + name) for name, value in values.items()}
+    try:
+        return cls(**checked, **known_already)
+    except InvalidInput as error:  # a check of the class itself, which does not know its prefix
+        raise InvalidInput(prefix + error.key, error.value, error.allowed) from None
+
+
+def check_keys(values: Mapping[str, Any], known: Iterable[str], prefix: str) -> None:
+    """Raise InvalidInput for a key of a mapping that is not known. prefix: before it, in the error."""
+    known = [*known]
+    for name, value in values.items():
+        if name not in known:
+            raise InvalidInput(f"{prefix}{name}", value, f"no such key; {nearest(name, known)}")
+
+
+def check_needed(
+    values: Mapping[str, Any], declared: Mapping[str, Field[Any]], prefix: str
+) -> None:
+    """Raise InvalidInput for a declared value that has no default and that a mapping lacks."""
+    for name, field in declared.items():
+        has_none = field.default is dataclasses.MISSING and (
+            field.default_factory is dataclasses.MISSING
+        )
+        if has_none and values.get(name) is None:
+            meaning = field.metadata["meaning"]
+            raise InvalidInput(f"{prefix}{name}", None, f"is needed ({meaning})")
 
 
 def fields(component: type[Any]) -> dict[str, Field[Any]]:

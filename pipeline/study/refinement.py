@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
-from pipeline.study import parameters
 from pipeline.study.grid import Grid, Level
-from pipeline.study.parameters import Checked, InvalidInput, check, nearest, parameter
+from pipeline.study.parameters import Checked, InvalidInput, nearest, parameter
 
+EXAMPLE = "{along: AXIS, metric: METRIC, level: 0.5, width: 0.02}"
 LEVELS = 5  # new levels of a curve in a round
 CurveLabels: TypeAlias = tuple[tuple[str, Level], ...]  # of all axes but the refined one
 
@@ -50,7 +50,9 @@ class Refinement(Checked):
             raise InvalidInput("least", self.least, f"must be at most most={self.most}")
 
     def __str__(self) -> str:
-        axes = self.along + f" and {self.second}" * bool(self.second)
+        axes = self.along
+        if self.second:
+            axes = f"{self.along} and {self.second}"
         return (
             f"{self.metric} = {self.level:g} along {axes}, to {self.width:g} at confidence "
             f"{self.confidence:g}"
@@ -59,11 +61,9 @@ class Refinement(Checked):
 
 def config_of(refinement: Refinement | None) -> dict[str, Any] | None:
     """The mapping that `read_refinement` reads."""
-    return (
-        None
-        if refinement is None
-        else {one.name: getattr(refinement, one.name) for one in fields(refinement)}
-    )
+    if refinement is None:
+        return None
+    return {field.name: getattr(refinement, field.name) for field in fields(refinement)}
 
 
 def read_refinement(
@@ -81,25 +81,27 @@ def read_refinement(
     """
     if value is None:
         return None
-    made = value if isinstance(value, Refinement) else _made(value)
-    if made.metric not in ranges:
-        raise InvalidInput(
-            "refine.metric",
-            made.metric,
-            f"is no metric of this study; {nearest(made.metric, ranges)}",
-        )
-    low, high = ranges[made.metric]
-    if not low <= made.level <= high:
-        raise InvalidInput(
-            "refine.level", made.level, f"{made.metric} lies between {low:g} and {high:g}"
-        )
-    for key, axis in [("along", made.along), *[("second", made.second)][: bool(made.second)]]:
-        _check_axis(f"refine.{key}", axis, grid, paired, made.along)
-    if made.second == made.along:
-        raise InvalidInput(
-            "refine.second", made.second, "is the first axis, refine.along; must be another one"
-        )
-    return made
+    if isinstance(value, Refinement):
+        refinement = value
+    else:
+        refinement = Refinement.read(value, "refine.", example=EXAMPLE)
+    metric = refinement.metric
+    if metric not in ranges:
+        allowed = f"is no metric of this study; {nearest(metric, ranges)}"
+        raise InvalidInput("refine.metric", metric, allowed)
+    low, high = ranges[metric]
+    if not low <= refinement.level <= high:
+        allowed = f"{metric} lies between {low:g} and {high:g}"
+        raise InvalidInput("refine.level", refinement.level, allowed)
+    along = refinement.along
+    second = refinement.second
+    _check_axis("refine.along", along, grid, paired, along)
+    if second:
+        _check_axis("refine.second", second, grid, paired, along)
+    if second == along:
+        allowed = "is the first axis, refine.along; must be another one"
+        raise InvalidInput("refine.second", second, allowed)
+    return refinement
 
 
 def _check_axis(key: str, axis: str, grid: Grid, paired: Iterable[str], along: str) -> None:
@@ -119,38 +121,11 @@ def _check_axis(key: str, axis: str, grid: Grid, paired: Iterable[str], along: s
         )
     for labels, levels in curves(grid, axis, along).items():
         if len(levels) < 2:
-            where = ", ".join(f"{name}={level}" for name, level in labels)
-            raise InvalidInput(
-                f"grid.{axis}",
-                list(levels),
-                "must have two levels at least, between which refine adds "
-                "others" + f" [at {where}]" * bool(where),
-            )
-
-
-def _made(value: Any) -> Refinement:
-    declared = parameters.fields(Refinement)
-    if not isinstance(value, Mapping):
-        raise InvalidInput(
-            "refine",
-            value,
-            "must be a mapping such as {along: AXIS, metric: METRIC, level: 0.5, width: 0.02}",
-        )
-    for name in value:
-        if name not in declared:
-            raise InvalidInput(
-                f"refine.{name}", value[name], f"no such key; {nearest(name, declared)}"
-            )
-    for name in ("along", "metric", "level", "width"):
-        if value.get(name) is None:
-            raise InvalidInput(
-                f"refine.{name}", None, f"is needed ({declared[name].metadata['meaning']})"
-            )
-    checked = {name: check(declared[name], one, f"refine.{name}") for name, one in value.items()}
-    try:
-        return Refinement(**checked)
-    except InvalidInput as error:
-        raise InvalidInput(f"refine.{error.key}", error.value, error.allowed) from None
+            allowed = "must have two levels at least, between which refine adds others"
+            if labels:
+                where = ", ".join(f"{name}={level}" for name, level in labels)
+                allowed = f"{allowed} [at {where}]"
+            raise InvalidInput(f"grid.{axis}", list(levels), allowed)
 
 
 def curves(grid: Grid, along: str, *and_any: str) -> dict[CurveLabels, tuple[Level, ...]]:
@@ -159,21 +134,19 @@ def curves(grid: Grid, along: str, *and_any: str) -> dict[CurveLabels, tuple[Lev
 
     and_any: further axes of which the levels do not matter.
     """
-    found: dict[CurveLabels, set[Level]] = {}
+    ignored = {along, *and_any}
+    levels_of: dict[CurveLabels, set[Level]] = {}
     for labels in grid:
-        found.setdefault(
-            tuple((axis, level) for axis, level in labels.items() if axis not in (along, *and_any)),
-            set(),
-        ).add(labels[along])
-    return {labels: tuple(sorted(levels)) for labels, levels in found.items()}
+        curve = tuple((axis, level) for axis, level in labels.items() if axis not in ignored)
+        levels_of.setdefault(curve, set()).add(labels[along])
+    return {curve: tuple(sorted(levels)) for curve, levels in levels_of.items()}
 
 
 def grown(grid: Grid, along: str, added: Mapping[CurveLabels, tuple[Level, ...]]) -> Grid:
     """The grid with further levels of curves, a product each; its cells keep their numbers."""
-    products = (
-        {**{axis: (level,) for axis, level in labels}, along: levels}
-        for labels, levels in added.items()
-    )
-    return Grid(
-        grid.products + tuple(tuple((axis, one[axis]) for axis in grid.axes) for one in products)
-    )
+    products = [*grid.products]
+    for labels, levels in added.items():
+        levels_of: dict[str, tuple[Level, ...]] = {axis: (level,) for axis, level in labels}
+        levels_of[along] = levels
+        products.append(tuple((axis, levels_of[axis]) for axis in grid.axes))
+    return Grid(tuple(products))

@@ -138,7 +138,9 @@ class Study(Checked):
         self._set("until", read_until(self.until, self.replications))
         if self.until and (self.precision or self.refine):
             other = "precision" if self.precision else "refine"
-            raise InvalidInput("until", "claims", f"goes with no {other}; leave out one of both")
+            raise InvalidInput(
+                "until", "claims", f"cannot be combined with {other}; leave out one of both"
+            )
         self._check_inputs_of_derivations()
         self._check_cells(
             {

@@ -3,10 +3,11 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
-from pipeline.study.parameters import Checked, InvalidInput, check, fields, nearest, parameter
+from pipeline.study.parameters import Checked, InvalidInput, nearest, parameter
 
+OPTIONS = ("relative", "absolute", "confidence", "power", "least")  # of a target in a config
 KEY = re.compile(r"\s*(\w+)(?:\s*/\s*(\w+)|\s+across\s+(\w+))?\s*")
 
 
@@ -43,23 +44,25 @@ class Target(Checked):
         if (self.relative is None) == (self.absolute is None):
             raise InvalidInput("relative", self.relative, "give either relative or absolute")
         if self.power != 1 and not self.over:
-            raise InvalidInput("power", self.power, "goes with a ratio only")
+            raise InvalidInput("power", self.power, "is for a ratio only")
         if self.over and self.across:
-            raise InvalidInput(
-                "across", self.across, "goes with no ratio; give either over or across"
-            )
+            allowed = "cannot be combined with a ratio; give either over or across"
+            raise InvalidInput("across", self.across, allowed)
 
     @property
     def key(self) -> str:
         """How a config names it: `METRIC`, `METRIC / METRIC` or `METRIC across AXIS`."""
-        return (
-            self.metric
-            + f" / {self.over}" * bool(self.over)
-            + f" across {self.across}" * bool(self.across)
-        )
+        if self.over:
+            return f"{self.metric} / {self.over}"
+        if self.across:
+            return f"{self.metric} across {self.across}"
+        return self.metric
 
     def __str__(self) -> str:
-        width = f"{100 * self.relative:g} %" if self.relative is not None else f"{self.absolute:g}"
+        if self.relative is not None:
+            width = f"{100 * self.relative:g} %"
+        else:
+            width = f"{self.absolute:g}"
         return f"{self.key} ± {width} at confidence {self.confidence:g}"
 
 
@@ -70,11 +73,11 @@ def read_targets(value: Any, metrics: Iterable[str], paired: Iterable[str]) -> t
     metrics: names of the study's; paired: its paired axes. Raises InvalidInput, which names the
     key.
 
-    >>> [str(one) for one in read_targets({"error_l2": {"relative": 0.01}}, ["error_l2"], [])]
-    ['error_l2 ± 1 % at confidence 0.95']
+    >>> print(*read_targets({"error_l2": {"relative": 0.01}}, ["error_l2"], []))
+    error_l2 ± 1 % at confidence 0.95
     """
-    if isinstance(value, (list, tuple)) and all(isinstance(one, Target) for one in value):
-        keys = [one.key for one in value]
+    if isinstance(value, (list, tuple)) and all(isinstance(target, Target) for target in value):
+        keys = [target.key for target in value]
         for key in keys:
             if keys.count(key) > 1:
                 raise InvalidInput("precision", key, "is given twice")
@@ -82,54 +85,53 @@ def read_targets(value: Any, metrics: Iterable[str], paired: Iterable[str]) -> t
     if value is None:
         return ()
     if not isinstance(value, Mapping):
-        raise InvalidInput(
-            "precision", value, "must be a mapping such as {METRIC: {relative: 0.01}}"
-        )
-    return tuple(
-        _target(str(key), options, [*metrics], [*paired]) for key, options in value.items()
-    )
+        allowed = "must be a mapping such as {METRIC: {relative: 0.01}}"
+        raise InvalidInput("precision", value, allowed)
+    names = [*metrics]
+    axes = [*paired]
+    return tuple(_target(str(key), options, names, axes) for key, options in value.items())
 
 
 def config_of(targets: Iterable[Target]) -> dict[str, dict[str, float]]:
     """The mapping that `read_targets` reads."""
-    return {
-        one.key: {name: value for name in _OPTIONS if (value := getattr(one, name)) is not None}
-        for one in targets
-    }
+    return {target.key: _options_of(target) for target in targets}
 
 
-_OPTIONS = ("relative", "absolute", "confidence", "power", "least")
+def _options_of(target: Target) -> dict[str, float]:
+    values = {name: getattr(target, name) for name in OPTIONS}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _target(key: str, options: Any, metrics: list[str], paired: list[str]) -> Target:
-    where = f"precision.{key}"
     match = KEY.fullmatch(key)
     if not match:
-        raise InvalidInput(
-            "precision", key, "must be METRIC, METRIC / METRIC or METRIC across AXIS"
-        )
-    metric, over, across = (part or "" for part in match.groups())
-    for name in filter(None, (metric, over)):
-        if name not in metrics:
-            raise InvalidInput(
-                "precision", name, f"is no metric of this study; {nearest(name, metrics)}"
-            )
+        allowed = "must be METRIC, METRIC / METRIC or METRIC across AXIS"
+        raise InvalidInput("precision", key, allowed)
+    metric, over, across = match.groups(default="")
+    _check_metric(metric, metrics)
+    if over:
+        _check_metric(over, metrics)
     if across and across not in paired:
-        raise InvalidInput(
-            "precision",
-            across,
-            "is no paired axis of this study" + (f"; {nearest(across, paired)}" if paired else ""),
-        )
-    if not isinstance(options, Mapping):
-        raise InvalidInput(where, options, "must be a mapping with relative or absolute")
-    for name in options:
-        if name not in _OPTIONS:
-            raise InvalidInput(
-                f"{where}.{name}", options[name], f"no such key; {nearest(name, _OPTIONS)}"
-            )
-    declared = fields(Target)
-    checked = {name: check(declared[name], one, f"{where}.{name}") for name, one in options.items()}
-    try:
-        return Target(metric, over, across, **checked)
-    except InvalidInput as error:
-        raise InvalidInput(f"{where}.{error.key}", error.value, error.allowed) from None
+        _refuse_axis(across, paired)
+    return Target.read(
+        options,
+        f"precision.{key}.",
+        keys=OPTIONS,
+        example="{relative: 0.01}",
+        metric=metric,
+        over=over,
+        across=across,
+    )
+
+
+def _check_metric(name: str, metrics: list[str]) -> None:
+    if name not in metrics:
+        allowed = f"is no metric of this study; {nearest(name, metrics)}"
+        raise InvalidInput("precision", name, allowed)
+
+
+def _refuse_axis(name: str, paired: list[str]) -> NoReturn:
+    allowed = "is no paired axis of this study"
+    if paired:
+        allowed = f"{allowed}; {nearest(name, paired)}"
+    raise InvalidInput("precision", name, allowed)

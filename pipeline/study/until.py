@@ -11,7 +11,6 @@ means are jointly normal; intervals of shares, ratios and exponents need not be,
 bounded here (Bonferroni).
 """
 
-import itertools
 import json
 import math
 from collections.abc import Mapping
@@ -19,7 +18,7 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
-from pipeline.study.parameters import Checked, InvalidInput, check, fields, nearest, parameter
+from pipeline.study.parameters import Checked, InvalidInput, parameter
 
 ALPHA = 0.01  # of a claim, at which the spending of O'Brien and Fleming's type is computed
 GROWTH = 1.4  # of the replications from one look to the next
@@ -66,7 +65,9 @@ class Until(Checked):
     stops: tuple[tuple[int, str], ...] = ()
 
     def __str__(self) -> str:
-        most = f"{self.most:,}" if self.most is not None else "all"
+        most = "all"
+        if self.most is not None:
+            most = f"{self.most:,}"
         return (
             f"claims decided, after {self.least:,} to {most} replications, spending errors as "
             f"{self.spending}"
@@ -100,10 +101,11 @@ class Until(Checked):
         steps = max(round(math.log(last / first, GROWTH)), 1)
         rising = sorted({round(first * (last / first) ** (k / steps)) for k in range(steps + 1)})
         ends = [end for end in rising if self.spent(end / last) >= LEAST_SPENT]
-        spent = [0.0, *(self.spent(end / last) for end in ends)]
+        spent_by = [self.spent(end / last) for end in ends]
+        before = [0.0, *spent_by[:-1]]
         return tuple(
-            Look(end * block, after - before)
-            for end, (before, after) in zip(ends, itertools.pairwise(spent), strict=True)
+            Look(end * block, by_now - earlier)
+            for end, by_now, earlier in zip(ends, spent_by, before, strict=True)
         )
 
 
@@ -117,48 +119,35 @@ def read_until(value: Any, replications: int) -> Until | None:
     """
     if value is None:
         return None
-    made = value if isinstance(value, Until) else _made(value)
-    if made.most is not None and made.most < replications:
-        raise InvalidInput(
-            "until", made.most, f"has fewer replications at most than replications={replications}"
-        )
-    return made if made.most is not None else replace(made, most=replications)
+    until = value if isinstance(value, Until) else _read(value)
+    if until.most is None:
+        return replace(until, most=replications)
+    if until.most < replications:
+        allowed = f"has fewer replications at most than replications={replications}"
+        raise InvalidInput("until", until.most, allowed)
+    return until
 
 
 def recorded(text: str) -> Until:
     """The rule that the attribute `until` of results holds."""
-    said = json.loads(text)
-    return Until(**{**said, "stops": tuple((end, claim) for end, claim in said.get("stops", ()))})
+    values = json.loads(text)
+    stops = tuple((replications, claim) for replications, claim in values.pop("stops", ()))
+    return Until(**values, stops=stops)
 
 
 def config_of(until: Until | None) -> dict[str, dict[str, Any]] | None:
     """The mapping that `read_until` reads."""
-    return None if until is None else {"claims": {name: getattr(until, name) for name in OPTIONS}}
+    if until is None:
+        return None
+    return {"claims": {name: getattr(until, name) for name in OPTIONS}}
 
 
-def _made(value: Any) -> Until:
+def _read(value: Any) -> Until:
     if value == "claims":
         return Until()
     if not isinstance(value, Mapping) or [*value] != ["claims"]:
-        raise InvalidInput(
-            "until",
-            value,
-            "must be claims, or a mapping such as {claims: {spending: obrien_fleming}}",
-        )
-    options = value["claims"]
-    declared = fields(Until)
-    if not isinstance(options, Mapping):
-        raise InvalidInput(
-            "until.claims", options, "must be a mapping such as {spending: obrien_fleming}"
-        )
-    for name in options:
-        if name not in OPTIONS:
-            raise InvalidInput(
-                f"until.claims.{name}", options[name], f"no such key; {nearest(name, OPTIONS)}"
-            )
-    return Until(
-        **{
-            name: check(declared[name], one, f"until.claims.{name}")
-            for name, one in options.items()
-        }
+        allowed = "must be claims, or a mapping such as {claims: {spending: obrien_fleming}}"
+        raise InvalidInput("until", value, allowed)
+    return Until.read(
+        value["claims"], "until.claims.", keys=OPTIONS, example="{spending: obrien_fleming}"
     )

@@ -3,8 +3,7 @@ created.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING
-from typing import Any, TypeVar
+from typing import Any
 
 from pipeline.execution.clusters import CLUSTERS, Cluster
 from pipeline.execution.clusters.batch_workers import BatchWorkers
@@ -14,12 +13,11 @@ from pipeline.reporting import common_spec, specs
 from pipeline.reporting.common_spec import Common
 from pipeline.study.checks import mapping
 from pipeline.study.grid import read_products
-from pipeline.study.parameters import InvalidInput, check, fields, nearest
+from pipeline.study.parameters import InvalidInput, check_keys, check_needed, fields, read
 from pipeline.study.study import Study
 from pipeline.workflow.experiment import Experiment, Text
 from pipeline.workflow.settings import Settings, Storage
 
-Declared = TypeVar("Declared")
 STUDY_KEYS = {*fields(Study), *fields(Text), "figures", "data"}
 FILES = ("path", "items", "truth")  # of a person's own data
 OTHER_KEYS = {
@@ -36,10 +34,10 @@ OTHER_KEYS = {
 
 def read_settings(raw: Mapping[str, Any]) -> Settings:
     """Settings from a plain mapping; InvalidInput names the key."""
-    _known(raw, STUDY_KEYS | OTHER_KEYS, "")
-    store = _read(Storage, mapping(raw.get("store", {}), "store"), "store.")
+    check_keys(raw, STUDY_KEYS | OTHER_KEYS, "")
+    store = Storage.read(mapping(raw.get("store", {}), "store"), "store.")
     given = {name: raw[name] for name in fields(Settings) if name in raw and name != "store"}
-    return _read(Settings, given, "", store=store)
+    return Settings.read(given, "", store=store)
 
 
 def read_cluster(raw: Mapping[str, Any]) -> Cluster:
@@ -47,8 +45,8 @@ def read_cluster(raw: Mapping[str, Any]) -> Cluster:
     settings = dict(mapping(raw.get("cluster", {"kind": "local"}), "cluster"))
     kind = settings.pop("kind", None)
     if isinstance(kind, str) and kind in CLUSTERS:
-        return _read(CLUSTERS[kind], settings, "cluster.")
-    return BatchWorkers(_read(batch_system(kind, CLUSTERS), settings, "cluster."))
+        return read(CLUSTERS[kind], settings, "cluster.")
+    return BatchWorkers(batch_system(kind, CLUSTERS).read(settings, "cluster."))
 
 
 def read_experiments(mappings: Sequence[Mapping[str, Any]]) -> list[Experiment]:
@@ -92,16 +90,15 @@ def read_experiment(raw: Mapping[str, Any], others: bool = False) -> Experiment:
 
     others: whether it is one of several, so that a data file may be for another.
     """
-    _known(raw, STUDY_KEYS | OTHER_KEYS, "")
-    text = _read(Text, {n: raw[n] for n in fields(Text) if n in raw}, "")
-    for name, declared in fields(Study).items():
-        if "meaning" in declared.metadata and raw.get(name) is None:
-            raise InvalidInput(name, None, f"is needed ({declared.metadata['meaning']})")
+    check_keys(raw, STUDY_KEYS | OTHER_KEYS, "")
+    text = Text.read({n: raw[n] for n in fields(Text) if n in raw}, "")
+    declared = {name: one for name, one in fields(Study).items() if "meaning" in one.metadata}
+    check_needed(raw, declared, "")
     constants, derive, files = (
         mapping({} if raw.get(key) is None else raw[key], key)
         for key in ("parameters", "derive", "data")
     )
-    _known(files, FILES, "data.")
+    check_keys(files, FILES, "data.")
     constants |= {f"data_{name}": path for name, path in files.items() if path is not None}
     for name in _untaken(raw, constants, files):
         if not others:
@@ -142,33 +139,6 @@ def _untaken(
     if not all(isinstance(name, str) and name in asked.models for name in models):
         return []
     return sorted(named - {name for model in models for name in fields(asked.part("model", model))})
-
-
-def _read(
-    cls: type[Declared], values: Mapping[str, Any], prefix: str, **checked_already: Any
-) -> Declared:
-    """An object of a class whose fields are made by `parameter`.
-
-    InvalidInput names the key after its prefix.
-    """
-    known = fields(cls)
-    _known(values, known, prefix)
-    for name, declared in known.items():
-        if declared.default is MISSING and values.get(name) is None:
-            raise InvalidInput(prefix + name, None, f"is needed ({declared.metadata['meaning']})")
-    checked = {name: check(known[name], value, prefix + name) for name, value in values.items()}
-    try:
-        return cls(**checked, **checked_already)
-    except InvalidInput as error:  # a check of the class itself, which does not know its prefix
-        raise InvalidInput(prefix + error.key, error.value, error.allowed) from None
-
-
-def _known(values: Mapping[str, Any], known: Iterable[str], prefix: str) -> None:
-    for name in values:
-        if name not in known:
-            raise InvalidInput(
-                f"{prefix}{name}", values[name], f"no such key; {nearest(name, known)}"
-            )
 
 
 def _config_key(key: str) -> str:

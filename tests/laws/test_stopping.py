@@ -264,7 +264,7 @@ def test_a_changed_root_document_says_nothing(said, tmp_path, capsys, monkeypatc
         ("precision.lean_true.confidence=0.9", "give either relative or absolute"),
         (
             "precision={lean_true: 3}",
-            "precision.lean_true=3: must be a mapping with relative or absolute",
+            "precision.lean_true=3: must be a mapping such as {relative: 0.01}",
         ),
         (
             "precision={lean_true: {relative: 0.1, absolute: 0.1}}",
@@ -277,7 +277,7 @@ def test_a_changed_root_document_says_nothing(said, tmp_path, capsys, monkeypatc
         ),
         (
             "precision={lean_true: {absolute: 0.1, power: 2}}",
-            "precision.lean_true.power=2.0: goes with a ratio only",
+            "precision.lean_true.power=2.0: is for a ratio only",
         ),
         ("precision={lean_true / nope: {absolute: 0.1}}", "precision=nope: is no metric"),
     ],

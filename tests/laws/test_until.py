@@ -209,7 +209,7 @@ def test_the_command_and_the_page(tmp_path, capsys, monkeypatch):
         (["until.claims.last=3"], "until.claims.last=3: no such key; did you mean 'least'"),
         (["until.claims=3"], "until.claims=3: must be a mapping"),
         (["until=claims", "claims=false"], "has no claims to decide"),
-        (["until=claims", "precision.lean_true.relative=0.1"], "goes with no precision"),
+        (["until=claims", "precision.lean_true.relative=0.1"], "cannot be combined with precision"),
         (["until=claims", "shard=1/2"], "shard=1/2: goes with no until"),
     ],
 )
@@ -236,6 +236,6 @@ def test_the_library_takes_it(tmp_path, monkeypatch):
     assert made.until.most == MOST and asked(tmp_path).study.until == made.until
     with pytest.raises(InvalidInput, match="goes with run"):
         pl.simulate(WANTED)
-    with pytest.raises(InvalidInput, match="goes with no precision"):
+    with pytest.raises(InvalidInput, match="cannot be combined with precision"):
         dataclasses.replace(made, precision={"error_squared": {"relative": 0.1}})
     assert requests.read(made, {}).stored.study == made
