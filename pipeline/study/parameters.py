@@ -24,6 +24,7 @@ from pipeline.study.files import read_regular
 
 Declared = TypeVar("Declared")
 LISTED = 110  # characters of a list of names in a message
+PLAIN = frozenset({int, float, bool, str, type(None)})  # types of values that nothing changes
 
 
 class InvalidInput(PipelineError, ValueError):
@@ -179,9 +180,18 @@ class Checked:
     """
 
     def __post_init__(self) -> None:
-        for name, declared in _fields(cast(Hashable, type(self))).items():
-            if "choices" in declared.metadata:  # made by `parameter`
-                object.__setattr__(self, name, check(declared, getattr(self, name), name))
+        last = _last_checked(cast(Hashable, type(self)))
+        for name, declared in _parameters(cast(Hashable, type(self))).items():
+            value = getattr(self, name)
+            pair = last.get(name)
+            if pair is not None and pair[0] is value:
+                checked = pair[1]
+            else:
+                checked = check(declared, value, name)
+                if type(value) in PLAIN and not isinstance(checked, DataFile):
+                    last[name] = (value, checked)
+            if checked is not value:
+                object.__setattr__(self, name, checked)
 
     @classmethod
     def read(
@@ -266,6 +276,23 @@ def _fields(component: Hashable) -> dict[str, Field[Any]]:
     return {field.name: field for field in dataclasses.fields(cast(Any, component))}
 
 
+@functools.lru_cache(maxsize=1024)
+def _parameters(component: Hashable) -> dict[str, Field[Any]]:
+    """Those fields of a class that are made by `parameter`."""
+    return {
+        name: field for name, field in _fields(component).items() if "choices" in field.metadata
+    }
+
+
+@functools.lru_cache(maxsize=1024)
+def _last_checked(component: Hashable) -> dict[str, tuple[Any, Any]]:
+    """By name of a field of a class the value that was checked last, and what came of it.
+
+    From cell to cell most values are the same objects.
+    """
+    return {}
+
+
 def arguments(function: Callable[..., Any]) -> dict[str, Field[Any]]:
     """Inputs of a derivation as parameters, from its annotations: a type, or Annotated[type,
     meaning].
@@ -321,10 +348,8 @@ def check(field: Field[Any], value: Any, key: str) -> Any:
     converted across types.
     """
     kind = type(value)
-    is_number = kind is int or kind is float or kind is bool
-    if is_number or (
-        kind is str and "DataFile" not in kinds_of(field)
-    ):  # a value is often the same in many cells
+    is_file = kind is str and "DataFile" in kinds_of(field)
+    if kind in PLAIN and not is_file:  # a value is often the same in many cells
         try:
             return _checked_before(field, value)
         except InvalidInput:  # which does not know the key

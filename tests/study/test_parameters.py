@@ -2,13 +2,17 @@
 
 import dataclasses
 import math
+import pathlib
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.study.parameters import (
     LISTED,
+    Checked,
+    DataFile,
     InvalidInput,
     check,
     describe,
@@ -99,6 +103,33 @@ def test_refused_with_the_key_and_what_is_allowed(name, value):
     text = str(refusal.value)
     assert text.startswith(f"parameters.{name}=") and ("must be" in text or "allowed:" in text)
     assert "\n" not in text and len(text) < 250
+
+
+@dataclasses.dataclass(frozen=True)
+class Same(Checked):
+    """Parameters that are given the same values again and again."""
+
+    count: int = parameter("items", low=1)
+    file: DataFile | None = parameter("a file", default=None)
+
+
+def test_a_value_is_taken_for_one_that_was_checked_before_only_where_it_is_that(tmp_path):
+    for count in (1, 1.0, 1, np.int64(1), np.array(1)):
+        made = Same(count)
+        assert (made.count, type(made.count)) == (1, int)
+    for count in (True, 0, "1", np.array(0)):
+        with pytest.raises(InvalidInput):
+            Same(count)
+    changing = np.array(1)
+    assert Same(changing).count == 1
+    changing[()] = 2
+    assert Same(changing).count == 2
+    path = str(tmp_path / "data")
+    seen = set()
+    for text in ("a", "b"):
+        pathlib.Path(path).write_text(text)
+        seen.add(Same(1, path).file.sha256)
+    assert len(seen) == 2
 
 
 def test_infinity_only_where_declared_and_never_in_whole_numbers():
