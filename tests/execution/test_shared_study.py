@@ -3,13 +3,14 @@
 import heapq
 import itertools
 import threading
-import time
+import types
 from typing import ClassVar
 
 import numpy as np
 import pytest
 
-from pipeline.execution import elsewhere
+from pipeline.execution import elsewhere, looks
+from pipeline.execution import runner as runner_module
 from pipeline.execution.clusters import Executor, Synchronous
 from pipeline.execution.elsewhere import Elsewhere
 from pipeline.execution.runner import Runner
@@ -35,43 +36,82 @@ WHAT = study(
 )
 
 
-class Slow(Runner):
-    """A runner whose units take some time, not of the processor; notes what it simulates."""
+class Clock:
+    """Time that passes only while all drivers wait; one of them goes on at a time, whatever the machine does."""
+
+    def __init__(self, drivers):
+        self.now = 0.0
+        self.going_on = drivers
+        self.waiting = []
+        self.changed = threading.Condition()
+
+    def wait(self, seconds, driver):
+        with self.changed:
+            mine = (self.now + seconds, driver)
+            heapq.heappush(self.waiting, mine)
+            self._leave()
+            while mine in self.waiting:
+                self.changed.wait()
+
+    def end(self):
+        with self.changed:
+            self._leave()
+
+    def _leave(self):
+        self.going_on -= 1
+        if not self.going_on and self.waiting:
+            self.now, _ = heapq.heappop(self.waiting)
+            self.going_on = 1
+            self.changed.notify_all()
+
+
+class Timed(Runner):
+    """A runner whose units take .7 to 1.3 of a clock; notes what it simulates."""
 
     simulated: ClassVar[list] = []
+    clock = None
+
+    def begin(self, clock, number):
+        self.clock, self.number, self.pace = clock, number, np.random.default_rng(100 + number)
+        clock.wait(self.pace.random(), number)
 
     def _simulate(self, unit, *rest):
         self.simulated.append(unit)
-        time.sleep(0.01)
+        if self.clock:
+            self.clock.wait(self.pace.uniform(0.7, 1.3), self.number)
         return super()._simulate(unit, *rest)
 
 
 def driven(folder, *chances) -> int:
     """How many units are simulated by drivers that work together, each with an order drawn from one of the chances."""
-    Slow.simulated.clear()
-    together = threading.Barrier(len(chances))
+    Timed.simulated.clear()
+    clock = Clock(len(chances))
 
-    def drive(chance):
+    def drive(number, chance):
         store = Store(WHAT, folder)
         store.begin()
         schedule = Schedule(WHAT, store.listing(), chance=chance)
-        runner = Slow(store)
+        runner = Timed(store)
         runner.agree()
-        together.wait()
-        run(Executor(), runner, iter(schedule))
+        runner.begin(clock, number)
+        try:
+            run(Executor(), runner, iter(schedule))
+        finally:
+            clock.end()
 
-    drivers = [threading.Thread(target=drive, args=(chance,)) for chance in chances]
+    drivers = [threading.Thread(target=drive, args=each) for each in enumerate(chances)]
     for driver in drivers:
         driver.start()
     for driver in drivers:
         driver.join()
-    assert len(set(Slow.simulated)) == UNITS and Store(WHAT, folder).listing().done.all()
-    print(f"{len(Slow.simulated)} units simulated by {len(chances)} drivers, for {UNITS}")
-    return len(Slow.simulated)
+    assert len(set(Timed.simulated)) == UNITS and Store(WHAT, folder).listing().done.all()
+    print(f"{len(Timed.simulated)} units simulated by {len(chances)} drivers, for {UNITS}")
+    return len(Timed.simulated)
 
 
-def test_three_drivers_at_once_simulate_few_units_twice(tmp_path):
+def test_three_drivers_at_once_simulate_few_units_twice(tmp_path, monkeypatch):
     """At most a tenth more than the units; the control: in one order all three begin the same units, each time."""
+    monkeypatch.setattr(looks, "SHARE", np.inf)  # of the time: a look before each unit
     assert driven(tmp_path / "alone", None) == UNITS
     chances = [np.random.default_rng(seed) for seed in range(DRIVERS)]
     assert driven(tmp_path / "together", *chances) <= 1.1 * UNITS
@@ -126,15 +166,15 @@ def test_what_others_have_begun_is_left_to_the_end(tmp_path, monkeypatch):
 
 def test_a_driver_alone_looks_seldom_for_others(tmp_path, monkeypatch):
     """The longer it is alone, the more seldom: of a minute, with a look whenever one is due, some six."""
-    looks, clock = [], [0.0]
+    seen, clock = [], [0.0]
     monkeypatch.setattr(elsewhere.time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(in_work, "begun_elsewhere", lambda *_: looks.append(clock[0]) or [])
+    monkeypatch.setattr(in_work, "begun_elsewhere", lambda *_: seen.append(clock[0]) or [])
     store = Store(FEW, tmp_path)
     store.begin()
     schedule = Schedule(FEW, store.listing())
     for _ in Elsewhere(store, schedule, Driver("host", 1, None, "0")).others([*schedule]):
         clock[0] += 1.0
-    assert 4 <= len(looks) <= 7
+    assert 4 <= len(seen) <= 7
 
 
 def test_each_command_draws_an_order_of_its_own(tmp_path):
@@ -149,24 +189,30 @@ def test_each_command_draws_an_order_of_its_own(tmp_path):
 
 def test_looking_for_units_of_others_takes_little_of_the_time(tmp_path, monkeypatch):
     """Where a look takes as long as a unit, one is looked for after some fifty that were simulated."""
-    looks = []
-    monkeypatch.setattr(
-        Store, "has_numbers", lambda self, *unit: bool(time.sleep(0.002)) or looks.append(unit)
-    )
+    seen, clock = [], [0.0]
+    timer = types.SimpleNamespace(perf_counter=lambda: clock[0])
+    monkeypatch.setattr(looks, "time", timer)
+    monkeypatch.setattr(runner_module, "time", timer)
     simulate = Runner._simulate
 
+    def look(_, *unit):
+        seen.append(unit)
+        clock[0] += 0.002
+        return False
+
     def lasting(self, *rest):
-        time.sleep(0.002)
+        clock[0] += 0.002
         return simulate(self, *rest)
 
+    monkeypatch.setattr(Store, "has_numbers", look)
     monkeypatch.setattr(Runner, "_simulate", lasting)
     store = Store(WHAT, tmp_path)
     store.begin()
     runner = Runner(store)
     runner.agree()
     run(Executor(), runner, iter(Schedule(WHAT, store.listing())))
-    print(f"{len(looks)} looks, {runner.looks.looking:.3f} s of {runner.looks.simulating:.3f} s")
-    assert 1 <= len(looks) < UNITS / 4
+    print(f"{len(seen)} looks, {runner.looks.looking:.3f} s of {runner.looks.simulating:.3f} s")
+    assert UNITS / 60 <= len(seen) <= UNITS / 40
 
 
 @pytest.mark.parametrize("shard", [(0, 1), (1, 3)])
