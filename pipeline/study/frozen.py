@@ -234,17 +234,18 @@ def _freeze_state(
     """Freeze all that an object holds in its attributes now. before: what was frozen in them."""
     kind: Any = type(owner)
     state: dict[str, Any] = getattr(owner, "__dict__", NO_STATE)
-    for name in list(state):
-        value: Any = state.get(name)
-        kind_of_value = type(value)
+    for name, value in list(state.items()):
+        kind_of_value: Any = type(value)
         if kind_of_value in PLAIN or kind_of_value in GUARDS:
             continue
         if kind_of_value is np.ndarray and not (WATCHES or value.dtype.hasobject):
-            SET_FLAGS(value, False)  # here once more, without calls: most arrays are such
             base = value.base
+            if base is not None and value is before.get(name):
+                continue  # a view of what is frozen cannot be made writable
+            SET_FLAGS(value, False)  # here once more, without calls: most arrays are such
             if base is None:
                 state[name] = value.view()
-            elif value is not before.get(name):
+            else:
                 _freeze_owners(base)
             continue
         if kind_of_value is tuple and value is before.get(name) and _is_settled(value):

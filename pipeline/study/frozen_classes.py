@@ -122,9 +122,12 @@ def is_searched(kind: Any) -> bool:
 def cells_of(function: Any) -> list[types.CellType]:
     """Variables around a function that hold arrays, containers or other functions.
 
-    Objects are left out: a method of a part may be there, whose own arrays it may change.
+    Objects are left out: a method of a part may be there, whose own arrays it may change. So are
+    functions of the program itself, to which the tests hold it.
     """
-    cells = []
+    cells: list[types.CellType] = []
+    if str(getattr(function, "__module__", "")).partition(".")[0] == PROGRAM:
+        return cells
     for cell in getattr(function, "__closure__", None) or ():
         with contextlib.suppress(ValueError):  # a variable that is not set yet
             if isinstance(cell.cell_contents, ENCLOSED):

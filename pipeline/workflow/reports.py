@@ -197,7 +197,8 @@ def _code(packages: Iterable[str]) -> str:
 def is_current(page: Path, record: Path, wanted: str) -> bool:
     """Whether a page was made of what is wanted, and is as it was written."""
     try:
-        return read_regular(record).decode() == wanted + _digest_line(page, _own_files(page))
+        line = _digest_line(wanted, page, _own_files(page))
+        return read_regular(record).decode() == wanted + line
     except (OSError, ValueError):
         return False
 
@@ -215,7 +216,8 @@ def is_whole(where: Path) -> bool:
             else {}
         )
         own = [there[sha256] for sha256 in known]
-        return text.endswith("\n" + _digest_line(page, own))
+        wanted = text[: text.rindex(OF_FILES)]
+        return text == wanted + _digest_line(wanted, page, own)
     except (OSError, ValueError, KeyError):
         return False
 
@@ -257,7 +259,7 @@ def publishing(
         # Last: without it the page counts as out of date.
         write_whole(
             page.with_name(own_experiments.RECORD),
-            (wanted + _digest_line(page, _own_files(page))).encode(),
+            (wanted + _digest_line(wanted, page, _own_files(page))).encode(),
         )
         # What was here before the end.
         if (beside := _beside(studies, whole)) != page.parent and not (
@@ -271,10 +273,13 @@ def _own_files(page: Path) -> list[Path]:
     return [page.with_name(file.name) for file in own_files.loaded()]
 
 
-def _digest_line(page: Path, own: Sequence[Path]) -> str:
-    """A line with one digest of all files of a report. own: files of parts among them."""
+def _digest_line(wanted: str, page: Path, own: Sequence[Path]) -> str:
+    """A line with one digest of all files of a report, and of the lines above it, `wanted`.
+
+    own: files of parts among them.
+    """
     tables = (page.with_name(name) for name in ("summary.csv", "verdicts.csv"))
-    digest = hashlib.blake2b(digest_size=16)
+    digest = hashlib.blake2b(wanted.encode(), digest_size=16)
     for path in (
         page,
         *(path for path in (*tables, *own) if path.exists()),

@@ -17,11 +17,13 @@ from pipeline.storage.datasets import ZarrLocation
 from pipeline.storage.folder import Folder
 from pipeline.storage.integrity import LEFT_OVER, Damage, Integrity
 from pipeline.study.parameters import InvalidInput, path_of, shorten
+from pipeline.workflow import own_experiments, reports
 from pipeline.workflow.reduce import worth_a_cluster
 from pipeline.workflow.sealed import is_current
 from pipeline.workflow.settings import Settings
 from pipeline.workflow.studies import StoredStudy, agree
 
+OF_REPORT = "it or another file of this report is not as it was written; task=report makes it anew"
 LONGEST = 300  # characters of what is printed of a damage
 
 
@@ -85,12 +87,14 @@ class Damages(NamedTuple):
     """What is damaged of a study: files of its replications, of its sealed datasets, and records of
     its sessions.
 
-    Records are also those of what units took.
+    Records are also those of what units took. reports: records of reports of which a file is not
+    as it was written, such as the copy of a person's file beside it.
     """
 
     replications: list[Damage]
     datasets: list[str]
     records: list[str]
+    reports: list[str]
 
     def lines(self) -> Iterator[str]:
         """One line for each file."""
@@ -100,6 +104,7 @@ class Damages(NamedTuple):
         others = [
             *self.datasets,
             *(f"{record}: is not what this program wrote" for record in self.records),
+            *(f"{record}: {OF_REPORT}" for record in self.reports),
         ]
         yield from (shorten(line, LONGEST) for line in others)
 
@@ -120,14 +125,28 @@ def _damages(
         replications,
         [] if replications else _wrong_results(stored, executor),
         [*sessions.damaged(stored.store.folder), *efforts.damaged(stored.store)],
+        _changed_reports(stored),
     )
+
+
+def _changed_reports(stored: StoredStudy) -> list[str]:
+    """Records of the study's reports of which it or another file is not as it was written."""
+    folder = stored.store.folder
+    changed = []
+    for where in ("", f"{results.REQUESTS}/*/"):
+        for record in sorted(folder.glob(where + own_experiments.RECORD)):
+            if not reports.is_whole(record.parent):
+                changed.append(record.relative_to(folder).as_posix())
+    return changed
 
 
 def _repair(stored: StoredStudy, integrity: Integrity, damages: Damages) -> None:
     """Remove damaged records, and sealed datasets whose own or whose replications' files are
     damaged.
+
+    A report without a record is made again by the next run.
     """
-    for record in damages.records:
+    for record in (*damages.records, *damages.reports):
         (stored.store.folder / record).unlink(missing_ok=True)
     stored.store.backend.delete(
         *(record for record in damages.records if record.startswith(f"{efforts.FOLDER}/"))

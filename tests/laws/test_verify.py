@@ -2,24 +2,27 @@
 
 import contextlib
 import fcntl
+import hashlib
 import os
 import random
 import shutil
 import tempfile
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from pipeline.__main__ import main
 from pipeline.execution.clusters import Executor
+from pipeline.identity import own_files
 from pipeline.problems.ranking.estimators.moments import PlugIn
 from pipeline.storage import results
 from pipeline.storage.folder import Folder
 from pipeline.storage.integrity import Integrity
 from pipeline.storage.replications import Store
 from pipeline.study.parameters import InvalidInput
-from pipeline.workflow import reduce
+from pipeline.workflow import reduce, reports
 from pipeline.workflow.verify import Damages, _repair
 from tests.helpers.engine import (
     GRID,
@@ -203,7 +206,7 @@ def test_what_a_kill_while_packing_leaves_is_no_damage(copy):
     (copy / "replications/packs").mkdir()
     (copy / "replications/packs/a1.partial").write_bytes(b"half a pack")
     integrity = Integrity(Store(WHAT, copy))
-    found = Damages([*integrity.strays()], [], [])
+    found = Damages([*integrity.strays()], [], [], [])
     assert [one.key for one in found.replications] == ["packs/a1.partial"]
     _repair(stored(WHAT, copy), integrity, found)
     assert damages(copy) == [] and results.is_sealed(Store(WHAT, copy))
@@ -369,6 +372,34 @@ def test_a_damaged_sealed_dataset_is_found_and_made_anew(
     assert main([*words, "task=verify", "repair=true"]) == 0
     assert main(words) == 0 and contents(folder / "results.zarr") == whole
     assert "nothing to do" in capsys.readouterr().out
+
+
+def test_a_report_that_was_changed_is_found_and_made_anew(tmp_path, monkeypatch, capsys):
+    """Its record, a table, a figure, and the copy of a person's file, by which the study can be repeated."""
+    content = b"WORDS = 'a part'\n"
+    own = SimpleNamespace(
+        name="mine.py", content=content, sha256=hashlib.sha256(content).hexdigest()
+    )
+    beside = SimpleNamespace(loaded=lambda: [own], FLAG=own_files.FLAG)
+    monkeypatch.setattr(reports, "own_files", beside)
+    words = arguments(tmp_path)
+    assert main(words) == 0 and main([*words, "task=verify"]) == 0
+    (folder,) = (tmp_path / "xu").iterdir()
+    figures = sorted(path.relative_to(folder).as_posix() for path in folder.glob("figures/*"))
+    names = ["report.yaml", "report.html", "summary.csv", "mine.py", *figures[:1]]
+    whole = {name: (folder / name).read_bytes() for name in names}
+    for name, before in whole.items():
+        (folder / name).write_bytes(before.replace(before[10:11], b"~", 1))
+        capsys.readouterr()
+        assert main([*words, "task=verify"]) == 1, name
+        assert (
+            "damaged: report.yaml: it or another file of this report is" in capsys.readouterr().out
+        )
+        (folder / name).write_bytes(before)
+    (folder / "mine.py").unlink()
+    assert main([*words, "task=verify", "repair=true"]) == 0
+    assert main(words) == 0 and main([*words, "task=verify"]) == 0
+    assert (folder / "mine.py").read_bytes() == content
 
 
 @pytest.mark.timeout(60)

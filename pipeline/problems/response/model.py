@@ -1,9 +1,9 @@
 """The Rasch model: persons answer items, rightly or wrongly."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, TypeAlias, cast
+from typing import Annotated, ClassVar, TypeAlias, cast
 
 import numpy as np
 
@@ -70,7 +70,7 @@ class Responses:
         self._theta = theta
         self._p = p
         self._rng = rng
-        self._start: Any = None  # state of the generator
+        self._rewind: Callable[[], None] | None = None
         self.persons = ability.shape[1]
         self.items = theta.shape[1]
         self.complete = p == 1
@@ -120,14 +120,14 @@ class Responses:
         The same whenever they are drawn.
         """
         bits = self._rng.bit_generator
-        before = bits.state
-        if self._start is None:
-            self._start = before
+        if self._rewind is None:
+            self._rewind = _returning(bits)
             yield from self._draw()
             return
-        bits.state = self._start
+        go_on = _returning(bits)
+        self._rewind()
         yield from self._draw()
-        bits.state = before
+        go_on()
 
     def _draw(self) -> Iterator[Part]:
         with np.errstate(over="ignore"):  # where e^β is infinite every answer to the item is wrong
@@ -369,6 +369,19 @@ class Rasch(BaseModel):
         """Replications whose responses are drawn at a time."""
         rows, _ = next(slices(1, self.n, self.m))
         return int(rows.stop)
+
+
+def _returning(bits: np.random.BitGenerator) -> Callable[[], None]:
+    """A function by which a generator returns to where it is now.
+
+    No dictionary: whoever searches what `Responses` hold need not search its state.
+    """
+    state = bits.state
+
+    def go_back() -> None:
+        bits.state = state
+
+    return go_back
 
 
 def _draw(law: str, spread: float, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
