@@ -3,24 +3,20 @@
 A person's share is bounded first.
 """
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.privacy import accounting, vetted_noise
-from pipeline.privacy.integer_noise import LARGEST
+from pipeline.privacy.budgeted_noise import BudgetedNoise, GaussianNoise, LaplaceNoise
 from pipeline.privacy.sensitivities import Sensitivity
 from pipeline.study.arrays import Integers
-from pipeline.study.parameters import Checked, InvalidInput, parameter
+from pipeline.study.parameters import Checked, parameter
 
-CONVERSIONS = {"tight": accounting.zcdp_rho, "bun_steinke": accounting.bun_steinke_rho}
 # Counts that one answer of a person may change, by 1 each.
 CHANGED = {"replace_one": 2, "add_remove": 1}
-WIDEST = {"variance": LARGEST, "scale": LARGEST**0.5}  # parameters of the laws
 # What one row can change where rows carry names: see `CountNoise`.
 ONE_ROW = {"replace_one": Sensitivity(4, 8), "add_remove": Sensitivity(2, 2)}
 
@@ -108,7 +104,10 @@ class CountNoise(Checked, ABC):
         choices=tuple(CHANGED),
     )
 
-    law: ClassVar[str]  # name of the parameter in `vetted_noise`
+    @property
+    @abstractmethod
+    def noise(self) -> BudgetedNoise:
+        """Law of the noise on every count, and what it spends."""
 
     def publish(self, counts: Integers, most: int, named: bool) -> PublishedCounts:
         """The counts, (groups, 2), each with its own noise, once; 10 µs a count.
@@ -118,20 +117,10 @@ class CountNoise(Checked, ABC):
         none, and without OpenDP.
         """
         sensitivity = self.sensitivity(min(most, len(counts)), named)
-        with np.errstate(all="ignore"):
-            value = self._parameter(sensitivity)
-            wide = value * (1 + vetted_noise.SLACK)
-        if wide == 0:
-            allowed = "asks for no noise at all; must be smaller"
-            raise InvalidInput("epsilon_user", self.epsilon_user, allowed)
-        if not 0 < wide <= WIDEST[self.law]:
-            allowed = f"asks for noise wider than {WIDEST['scale']:g}; must be larger"
-            raise InvalidInput("epsilon_user", self.epsilon_user, allowed)
-        norm = self._norm(sensitivity)
-        noise = vetted_noise.within_budget(self.law, value, norm, self._budget)
-        noisy = vetted_noise.release(counts, **noise)
-        spent = self._account(vetted_noise.spent(norm, **noise))
-        return PublishedCounts(noisy, noise, sensitivity, spent)
+        charge = self.noise.charge(sensitivity)
+        self.noise.checked_width("epsilon_user", self.epsilon_user, charge)
+        released = self.noise.publish(counts, charge)
+        return PublishedCounts(released.counts, released.noise, sensitivity, released.spent)
 
     def sensitivity(self, most: int, named: bool) -> Sensitivity:
         """What neighbours can change.
@@ -144,23 +133,6 @@ class CountNoise(Checked, ABC):
         row = ONE_ROW[self.neighbours_are]
         return Sensitivity(max(persons, row.absolute), max(persons, row.squared))
 
-    @abstractmethod
-    def _parameter(self, sensitivity: Sensitivity) -> float:
-        """Variance or scale of the noise."""
-
-    @property
-    @abstractmethod
-    def _budget(self) -> float:
-        """Budget in OpenDP's measure, ρ or ε."""
-
-    @abstractmethod
-    def _norm(self, sensitivity: Sensitivity) -> float:
-        """Sensitivity in OpenDP's norm, rounded up."""
-
-    @abstractmethod
-    def _account(self, spent: float) -> dict[str, float]:
-        """Budgets to state."""
-
 
 @dataclass(frozen=True)
 class GaussianCounts(CountNoise):
@@ -172,27 +144,13 @@ class GaussianCounts(CountNoise):
 
     delta: float = parameter("δ of the (ε, δ)-guarantee", default=1e-6, above=0, below=1)
     conversion: str = parameter(
-        "how ε at δ becomes zCDP", default="tight", choices=tuple(CONVERSIONS)
+        "how ε at δ becomes zCDP", default="tight", choices=("tight", "bun_steinke")
     )
 
-    law = "variance"
-
-    def _parameter(self, sensitivity: Sensitivity) -> float:
-        rho = self._budget
-        if 0 < rho < math.inf:
-            return float(accounting.calibrated_variance(sensitivity.squared, rho))
-        return math.inf if rho == 0 else 0.0
-
     @property
-    def _budget(self) -> float:
-        with np.errstate(all="ignore"):
-            return float(CONVERSIONS[self.conversion](self.epsilon_user, self.delta))
-
-    def _norm(self, sensitivity: Sensitivity) -> float:
-        return math.nextafter(math.sqrt(sensitivity.squared), math.inf)
-
-    def _account(self, spent: float) -> dict[str, float]:
-        return accounting.zcdp_account(spent, self.delta)
+    def noise(self) -> BudgetedNoise:
+        """Its law and what it spends."""
+        return GaussianNoise(self.epsilon_user, self.delta, self.conversion)
 
 
 @dataclass(frozen=True)
@@ -202,17 +160,7 @@ class LaplaceCounts(CountNoise):
     Source: Ghosh, Roughgarden and Sundararajan (2009).
     """
 
-    law = "scale"
-
-    def _parameter(self, sensitivity: Sensitivity) -> float:
-        return sensitivity.absolute / self.epsilon_user
-
     @property
-    def _budget(self) -> float:
-        return self.epsilon_user
-
-    def _norm(self, sensitivity: Sensitivity) -> float:
-        return float(sensitivity.absolute)
-
-    def _account(self, spent: float) -> dict[str, float]:
-        return {"epsilon": spent}
+    def noise(self) -> BudgetedNoise:
+        """Its law and what it spends."""
+        return LaplaceNoise(self.epsilon_user)

@@ -6,7 +6,7 @@ person can have, and adds up exact divergences over all pairs of neighbours.
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import pytest
@@ -352,11 +352,16 @@ def spied(kind):
     """The mechanism with noise of 1 in the place of its own, and the widths that it asked for."""
     widths = []
 
-    def draw(generator, width, size):
+    def draw(noise, generator, width, size):
         widths.append(width)
         return np.ones(size, np.int64)
 
-    return type(f"Spied{kind.__name__}", (kind,), {"_draw": staticmethod(draw)}), widths
+    def spied_noise(mechanism):
+        noise = kind.noise.__get__(mechanism)
+        law = type(f"Spied{type(noise).__name__}", (type(noise),), {"draw": draw})
+        return law(**{field.name: getattr(noise, field.name) for field in fields(noise)})
+
+    return type(f"Spied{kind.__name__}", (kind,), {"noise": property(spied_noise)}), widths
 
 
 def audit(kind, m, relation, answers, graph_seed, **changes):
@@ -515,7 +520,7 @@ def test_the_exact_conversion_adds_less_noise_and_is_private_by_its_own_law():
             DiscreteGaussian(m=m, epsilon_user=epsilon, conversion=name)
             for name in ("tight", "exact")
         )
-        variance = [kind._law(kind._charged()) for kind in (tight, exact)]
+        variance = [kind.noise.width(kind._charged()) for kind in (tight, exact)]
         assert 0.8 < variance[1] / variance[0] < 0.9
         entries = 2 * (m * m // 4)
         assert discrete_gaussians_delta(epsilon, entries, variance[1]) <= 1e-4

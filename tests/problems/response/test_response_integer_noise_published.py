@@ -118,7 +118,9 @@ def test_a_sensitivity_rounded_down_would_state_too_little():
     assert (
         Fraction(careless)
         < Fraction(12, 100)
-        <= Fraction(vetted.spent(DiscreteGaussian._norm(12), variance=50.0))
+        <= Fraction(
+            vetted.spent(DiscreteGaussian(m=4, epsilon_user=1.0).noise.norm(12), variance=50.0)
+        )
     )
 
 

@@ -2,19 +2,16 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
-from pipeline.privacy import accounting, gaussian_account, vetted_noise
-from pipeline.privacy.attacks import Attack, Bound, FlippedBits, GaussianShifts
-from pipeline.privacy.integer_laws import gaussian_variance, laplace_variance
-from pipeline.privacy.integer_noise import LARGEST, discrete_gaussian, discrete_laplace
+from pipeline.privacy import accounting, gaussian_account
+from pipeline.privacy.attacks import Attack
+from pipeline.privacy.budgeted_noise import CONVERSIONS, BudgetedNoise, GaussianNoise, LaplaceNoise
 from pipeline.privacy.sensitivities import Sensitivity
-from pipeline.study.arrays import Booleans, Floats, Integers
+from pipeline.study.arrays import Booleans, Integers
 from pipeline.study.parameters import Checked, InvalidInput, parameter
 from pipeline.study.parts import BaseMechanism
 
@@ -32,13 +29,6 @@ from ..theory.sensitivity import (
     squared_sensitivity,
 )
 from .public_graph import TRIES, random_graphs
-
-CONVERSIONS: dict[str, Callable[[float, float], Floats | float]] = {
-    "tight": accounting.zcdp_rho,
-    "bun_steinke": accounting.bun_steinke_rho,
-    "paper": accounting.paper_rho,
-    "exact": gaussian_account.exact_rho,
-}
 
 
 @dataclass(frozen=True)
@@ -86,55 +76,15 @@ class NoisyDifferences(BaseMechanism, ABC):
     accepts: ClassVar[type] = Responses
     releases: ClassVar[type] = Differences
 
-    _parameter: ClassVar[str]  # name of the law's parameter in `vetted_noise`: variance or scale
-    _widest: ClassVar[float]  # largest parameter that can be drawn
-
     def __post_init__(self) -> None:
         super().__post_init__()
-        with np.errstate(all="ignore"):  # of the tiniest and the largest budgets
-            widest = self._law(self._charged())
-        if widest == 0:
-            allowed = "asks for no noise at all; must be smaller"
-            raise InvalidInput("epsilon_user", self.epsilon_user, allowed)
-        if not widest <= self._widest:
-            allowed = f"asks for noise wider than {LARGEST**0.5:g} at m={self.m}; must be larger"
-            raise InvalidInput("epsilon_user", self.epsilon_user, allowed)
-
-    @abstractmethod
-    def _law(self, charge: int) -> float:
-        """Parameter of the noise that spends the budget at a squared L2 sensitivity.
-
-        The L1 sensitivity is the same number.
-        """
-
-    @staticmethod
-    @abstractmethod
-    def _draw(rng: np.random.Generator, law: float, size: int | tuple[int, ...], /) -> Integers:
-        """Independent draws of the noise, for simulation."""
-
-    @staticmethod
-    @abstractmethod
-    def _variance(law: float, /) -> float:
-        """Variance of the noise."""
+        charge = self._charged()
+        self.noise.checked_width("epsilon_user", self.epsilon_user, charge, f" at m={self.m}")
 
     @property
     @abstractmethod
-    def _budget(self) -> float:
-        """Budget of the release, in the measure in which OpenDP accounts: ρ or ε."""
-
-    @staticmethod
-    @abstractmethod
-    def _norm(squared: int) -> float:
-        """Sensitivity in OpenDP's norm, rounded up, from the squared L2 sensitivity."""
-
-    @staticmethod
-    @abstractmethod
-    def _sensitivity_of(sensitivity: Sensitivity) -> int:
-        """The sensitivity that this law hides: of squares, or of absolute values."""
-
-    @abstractmethod
-    def _account_of(self, budget: float) -> dict[str, float]:
-        """Budgets to state for a release that spends `budget` in the measure of `_budget`."""
+    def noise(self) -> BudgetedNoise:
+        """Law of the noise on every released entry, and what it spends."""
 
     def release(self, data: Responses, rng: np.random.Generator) -> Differences:
         """Noisy Y of a block, (reps, m, m) int64.
@@ -145,11 +95,11 @@ class NoisyDifferences(BaseMechanism, ABC):
         counts = data.differences()
         if self.p0 < 1:
             return self._release_on_graphs(data, rng)
-        law = self._law(self._charged())
-        noisy = self._draw(rng, law, counts.shape)
+        width = self.noise.width(self._charged())
+        noisy = self.noise.draw(rng, width, counts.shape)
         noisy += counts  # which may share memory with the data
         np.einsum("rii->ri", noisy)[...] = 0
-        variance = np.full(len(counts), self._variance(law))
+        variance = np.full(len(counts), self.noise.variance(width))
         return Differences(noisy, data.persons, variance, linked=data.linked())
 
     def _release_on_graphs(self, data: Responses, rng: np.random.Generator) -> Differences:
@@ -164,14 +114,14 @@ class NoisyDifferences(BaseMechanism, ABC):
         )
         noisy = counts * edges
         variance = np.zeros(reps)
-        for charge in np.unique(charges[has_edges]).tolist():  # graphs of one charge share a law
+        for charge in np.unique(charges[has_edges]).tolist():  # graphs of one charge share a width
             rows = np.flatnonzero(charges == charge)
-            law = self._law(charge)
+            width = self.noise.width(charge)
             where = edges[rows]
-            noise = np.zeros(where.shape, np.int64)
-            noise[where] = self._draw(rng, law, int(np.count_nonzero(where)))
-            noisy[rows] += noise
-            variance[rows] = self._variance(law)
+            drawn = np.zeros(where.shape, np.int64)
+            drawn[where] = self.noise.draw(rng, width, int(np.count_nonzero(where)))
+            noisy[rows] += drawn
+            variance[rows] = self.noise.variance(width)
         return Differences(noisy, data.persons, variance, edges, data.linked(edges))
 
     def publish(
@@ -201,16 +151,13 @@ class NoisyDifferences(BaseMechanism, ABC):
         sensitivity = Sensitivity(plain, plain)
         if named:
             sensitivity = named_sensitivity(self.m, self.neighbours_are, graph)
-        exact = self._sensitivity_of(sensitivity)
+        exact = self.noise.charge(sensitivity)
         charge = self._charged(graph) * exact // plain
-        noise = vetted_noise.within_budget(
-            self._parameter, self._law(charge), self._norm(charge), self._budget
-        )
         counts = weighted_differences(answers, observed, persons)
+        released = self.noise.publish(counts[edges], charge, exact)
         noisy = np.zeros_like(counts)
-        noisy[edges] = vetted_noise.release(counts[edges], **noise)
-        spent = self._account_of(vetted_noise.spent(self._norm(exact), **noise))
-        return Published(noisy, edges, noise, charge, sensitivity, spent)
+        noisy[edges] = released.counts
+        return Published(noisy, edges, released.noise, charge, sensitivity, released.spent)
 
     def _published_graph(self) -> Booleans | None:
         """A connected public graph, (m, m); None where all pairs are released."""
@@ -243,18 +190,13 @@ class NoisyDifferences(BaseMechanism, ABC):
         noise depends on the graph.
         """
         if self.p0 < 1:
-            return {"person": self._bound()}
-        law = self._law(self._charged())
+            return {"person": self.noise.bound()}
+        width = self.noise.width(self._charged())
         most = int(squared_sensitivity(self.m, self.neighbours_are))
-        return {"answer": self._attack(law, self.m - 1), "person": self._attack(law, most)}
-
-    @abstractmethod
-    def _attack(self, law: float, entries: int) -> Attack:
-        """The best attack on that many counts which differ by one."""
-
-    @abstractmethod
-    def _bound(self) -> Bound:
-        """What the budget allows any attack on a person."""
+        return {
+            "answer": self.noise.attack(width, self.m - 1),
+            "person": self.noise.attack(width, most),
+        }
 
     def cost(self) -> float:
         """Predicted cost of one replication beyond the model's, in steps of about a nanosecond."""
@@ -292,10 +234,6 @@ class DiscreteGaussian(NoisyDifferences):
     )
 
     budget: ClassVar[str] = "ρ-zCDP, hence (ε, δ)-DP, for all responses of a person"
-    _parameter = "variance"
-    _widest = LARGEST
-    _draw = staticmethod(discrete_gaussian)
-    _variance = staticmethod(gaussian_variance)
 
     @property
     def by_replication(self) -> bool:  # type: ignore[override]  # of an object: p0 decides
@@ -310,8 +248,7 @@ class DiscreteGaussian(NoisyDifferences):
         if self.conversion == "exact" and self.epsilon_user > gaussian_account.LARGEST:
             allowed = f"must be at most {gaussian_account.LARGEST:g} with conversion=exact"
             raise InvalidInput("epsilon_user", self.epsilon_user, allowed)
-        with np.errstate(all="ignore"):
-            rho = self.rho
+        rho = self.noise.budget
         if not 0 < rho < math.inf:
             direction = "larger" if rho == 0 else "smaller"
             allowed = (
@@ -320,10 +257,15 @@ class DiscreteGaussian(NoisyDifferences):
             raise InvalidInput("epsilon_user", self.epsilon_user, allowed)
         super().__post_init__()
 
-    @cached_property
+    @property
+    def noise(self) -> GaussianNoise:
+        """Its law and what it spends."""
+        return GaussianNoise(self.epsilon_user, self.delta, self.conversion)
+
+    @property
     def rho(self) -> float:
         """ρ that the noise is made for."""
-        return float(CONVERSIONS[self.conversion](self.epsilon_user, self.delta))
+        return self.noise.budget
 
     def spent(self) -> dict[str, float]:
         """What a person's responses really cost, `used` · ρ.
@@ -344,32 +286,6 @@ class DiscreteGaussian(NoisyDifferences):
             "all responses of a person, zCDP ρ": rho,
         }
 
-    def _law(self, charge: int) -> float:
-        if self.conversion == "exact":
-            return gaussian_account.exact_variance(charge, self.epsilon_user, self.delta)
-        return float(accounting.calibrated_variance(charge, self.rho))
-
-    def _attack(self, law: float, entries: int) -> Attack:
-        return GaussianShifts(law, entries, self.delta)
-
-    def _bound(self) -> Bound:
-        return Bound(self.epsilon_user, self.delta)
-
-    @property
-    def _budget(self) -> float:
-        return self.rho
-
-    @staticmethod
-    def _sensitivity_of(sensitivity: Sensitivity) -> int:
-        return sensitivity.squared
-
-    @staticmethod
-    def _norm(squared: int) -> float:
-        return math.nextafter(math.sqrt(squared), math.inf)
-
-    def _account_of(self, budget: float) -> dict[str, float]:
-        return accounting.zcdp_account(budget, self.delta)
-
 
 @dataclass(frozen=True)
 class DiscreteLaplace(NoisyDifferences):
@@ -382,36 +298,13 @@ class DiscreteLaplace(NoisyDifferences):
     """
 
     budget: ClassVar[str] = "pure ε-DP for all responses of a person"
-    _parameter = "scale"
-    _widest = LARGEST**0.5
-    _draw = staticmethod(discrete_laplace)
-    _variance = staticmethod(laplace_variance)
     by_replication = DiscreteGaussian.by_replication
 
     def spent(self) -> dict[str, float]:
         """What a person's responses really cost, `used` · ε."""
         return {"all responses of a person": self.used * self.epsilon_user}
 
-    def _law(self, charge: int) -> float:
-        return charge / self.epsilon_user
-
-    def _attack(self, law: float, entries: int) -> Attack:
-        return FlippedBits(1 / law, entries)
-
-    def _bound(self) -> Bound:
-        return Bound(self.epsilon_user)
-
     @property
-    def _budget(self) -> float:
-        return self.epsilon_user
-
-    @staticmethod
-    def _sensitivity_of(sensitivity: Sensitivity) -> int:
-        return sensitivity.absolute
-
-    @staticmethod
-    def _norm(squared: int) -> float:
-        return float(squared)
-
-    def _account_of(self, budget: float) -> dict[str, float]:
-        return {"epsilon": budget}
+    def noise(self) -> LaplaceNoise:
+        """Its law and what it spends."""
+        return LaplaceNoise(self.epsilon_user)

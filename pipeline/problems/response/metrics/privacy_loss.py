@@ -13,12 +13,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pipeline.privacy import accounting, gaussian_account
+from pipeline.privacy.budgeted_noise import CONVERSIONS
 from pipeline.study.arrays import Floats
 from pipeline.study.metric import metric
 from pipeline.study.parameters import parameter
 from pipeline.study.parts import BaseMetric
 
-from ..mechanisms.noisy_differences import CONVERSIONS
 from ..model import ItemParameters
 from ..theory import privacy_loss
 
