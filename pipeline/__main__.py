@@ -3,7 +3,6 @@
 import contextlib
 import os
 import re
-import shlex
 import signal
 import sys
 
@@ -186,7 +185,8 @@ def _advise(arguments: list[str]) -> int:
     ]  # "0.9, 0.1"
     try:
         from pipeline.cli import advise
-        from pipeline.cli.arguments import AS_TYPED, pairs
+        from pipeline.cli.arguments import pairs
+        from pipeline.workflow.words import AS_TYPED
 
         return advise.perform(
             pairs(words, (*AS_TYPED, "target", "save", *texts)), JSON in arguments
@@ -201,6 +201,7 @@ def _run(arguments: list[str]) -> int:
     from pipeline.cli import tasks
     from pipeline.cli.compose import compose
     from pipeline.workflow.config import read_cluster, read_experiments, read_settings
+    from pipeline.workflow.invocation import Invocation
 
     mappings = compose([word for word in arguments if not word.startswith("-")])
     settings = [read_settings(raw) for raw in mappings][0]
@@ -212,8 +213,8 @@ def _run(arguments: list[str]) -> int:
         )
     cluster = read_cluster(mappings[0])
     experiments = read_experiments(mappings)
-    command = shlex.join(["pipeline", *arguments])
-    return tasks.perform(settings, cluster, experiments, mappings, command, as_json)
+    invocation = Invocation(tuple(arguments))
+    return tasks.perform(settings, cluster, experiments, mappings, invocation, as_json)
 
 
 if __name__ == "__main__":

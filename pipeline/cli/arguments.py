@@ -5,48 +5,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from pipeline.study.parameters import InvalidInput, nearest
-from pipeline.study.problem import LEFT_OUT
 from pipeline.workflow import own_experiments
-from pipeline.workflow.config_files import GROUPS, check_one, options
-
-QUOTES = "'\""
-AS_TYPED = (
-    "data.path",
-    "data.items",
-    "data.truth",
-    "outputs",
-    "results",
-    "formats",
-    "studies",
-    "store.url",
-    "cluster.directives",
-    "cluster.ca",
-    "cluster.cert",
-    "cluster.key",
-)
-
-
-def refuse_secrets(override: str) -> None:
-    """Raises InvalidInput, before it is shown anywhere, for a credential as a key, also within {…},
-    or in a URL.
-    """
-    key, _, value = override.partition("=")
-    names = " ".join([key, *re.findall(r"(?<![\w.'\"])[\w.'\"]+(?=\s*:)", value)])
-    if re.search(r"secret|passw|credential|access_?key|session_?token", names, re.I) or re.search(
-        "://.*@", value
-    ):
-        raise InvalidInput(
-            key.lstrip("+~"),
-            "…",
-            "must not hold credentials: export AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY instead",
-        )
-
-
-def own_path(override: str) -> str | None:
-    """The path of an experiment of a person's own, if the argument names one."""
-    key, _, value = override.partition("=")
-    path = value.strip(QUOTES)
-    return path if key == "experiment" and own_experiments.is_file(path) else None
+from pipeline.workflow.config_files import GROUPS, check_offered, options
+from pipeline.workflow.invocation import QUOTES, own_path
+from pipeline.workflow.words import AS_TYPED, in_quotes
 
 
 def quoted(override: str, as_typed: Sequence[str] = AS_TYPED) -> str:
@@ -61,22 +23,6 @@ def quoted(override: str, as_typed: Sequence[str] = AS_TYPED) -> str:
     if key not in as_typed or path in ("", "null") or path[0] in QUOTES:
         return override
     return f"{key}{sign}{in_quotes(path)}"
-
-
-def in_quotes(text: str) -> str:
-    """A text as Hydra reads it back: quotes get a backslash, and backslashes before a quote another
-    one each.
-
-    >>> print(in_quotes("a'b"), in_quotes("a\\\\b"), in_quotes("a\\\\"))
-    'a\\'b' 'a\\b' 'a\\\\'
-    """
-    escaped = re.sub(r"(\\*)('|\Z)", _escaped, text)
-    return f"'{escaped}'"
-
-
-def _escaped(before_a_quote: re.Match[str]) -> str:
-    backslashes, quote = before_a_quote.groups()
-    return backslashes * 2 + (f"\\{quote}" if quote else "")
 
 
 def check_override(override: str) -> None:
@@ -98,13 +44,8 @@ def check_override(override: str) -> None:
         raise InvalidInput(bare, value, f"write {group}=NAME; {nearest(value, options(group))}")
     if not sign and key == bare:
         raise InvalidInput("command line", override, _instead(override))
-    if own_path(override) is None and group in GROUPS and value.strip(QUOTES) not in options(group):
-        left_out = f"; left out: package {', '.join(LEFT_OUT)}" if LEFT_OUT else ""
-        raise InvalidInput(
-            group, value, f"no such {group}; {nearest(value, options(group))}{left_out}"
-        )
     if own_path(override) is None and group in GROUPS:
-        check_one(group, value.strip(QUOTES))
+        check_offered(group, value.strip(QUOTES))
 
 
 def _instead(word: str, example: str = "grid.m=[10,20]") -> str:

@@ -1,17 +1,18 @@
 """Command line -> composed config, by Hydra; its errors become one line each."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from pipeline.cli import offers
-from pipeline.cli.arguments import check_override, in_quotes, own_path, quoted, refuse_secrets
+from pipeline.cli.arguments import check_override, quoted
 from pipeline.cli.long_lists import restored, shortened
 from pipeline.study.checks import mapping
 from pipeline.study.parameters import InvalidInput, nearest, shorten
 from pipeline.workflow import own_experiments
 from pipeline.workflow.config_files import GROUPS, check_one, folder, folders, options
+from pipeline.workflow.invocation import own_path
+from pipeline.workflow.words import as_text, refuse_secrets
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -143,19 +144,6 @@ def _replaced(
     for section, (key, value) in zip(sections, changes, strict=True):
         cast(dict[str, Any], section)[key[-1]] = value
     return True
-
-
-def as_text(value: Any) -> str:
-    """A value of a config in the syntax of an override."""
-    if isinstance(value, dict):
-        return "{" + ",".join(f"{name}:{as_text(one)}" for name, one in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ",".join(map(as_text, value)) + "]"
-    if isinstance(value, str):
-        return in_quotes(value)
-    return (
-        str(value) if isinstance(value, float) else json.dumps(value, default=str)
-    )  # of a kind that no key takes
 
 
 def _hydra_compose(overrides: Sequence[str]) -> "DictConfig":

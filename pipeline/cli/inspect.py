@@ -37,7 +37,7 @@ def plan_of(studies: Sequence[StoredStudy], cluster: Cluster) -> int:
     return EXIT_DONE
 
 
-def replay(stored: StoredStudy, settings: Settings, command: str) -> int:
+def replay(stored: StoredStudy, settings: Settings) -> int:
     """Simulate one unit here, without storing it, and print its traceback or its means.
 
     Returns the exit code.

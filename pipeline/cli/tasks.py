@@ -1,18 +1,23 @@
 """The tasks of the command, on checked experiments."""
 
-import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pipeline.cli import inspect
-from pipeline.cli.exit_codes import EXIT_DONE
+from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO
 from pipeline.execution.clusters import Cluster
+from pipeline.execution.errors import SweepError
+from pipeline.study.errors import Stopped
 from pipeline.study.parameters import InvalidInput, path_of
 from pipeline.workflow import on_end, reports, run, shelf, status, submit, verify
 from pipeline.workflow.experiment import Experiment
+from pipeline.workflow.invocation import Invocation
+from pipeline.workflow.job import Job
+from pipeline.workflow.narration import Narration
 from pipeline.workflow.rounds import reached
 from pipeline.workflow.settings import Settings
-from pipeline.workflow.studies import stored_studies
+from pipeline.workflow.studies import StoredStudy, stored_studies
 
 
 def perform(
@@ -20,7 +25,7 @@ def perform(
     cluster: Cluster,
     experiments: Sequence[Experiment],
     raw: Sequence[Mapping[str, Any]],
-    command: str,
+    invocation: Invocation,
     as_json: bool = False,
 ) -> int:
     """Perform the task; returns the exit code.
@@ -62,18 +67,42 @@ def perform(
                     f"goes with no {rule}, {why} from all results; leave out one of both",
                 )
     if settings.task == "run":
-        return on_end.with_command(
-            settings, studies, lambda: run.run(studies, settings, cluster, command)
-        )
+        job = _job(studies, settings, cluster, invocation)
+        return on_end.with_command(settings, studies, lambda: _run(job))
     studies = [reached(stored) for stored in studies]
     if settings.task == "plan":
         return inspect.plan_of(studies, cluster)
     if settings.task == "submit":
-        return submit.submit(studies, settings, cluster, shlex.split(command)[1:])
+        return submit.submit(studies, settings, cluster, invocation.words)
     if settings.task == "report":
-        return run.report(studies, settings, cluster, command)
+        return _exit_code(run.report(_job(studies, settings, cluster, invocation)))
     if settings.task == "verify":
         return verify.verify(studies, settings, cluster)
     if settings.task == "status":
-        return status.status(studies, command, as_json)
-    return max(inspect.replay(stored, settings, command) for stored in studies)
+        return status.status(studies, invocation, as_json)
+    return max(inspect.replay(stored, settings) for stored in studies)
+
+
+def _job(
+    studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster, invocation: Invocation
+) -> Job:
+    """The job of a task, whose events are printed."""
+    narration = Narration(sys.stdout, sys.stderr)
+    return Job(tuple(studies), settings, cluster, invocation).subscribed(narration)
+
+
+def _run(job: Job) -> int:
+    """Perform `task=run`; returns the exit code."""
+    try:
+        return _exit_code(run.run(job))
+    except Stopped as stopped:
+        print(stopped)
+        return EXIT_MORE_TO_DO
+    except SweepError as error:
+        print(f"error: {error}; finished units are kept, the same command goes on", file=sys.stderr)
+        return EXIT_FAILED
+
+
+def _exit_code(outcome: run.Outcome) -> int:
+    """The exit code: 1 if a unit of this shard failed."""
+    return EXIT_FAILED if outcome.failed_units else EXIT_DONE

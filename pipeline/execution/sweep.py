@@ -5,7 +5,6 @@ Knows no statistics.
 Units must be deterministic and idempotent: whatever is lost is simply computed again.
 """
 
-import sys
 import threading
 import time
 from collections import deque
@@ -13,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from pipeline.execution import notices
 from pipeline.execution.bundles import ALONE, KILLS, Bundle, Bundler
 from pipeline.execution.clusters.executor import Executor
 from pipeline.execution.dask_pool import DaskPool
@@ -45,8 +45,8 @@ class Outcome:
 
 
 def warn(line: str) -> None:
-    """Print a warning on standard error: how a sweep reports a retired worker by default."""
-    print(f"warning: {line}", file=sys.stderr, flush=True)
+    """Warn of something: how a sweep reports a retired worker by default."""
+    notices.warn(line)
 
 
 def run(

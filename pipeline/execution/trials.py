@@ -14,6 +14,7 @@ from typing import Any
 
 import cloudpickle
 
+from pipeline.execution import notices
 from pipeline.execution.trial import Record, Trial, own_parts
 from pipeline.identity.fingerprints import uncovered
 from pipeline.identity.registry import adopt, registrations
@@ -72,10 +73,9 @@ def _say_what_parts_read(contents: Collection[str]) -> None:
     if not contents:
         return
     reads = printable(", ".join(sorted(contents)))
-    print(
-        f"note: a part, while it runs, {reads}: no fingerprint covers that, so numbers of runs "
-        "with another content may be mixed unnoticed; let its file read it when it is loaded",
-        file=sys.stderr,
+    notices.note(
+        f"a part, while it runs, {reads}: no fingerprint covers that, so numbers of runs "
+        "with another content may be mixed unnoticed; let its file read it when it is loaded"
     )
 
 

@@ -1,7 +1,7 @@
 """Simulated controls from Python: the wrong world of a claim, and what the claim says of it."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 import threadpoolctl
 import xarray as xr
@@ -9,11 +9,12 @@ import xarray as xr
 from pipeline.analysis import wrong_worlds
 from pipeline.analysis.claims import Check, Claim, SimulatedControl, check_of
 from pipeline.library import requests
+from pipeline.library.requests import Changes
 from pipeline.storage import datasets
 from pipeline.study.parameters import InvalidInput
 
 
-def simulate_control(claim: Claim, **changes: Any) -> xr.Dataset:
+def simulate_control(claim: Claim, **changes: Unpack[Changes]) -> xr.Dataset:
     """The results of a claim's wrong world, (grid axes…, replication), in the cells that the claim
     reads.
 
@@ -30,12 +31,12 @@ def simulate_control(claim: Claim, **changes: Any) -> xr.Dataset:
         "until": None,
         **changes,
     }
-    study = requests.read(claim.experiment, whole).stored.study
+    study = requests.read(claim.experiment, whole).studies[0].study
     with threadpoolctl.threadpool_limits(1, "blas"):
         return wrong_worlds.wrong_world([claim], claim.simulated, study, datasets.blank(study))
 
 
-def judge_control(claim: Claim, **changes: Any) -> Check:
+def judge_control(claim: Claim, **changes: Unpack[Changes]) -> Check:
     """What a claim says of its wrong world, in which a claim that can be wrong must be
     contradicted.
     """

@@ -2,46 +2,52 @@
 the command.
 """
 
-import contextlib
-import io
-from collections.abc import Iterator
+import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import threadpoolctl
 import xarray as xr
 
 from pipeline.library import requests
-from pipeline.library.requests import Asked, Request
+from pipeline.library.requests import Changes, ClusterLike, ExperimentLike
 from pipeline.storage import datasets, results
 from pipeline.storage.layout import Layout, positions
 from pipeline.study.errors import FailedUnits
 from pipeline.study.parameters import InvalidInput
+from pipeline.study.study import Study
 from pipeline.workflow import reports
 from pipeline.workflow import run as tasks
+from pipeline.workflow.failed_units import failed_units
+from pipeline.workflow.job import Job
+from pipeline.workflow.narration import Narration
 from pipeline.workflow.rounds import reached
 from pipeline.workflow.sealed import is_current
-from pipeline.workflow.shortfalls import line_of
+from pipeline.workflow.studies import ScheduledStudy, StoredStudy
+
+BLAS_THREADS = 1  # as in workers: the same bytes on any machine
 
 
 def run(
-    experiment: Asked, *, cluster: Any = "local", progress: bool = True, **changes: Any
+    experiment: ExperimentLike,
+    *,
+    cluster: ClusterLike = "local",
+    progress: bool = True,
+    **changes: Unpack[Changes],
 ) -> xr.Dataset:
     """Simulate what is missing of a study, seal it, and give its results, (grid axes…,
     replication).
 
     Args:
         experiment: name of an experiment; path of a YAML file, or of the folder of a finished
-        study; a mapping with
-            what such a file holds; or a `Study`.
+            study; a mapping with what such a file holds; or a `Study`, which is used as it is.
         cluster: name of a kind of cluster, a mapping with `kind` and its fields, or a
-        `distributed.Client`, which
-            stays open.
-        progress: whether to print how far it is. changes: what a command can change, as keywords:
-        `size="quick"`, `outputs="folder"`, `replications=1000`,
-            `grid={"L": [100, 400]}` (other axes stay), `parameters={"K": 3}`; None removes an axis
-            or a parameter.
+            `distributed.Client`, which stays open.
+        progress: whether to show how far it is; without it nothing is printed.
+        changes: what a command can change, as keywords, see `pipeline.library.requests.Changes`:
+            `size="quick"`, `outputs="folder"`, `replications=1000`, `grid={"L": [100, 400]}` (other
+            axes stay), `parameters={"K": 3}`; None removes an axis or a parameter.
 
     Results lie in `outputs`, where the same call, or the same command, finds them. A large dataset
     is read on demand.
@@ -57,30 +63,23 @@ def run(
     >>> dict(results.sizes)
     {'m': 1, 'L': 1, 'epsilon': 4, 'replication': 2000}
     """
-    request = requests.read(experiment, changes, cluster)
-    store = request.stored.store
-    with _printing(progress), threadpoolctl.threadpool_limits(1, "blas"):
-        store.backend.check()
-        store.exists()
-        (stored,), (schedule,) = tasks.complete(
-            [request.stored], request.settings, request.cluster, request.command
-        )
-        request = request._replace(stored=stored)
-        tasks.seal([request.stored], request.cluster)
-        short = line_of(request.stored) if progress else ""
-        if short:
-            print(f"{request.stored.study.name}: {short}")
-    if failed := int(schedule.listing.failed.sum()):
-        raise FailedUnits(
-            f"{failed:,} of {schedule.listing.failed.size:,} units failed, the first of them "
-            f"{_failure(request)}; open_results({str(store.folder)!r}) has the others, "
-            "retry_failed=True runs them again"
-        )
-    return _loaded(request)
+    job = _listened(requests.read(experiment, changes, cluster), progress)
+    (stored,) = job.studies
+    with threadpoolctl.threadpool_limits(BLAS_THREADS, "blas"):
+        stored.store.backend.check()
+        stored.store.exists()
+        part = tasks.results_of(job)
+    if part.schedule.listing.failed.any():
+        raise _failed(part, job)
+    return _loaded(part.stored)
 
 
 def report(
-    experiment: Asked, *, cluster: Any = "local", progress: bool = True, **changes: Any
+    experiment: ExperimentLike,
+    *,
+    cluster: ClusterLike = "local",
+    progress: bool = True,
+    **changes: Unpack[Changes],
 ) -> Path:
     """Judge the claims of a study that was begun, draw its figures and write its page.
 
@@ -95,18 +94,17 @@ def report(
     >>> pl.report("xu/lemmas", progress=False, **wanted).name
     'report.html'
     """
-    request = requests.read(experiment, changes, cluster, "report")
-    with _printing(progress), threadpoolctl.threadpool_limits(1, "blas"):
-        request.stored.store.backend.check()
-        stored = reached(request.stored)
-        tasks.report([stored], request.settings, request.cluster, request.command)
-    return (
-        reports.folder(request.settings, [stored], interim=not is_current(stored.store))
-        / "report.html"
-    )
+    job = _listened(requests.read(experiment, changes, cluster, "report"), progress)
+    with threadpoolctl.threadpool_limits(BLAS_THREADS, "blas"):
+        (begun,) = job.studies
+        begun.store.backend.check()
+        stored = reached(begun)
+        tasks.report(job.of([stored]))
+    is_interim = not is_current(stored.store)
+    return reports.folder(job.settings, [stored], interim=is_interim) / "report.html"
 
 
-def simulate(experiment: Asked, **changes: Any) -> xr.Dataset:
+def simulate(experiment: ExperimentLike, **changes: Unpack[Changes]) -> xr.Dataset:
     """Simulate a whole study in this process and store nothing: the numbers of `run`, (grid axes…,
     replication).
 
@@ -119,30 +117,15 @@ def simulate(experiment: Asked, **changes: Any) -> xr.Dataset:
     >>> pl.simulate(study)["error_l2"].dims
     ('m', 'epsilon', 'replication')
     """
-    study = requests.read(
-        experiment, {"figures": [], **changes}
-    ).stored.study  # none are drawn, so none are checked
-    if study.precision:
-        raise InvalidInput(
-            "precision",
-            study.precision[0].key,
-            "goes with run, which stops there; simulate makes all replications",
-        )
-    if study.refine:
-        raise InvalidInput(
-            "refine",
-            study.refine.along,
-            "goes with run, which adds levels; simulate makes those given",
-        )
-    if study.until:
-        raise InvalidInput(
-            "until", "claims", "goes with run, which stops there; simulate makes all replications"
-        )
+    # No figures are drawn, so none are checked.
+    job = requests.read(experiment, {"figures": [], **changes})
+    study = job.studies[0].study
+    _refuse_rules(study)
     filled = datasets.blank(study)
     layout = Layout.of(study)
     places = [np.unravel_index(position, layout.shape) for position in positions(study, layout)]
     memo: dict[str, Any] = {}
-    with np.errstate(all="ignore"), threadpoolctl.threadpool_limits(1, "blas"):
+    with np.errstate(all="ignore"), threadpoolctl.threadpool_limits(BLAS_THREADS, "blas"):
         for block in range(study.blocks):
             rows = slice(block * study.block, (block + 1) * study.block)
             for place, labels in zip(places, study.grid, strict=True):
@@ -151,31 +134,52 @@ def simulate(experiment: Asked, **changes: Any) -> xr.Dataset:
     return filled.assign_attrs(request=results.request(study))
 
 
-def _loaded(request: Request) -> xr.Dataset:
+def _refuse_rules(study: Study) -> None:
+    """Raise InvalidInput for a study whose end or levels follow from its results."""
+    if study.precision:
+        raise InvalidInput(
+            "precision",
+            study.precision[0].key,
+            "needs run, which stops there; simulate makes all replications",
+        )
+    if study.refine:
+        raise InvalidInput(
+            "refine",
+            study.refine.along,
+            "needs run, which adds levels; simulate has only those of the grid",
+        )
+    if study.until:
+        raise InvalidInput(
+            "until", "claims", "needs run, which stops there; simulate makes all replications"
+        )
+
+
+def _listened(job: Job, progress: bool) -> Job:
+    """The job with somebody who shows how far it is, or nobody."""
+    if not progress:
+        return job
+    return job.subscribed(Narration(sys.stdout, sys.stderr))
+
+
+def _loaded(stored: StoredStudy) -> xr.Dataset:
     """The sealed results; InvalidInput where files are missing, OSError where another driver
     replaced them.
     """
-    store = request.stored.store
-    name = results.place(store) + results.SEALED
-    loaded = results.load(store, name)
-    if loaded.attrs.get("request") != results.request(request.stored.study):
+    store = stored.store
+    loaded = results.load(store, results.place(store) + results.SEALED)
+    if loaded.attrs.get("request") != results.request(stored.study):
         raise reports.Replaced
     return loaded
 
 
-def _failure(request: Request) -> str:
-    from pipeline.execution.schedule import failures, unit_in_words
-
-    store = request.stored.store
-    unit = next(iter(failures(store.listing())))
-    return f"{unit_in_words(request.stored.study, unit)}: {reports.last_line(store, unit)}"
-
-
-@contextlib.contextmanager
-def _printing(wanted: bool) -> Iterator[None]:
-    """Whether what the command prints is shown."""
-    if wanted:
-        yield
-        return
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        yield
+def _failed(part: ScheduledStudy, job: Job) -> FailedUnits:
+    """The error of a run some of whose units failed."""
+    listing = part.schedule.listing
+    failed = failed_units(part.stored, listing, job.invocation)
+    first = failed.first[0]
+    folder = str(part.stored.store.folder)
+    return FailedUnits(
+        f"{failed.count:,} of {listing.failed.size:,} units failed, the first of them "
+        f"{first.name}: {first.error}; open_results({folder!r}) has the others, "
+        "retry_failed=True runs them again"
+    )

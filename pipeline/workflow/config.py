@@ -36,8 +36,8 @@ def read_settings(raw: Mapping[str, Any]) -> Settings:
     """Settings from a plain mapping; InvalidInput names the key."""
     check_keys(raw, STUDY_KEYS | OTHER_KEYS, "")
     store = Storage.read(mapping(raw.get("store", {}), "store"), "store.")
-    given = {name: raw[name] for name in fields(Settings) if name in raw and name != "store"}
-    return Settings.read(given, "", store=store)
+    values = {name: raw[name] for name in fields(Settings) if name in raw and name != "store"}
+    return Settings.read(values, "", store=store)
 
 
 def read_cluster(raw: Mapping[str, Any]) -> Cluster:
@@ -66,7 +66,8 @@ def read_experiments(mappings: Sequence[Mapping[str, Any]]) -> list[Experiment]:
         for name, path in (mappings[0].get("data") or {}).items()
         if path is not None
     }
-    for name in files.keys() - {name for one in experiments for name in one.study.parameters}:
+    taken = {name for experiment in experiments for name in experiment.study.parameters}
+    for name in files.keys() - taken:
         raise InvalidInput(
             _config_key(f"parameters.{name}"),
             files[name],
@@ -78,7 +79,7 @@ def read_experiments(mappings: Sequence[Mapping[str, Any]]) -> list[Experiment]:
 
 def read_common(raw: Mapping[str, Any], experiments: Iterable[Experiment]) -> Common | None:
     """The figure that all studies of a suite share; None without one. InvalidInput names the key."""
-    studies = (one.study for one in experiments)
+    studies = (experiment.study for experiment in experiments)
     return common_spec.read(
         raw.get("common"),
         {study.name: (study.grid.axes, [*study.derivations], study.metrics) for study in studies},
@@ -91,13 +92,34 @@ def read_experiment(raw: Mapping[str, Any], others: bool = False) -> Experiment:
     others: whether it is one of several, so that a data file may be for another.
     """
     check_keys(raw, STUDY_KEYS | OTHER_KEYS, "")
-    text = Text.read({n: raw[n] for n in fields(Text) if n in raw}, "")
-    declared = {name: one for name, one in fields(Study).items() if "meaning" in one.metadata}
-    check_needed(raw, declared, "")
-    constants, derive, files = (
-        mapping({} if raw.get(key) is None else raw[key], key)
-        for key in ("parameters", "derive", "data")
-    )
+    text = _read_text(raw)
+    study = _read_study(raw, others)
+    return Experiment(study, text, _read_figures(raw, study))
+
+
+def present(study: Study, raw: Mapping[str, Any]) -> Experiment:
+    """An experiment of a study as it is, with what a plain mapping says of its report."""
+    check_keys(raw, STUDY_KEYS | OTHER_KEYS, "")
+    return Experiment(study, _read_text(raw), _read_figures(raw, study))
+
+
+def _read_text(raw: Mapping[str, Any]) -> Text:
+    return Text.read({name: raw[name] for name in fields(Text) if name in raw}, "")
+
+
+def _read_figures(raw: Mapping[str, Any], study: Study) -> tuple[specs.Spec, ...]:
+    return specs.read(raw.get("figures"), study.grid.axes, study.derivations, study.metrics)
+
+
+def _read_study(raw: Mapping[str, Any], others: bool) -> Study:
+    """The study of a plain mapping; others: see `read_experiment`."""
+    described = {
+        name: field for name, field in fields(Study).items() if "meaning" in field.metadata
+    }
+    check_needed(raw, described, "")
+    constants = _section(raw, "parameters")
+    derive = _section(raw, "derive")
+    files = _section(raw, "data")
     check_keys(files, FILES, "data.")
     constants |= {f"data_{name}": path for name, path in files.items() if path is not None}
     for name in _untaken(raw, constants, files):
@@ -108,15 +130,17 @@ def read_experiment(raw: Mapping[str, Any], others: bool = False) -> Experiment:
                 "the model of this study takes no such file; it must be null",
             )
         del constants[name]
+    declared_values = {name: raw.get(name, getattr(Study, name, None)) for name in fields(Study)}
     try:
-        study = Study(
-            **{name: raw.get(name, getattr(Study, name, None)) for name in fields(Study)}
-            | {"parameters": constants, "derive": derive}
-        )
+        return Study(**declared_values | {"parameters": constants, "derive": derive})
     except InvalidInput as error:
         raise InvalidInput(_config_key(error.key), error.value, error.allowed) from None
-    figures = specs.read(raw.get("figures"), study.grid.axes, study.derivations, study.metrics)
-    return Experiment(study, text, figures)
+
+
+def _section(raw: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """A mapping within a plain mapping; empty where there is none."""
+    section = raw.get(key)
+    return mapping({} if section is None else section, key)
 
 
 def _untaken(
@@ -129,16 +153,17 @@ def _untaken(
     named = {f"data_{name}" for name in files} & constants.keys()
     if not named:
         return []
-    asked = problem(raw["problem"])
-    levels = (
-        level
-        for product in read_products(raw.get("grid"), named=True)
-        for level in product.get("model", ())
-    )
-    models = [name for name in (constants.get("model"), *levels) if name is not None]
-    if not all(isinstance(name, str) and name in asked.models for name in models):
+    known = problem(raw["problem"])
+    models = [constants.get("model")]
+    for product in read_products(raw.get("grid"), named=True):
+        models += product.get("model", ())
+    used = [name for name in models if name is not None]
+    if not all(isinstance(name, str) and name in known.models for name in used):
         return []
-    return sorted(named - {name for model in models for name in fields(asked.part("model", model))})
+    takes: set[str] = set()
+    for name in used:
+        takes.update(fields(known.part("model", name)))
+    return sorted(named - takes)
 
 
 def _config_key(key: str) -> str:

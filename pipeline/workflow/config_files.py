@@ -7,7 +7,8 @@ from pathlib import Path
 
 from pipeline.execution.systems.registry import systems
 from pipeline.identity.registry import packages
-from pipeline.study.parameters import InvalidInput
+from pipeline.study.parameters import InvalidInput, nearest
+from pipeline.study.problem import LEFT_OUT
 
 GROUPS = ("experiment", "suite", "cluster")
 
@@ -42,6 +43,16 @@ def check_one(group: str, name: str) -> None:
         raise InvalidInput(
             group, name, f"is both {first} and {others[0]}; must be only one of them"
         )
+
+
+def check_offered(group: str, name: str) -> None:
+    """Raise InvalidInput where a group offers no such name, or where two packages do."""
+    offered = options(group)
+    if name not in offered:
+        left_out = f"; left out: package {', '.join(LEFT_OUT)}" if LEFT_OUT else ""
+        advice = nearest(name, offered)
+        raise InvalidInput(group, name, f"no such {group}; {advice}{left_out}")
+    check_one(group, name)
 
 
 def _all(group: str) -> dict[str, list[Path]]:

@@ -1,12 +1,15 @@
 """What a task works on: studies, settings, cluster, invocation, and who listens."""
 
+import contextlib
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from pipeline.execution import notices
 from pipeline.execution.clusters import Cluster
-from pipeline.workflow.events import Event
+from pipeline.execution.notices import NOTE, Notice
+from pipeline.workflow.events import Event, Noted, Warned
 from pipeline.workflow.invocation import Invocation
 from pipeline.workflow.settings import Settings
 from pipeline.workflow.studies import StoredStudy
@@ -40,6 +43,16 @@ class Job:
     def subscribed(self, *subscribers: Subscriber) -> "Job":
         """The same job with more subscribers."""
         return dataclasses.replace(self, subscribers=(*self.subscribers, *subscribers))
+
+    @contextlib.contextmanager
+    def taking_notices(self) -> Iterator[None]:
+        """Within this, what the engine warns of or notes in this process is told as events."""
+        with notices.taken(self._tell_notice):
+            yield
+
+    def _tell_notice(self, notice: Notice) -> None:
+        event = Noted(notice.text) if notice.kind == NOTE else Warned(notice.text)
+        self.tell(event)
 
     def of(self, studies: Sequence[StoredStudy]) -> "Job":
         """The same job for other studies, such as those with the levels of the next round."""

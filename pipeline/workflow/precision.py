@@ -11,6 +11,7 @@ from pipeline.storage import results
 from pipeline.storage.layout import Layout, counted, positions
 from pipeline.storage.replications import Listing, Store
 from pipeline.study.study import Study
+from pipeline.workflow.events import OnTarget
 from pipeline.workflow.sealed import is_current
 
 
@@ -43,19 +44,20 @@ def settled(store: Store, listing: Listing) -> Settled | None:
     return Settled(run[positions(study, Layout.of(study))] // study.block, listing.done)
 
 
-def on_target(store: Store) -> str:
-    """A line on how many groups of cells of sealed results met their targets.
-
-    Empty without targets.
-    """
-    if not store.study.precision or not is_current(store, said := results.attributes(store)):
-        return ""
-    met = said["groups_on_target"]
-    groups = said["groups"]
-    rest = (
-        "" if met == groups else f"; the others have all {store.study.replications:,} replications"
+def on_target(store: Store) -> OnTarget | None:
+    """How many groups of cells of sealed results met their targets; None without targets."""
+    study = store.study
+    if not study.precision:
+        return None
+    attributes = results.attributes(store)
+    if not is_current(store, attributes):
+        return None
+    return OnTarget(
+        study=study.name,
+        groups_on_target=attributes["groups_on_target"],
+        groups=attributes["groups"],
+        replications=study.replications,
     )
-    return f"{met:,} of {groups:,} groups of cells on target{rest}"
 
 
 def limits(store: Store, listing: Listing, cluster: Cluster) -> Limits | None:
@@ -63,7 +65,8 @@ def limits(store: Store, listing: Listing, cluster: Cluster) -> Limits | None:
 
     None without targets of precision.
     """
-    if (rule := rule_of(store.study)) is None:
+    rule = rule_of(store.study)
+    if rule is None:
         return None
     if is_current(store):
         return settled(store, listing)

@@ -14,6 +14,8 @@ from pipeline.storage import results
 from pipeline.storage.replications import Store
 from pipeline.study.grid import Grid
 from pipeline.study.study import Study
+from pipeline.workflow.events import Crossed
+from pipeline.workflow.lines import lines_of
 from pipeline.workflow.sealed import is_current, reduced_by
 from pipeline.workflow.studies import StoredStudy
 
@@ -28,28 +30,34 @@ def reached(stored: StoredStudy) -> StoredStudy:
     study = stored.study
     if not study.refine:
         return stored
-    grid = max(
-        (_walked(study, moments) for moments in _sealed(stored.store)), key=len, default=study.grid
-    )
+    grids = (_walked(study, moments) for moments in _sealed(stored.store))
+    grid = max(grids, key=len, default=study.grid)
     return stored.grown(dataclasses.replace(study, grid=grid))
 
 
-def boundary_lines(stored: StoredStudy) -> list[str]:
-    """A line for every curve of sealed results on where it crosses, and for every boundary over a
-    second axis.
+def crossings(stored: StoredStudy) -> list[Crossed]:
+    """Where every curve of sealed results crosses, and every boundary over a second axis.
 
     None without a refinement.
     """
-    if not (asked := stored.study.refine) or not is_current(stored.store):
+    study = stored.study
+    refinement = study.refine
+    if not refinement or not is_current(stored.store):
         return []
     from pipeline.analysis.crossings import statements
     from pipeline.analysis.refined_levels import unresolved
 
     moments = results.load(stored.store, results.place(stored.store) + results.SUMMARY)
+    sentences = [*statements(moments, refinement), *unresolved(moments, refinement)]
     return [
-        f"{asked.metric} = {asked.level:g}{f' at {where}' if where else ''}: {text}"
-        for where, text in [*statements(moments, asked), *unresolved(moments, asked)]
+        Crossed(study.name, refinement.metric, refinement.level, place, says)
+        for place, says in sentences
     ]
+
+
+def boundary_lines(stored: StoredStudy) -> list[str]:
+    """The same, a line each."""
+    return [line for crossing in crossings(stored) for line in lines_of(crossing)]
 
 
 def _walked(study: Study, moments: "xr.Dataset") -> Grid:
@@ -83,8 +91,8 @@ def _sealed(store: Store) -> "Iterator[xr.Dataset]":
         "reduced_by": reduced_by(study),
     }
     for where in results.places(backend):
-        said = {"precision": [], **results.root_attributes(backend, where)}
-        if not all(said.get(name) == one for name, one in wanted.items()):
+        attributes = {"precision": [], **results.root_attributes(backend, where)}
+        if any(attributes.get(name) != value for name, value in wanted.items()):
             continue
         moments = results.load_sound(store, where + results.SUMMARY)
         if moments is not None:

@@ -6,6 +6,7 @@ Each round is sealed, and what follows is a function of the sealed results.
 
 from pipeline.storage import results
 from pipeline.workflow import refinement, until
+from pipeline.workflow.events import MoreLevels, MoreReplications, Round
 from pipeline.workflow.studies import StoredStudy
 from pipeline.workflow.until import Judged
 
@@ -26,17 +27,19 @@ def reached(stored: StoredStudy, judged: Judged | None = None) -> StoredStudy:
     return refinement.reached(stored)
 
 
-def what_follows(now: StoredStudy, then: StoredStudy) -> str:
-    """A line on the next round; empty where there is none."""
-    if results.size(then.study) <= results.size(now.study):
-        return ""
-    if then.study.until:
-        return (
-            f"{then.study.name}: not all claims are decided after {now.study.replications:,} "
-            f"replications; {then.study.replications:,} at the next look, "
-            f"{then.study.until.most:,} at most"
+def what_follows(now: StoredStudy, then: StoredStudy) -> Round | None:
+    """The next round; None where there is none."""
+    before = now.study
+    after = then.study
+    if results.size(after) <= results.size(before):
+        return None
+    if after.until:
+        assert after.until.most is not None
+        return MoreReplications(
+            study=after.name,
+            replications=before.replications,
+            next_look=after.replications,
+            most=after.until.most,
         )
-    return (
-        f"{then.study.name}: {len(then.study.grid) - len(now.study.grid):,} more cells, to find "
-        f"where {then.study.refine}"
-    )
+    cells = len(after.grid) - len(before.grid)
+    return MoreLevels(study=after.name, cells=cells, searched=str(after.refine))

@@ -9,7 +9,7 @@ from typing import Any
 
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO
 from pipeline.execution.amounts import format_time
-from pipeline.execution.schedule import Schedule, failures, unit_in_words
+from pipeline.execution.schedule import Schedule
 from pipeline.execution.sessions import (
     FAILED,
     RUNNING,
@@ -20,16 +20,18 @@ from pipeline.execution.sessions import (
 )
 from pipeline.storage import agreement
 from pipeline.storage.layout import counted
-from pipeline.storage.replications import Listing
+from pipeline.storage.replications import Listing, Store
 from pipeline.study.parameters import InvalidInput
-from pipeline.workflow import reports, seen
+from pipeline.workflow import seen
+from pipeline.workflow.failed_units import failed_units
+from pipeline.workflow.invocation import Invocation
+from pipeline.workflow.lines import lines_of
 from pipeline.workflow.precision import all_done, on_target, settled
 from pipeline.workflow.sealed import is_current
 from pipeline.workflow.shortfalls import line_of
 from pipeline.workflow.studies import StoredStudy
 from pipeline.workflow.until import ends, ends_in_words
 
-MOST_FAILURES = 20  # that are listed
 MOST_SESSIONS = 20, 3  # that are listed: running ones, and the last ended ones
 SHOWN = (
     "started",
@@ -47,7 +49,7 @@ SHOWN = (
 )
 
 
-def status(studies: Sequence[StoredStudy], command: str, as_json: bool = False) -> int:
+def status(studies: Sequence[StoredStudy], invocation: Invocation, as_json: bool = False) -> int:
     """Print the state of studies, for a person or as JSON; returns the exit code."""
     listings = [stored.store.listing() if stored.store.exists() else None for stored in studies]
     found = [facts(stored, listing) for stored, listing in zip(studies, listings, strict=True)]
@@ -58,7 +60,7 @@ def status(studies: Sequence[StoredStudy], command: str, as_json: bool = False) 
     for stored, listing, one in zip(studies, listings, found, strict=True):
         print("\n".join(_lines(one)))
         if listing is not None:
-            print_failures(stored, listing, command)
+            print("\n".join(lines_of(failed_units(stored, listing, invocation))))
     return code
 
 
@@ -105,7 +107,7 @@ def facts(stored: StoredStudy, listing: Listing | None) -> dict[str, Any]:
         "done": int((listing.done & wanted).sum()),
         "failed": int(listing.failed.sum()),
     }
-    one["groups_on_target"] = on_target(store)
+    one["groups_on_target"] = _on_target(store)
     one["shortfalls"] = _shortfalls(stored) if sealed else ""
     one["mixed"] = [writer.accepted for writer in agreement.recorded(store) if writer.accepted]
     past = sessions(store.folder)
@@ -140,6 +142,12 @@ def _with_deserted(facts: dict[str, Any]) -> dict[str, Any]:
     if gone and not running and facts["exit_code"] == EXIT_MORE_TO_DO:
         facts |= {"deserted": True, "exit_code": EXIT_FAILED}
     return facts
+
+
+def _on_target(store: Store) -> str:
+    """A line on how many groups of cells met their targets; "" without targets."""
+    met = on_target(store)
+    return "" if met is None else lines_of(met)[0]
 
 
 def _shortfalls(stored: StoredStudy) -> str:
@@ -204,20 +212,4 @@ def _session(session: Mapping[str, Any]) -> str:
         f"  session {', '.join([session['started'], *where])}: {session['state']}, "
         f"{session['units']:,} of {session['pending']:,} units in {format_time(session['seconds'])}"
         + (f": {session['error']}" if session["error"] else "")
-    )
-
-
-def print_failures(stored: StoredStudy, listing: Listing, command: str) -> None:
-    """How many units failed, and for the first of them what happened and the command that replays
-    it.
-    """
-    failed = list(failures(listing))
-    for unit in failed[:MOST_FAILURES]:
-        replayed = reports.replay_command(command, stored.study, unit)
-        name = unit_in_words(stored.study, unit)
-        print(f"  failed: {replayed}  # {name}: {reports.last_line(stored.store, unit)}")
-    print(
-        f"  {len(failed)} failed units"
-        + (f", {MOST_FAILURES} shown" if len(failed) > MOST_FAILURES else "")
-        + ("; retry_failed=true runs them again" if failed else "")
     )

@@ -42,13 +42,20 @@ class StoredStudy(NamedTuple):
         )
 
 
+class ScheduledStudy(NamedTuple):
+    """A study with what is left to do of it."""
+
+    stored: StoredStudy
+    schedule: Schedule
+
+
 def stored_studies(
     settings: Settings, experiments: Sequence[Experiment], raw: Sequence[Mapping[str, Any]]
 ) -> list[StoredStudy]:
     """The studies of a command; touches nothing."""
     return [
-        StoredStudy(experiment, Store(experiment.study, *experiment.address(settings)), one)
-        for experiment, one in zip(experiments, raw, strict=True)
+        StoredStudy(experiment, Store(experiment.study, *experiment.address(settings)), config)
+        for experiment, config in zip(experiments, raw, strict=True)
     ]
 
 

@@ -14,7 +14,7 @@ from pipeline.study.parameters import InvalidInput
 from pipeline.study.study import Study
 from pipeline.workflow import own_experiments
 from pipeline.workflow.config import read_experiment
-from pipeline.workflow.reports import repeated
+from pipeline.workflow.invocation import Invocation
 
 SMALL = dict(
     problem="ranking",
@@ -284,13 +284,22 @@ def test_version_and_lists_of_parts(capsys):
 
 
 def test_what_repeats_a_study_names_no_folder():
-    command = (
-        "pipeline --with=/a/b/parts.py experiment=xu/lemmas data.path=/home/x.csv outputs=/tmp/o "
-        "task=report"
+    words = (
+        "--with=/a/b/parts.py",
+        "experiment=xu/lemmas",
+        "data.path=/home/x.csv",
+        "outputs=/tmp/o",
+        "task=report",
     )
-    assert repeated(command) == "pipeline --with=parts.py experiment=xu/lemmas data.path=x.csv"
-    own = "pipeline experiment=/a/survey.yaml +parameters.K=3 cluster.workers=2 outputs=/tmp/o"
-    assert repeated(own) == "pipeline experiment=report.yaml cluster.workers=2"
+    again = Invocation(words).again()
+    assert str(again) == "pipeline --with=parts.py experiment=xu/lemmas data.path=x.csv"
+    own = (
+        "experiment=/a/survey.yaml",
+        "+parameters.K=3",
+        "cluster.workers=2",
+        "outputs=/tmp/o",
+    )
+    assert str(Invocation(own).again()) == "pipeline experiment=report.yaml cluster.workers=2"
 
 
 def test_a_mapping_holds_what_a_file_may():

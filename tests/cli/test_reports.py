@@ -14,6 +14,7 @@ from pipeline.identity import registry
 from pipeline.workflow import reports as present
 from pipeline.workflow import statements
 from pipeline.workflow.config import read_experiment
+from pipeline.workflow.lines import lines_of
 from tests.helpers import toy_paper
 
 CONFIG = dict(
@@ -116,11 +117,10 @@ def test_one_line_per_verdict_the_contradicted_last():
         ("e", "identity", "same"),
         ("f", "too weak", "supported, but"),
     ]
-    lines = list(
-        present.lines(
-            [Plain(claim=Plain(id=name), verdict=word, text=said) for name, word, said in found]
-        )
-    )
+    judgements = [
+        Plain(claim=Plain(id=name), verdict=word, text=said) for name, word, said in found
+    ]
+    lines = [line for event in present.judged(judgements) for line in lines_of(event)]
     assert [line.split(":")[0] for line in lines] == [
         "  supported     b",
         "  supported     d",

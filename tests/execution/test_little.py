@@ -31,7 +31,7 @@ def opened(monkeypatch):
 
     monkeypatch.setattr(Local, "open_while", open_it)
     monkeypatch.setattr(
-        "pipeline.workflow.run.registrations", lambda: registry.Registered((), ())
+        "pipeline.workflow.simulate.registrations", lambda: registry.Registered((), ())
     )  # by other tests
     without_report(monkeypatch)
     return found
@@ -69,9 +69,11 @@ def test_the_first_units_are_made_here_while_workers_start(tmp_path, monkeypatch
         Processes, "join", lambda *own: (made.extend(tmp_path.rglob("units/*/*")), join(*own))
     )
     if how == "much":
-        monkeypatch.setattr("pipeline.workflow.run.STARTING", 1e-9)
+        monkeypatch.setattr("pipeline.workflow.simulate.STARTING", 1e-9)
     if how == "tried":
-        monkeypatch.setattr("pipeline.workflow.run.agreement.tries", lambda store: [("one", 1)])
+        monkeypatch.setattr(
+            "pipeline.workflow.simulate.agreement.tries", lambda store: [("one", 1)]
+        )
     without_report(monkeypatch)
     more = ["cluster.memory=1GiB"] if how == "memory" else []
     assert main([*arguments(tmp_path, cluster="local"), "cluster.workers=2", *more]) == 0
@@ -79,7 +81,7 @@ def test_the_first_units_are_made_here_while_workers_start(tmp_path, monkeypatch
 
 
 def test_work_that_was_misjudged_goes_on_with_workers(tmp_path, capsys, monkeypatch, opened):
-    monkeypatch.setattr("pipeline.workflow.run.MISJUDGED", -math.inf)
+    monkeypatch.setattr("pipeline.workflow.simulate.MISJUDGED", -math.inf)
     assert main(arguments(tmp_path, cluster="local")) == 0
     out = capsys.readouterr().out
     assert out.index(HERE) < out.index("its workers") and len(opened) == 1
@@ -87,7 +89,7 @@ def test_work_that_was_misjudged_goes_on_with_workers(tmp_path, capsys, monkeypa
 
 def test_code_that_was_added_here_has_a_process_of_its_own(tmp_path, monkeypatch, opened):
     monkeypatch.setattr(
-        "pipeline.workflow.run.registrations", lambda: registry.Registered((), ("anything",))
+        "pipeline.workflow.simulate.registrations", lambda: registry.Registered((), ("anything",))
     )
     assert main(arguments(tmp_path, cluster="local")) == 0
     assert len(opened) == 1

@@ -141,7 +141,7 @@ def test_an_abandoned_run_beats_no_more(tmp_path, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pipeline.workflow.run.sweep.run", interrupted)
+    monkeypatch.setattr("pipeline.workflow.simulate.sweep.run", interrupted)
     assert main(arguments(tmp_path)) == 75
     (folder,) = (tmp_path / "xu").iterdir()
     assert states(folder) == ["abandoned"]

@@ -15,8 +15,8 @@ from pipeline.storage.replications import Listing, Store
 from pipeline.study.parameters import InvalidInput
 from pipeline.workflow import reduce
 from pipeline.workflow.config import read_settings
-from pipeline.workflow.run import _exit_code
-from pipeline.workflow.studies import scheduled
+from pipeline.workflow.run import Outcome
+from pipeline.workflow.studies import ScheduledStudy, scheduled
 from tests.helpers.engine import (
     advance,
     arguments,
@@ -131,9 +131,11 @@ def test_a_shard_takes_back_its_own_failures_only(tmp_path):
     assert part.pending == 1 and not store.holds(*own) and store.has_failed(*others)
 
 
-def test_the_exit_code_of_a_shard_is_about_its_own_units(tmp_path):
+def test_the_outcome_of_a_shard_is_about_its_own_units(tmp_path):
     store, _ = failed(tmp_path, 1)
-    assert [_exit_code([Schedule(STUDY, store.listing(), (k, 2))]) for k in (0, 1)] == [0, 1]
+    for k in (0, 1):
+        part = ScheduledStudy(None, Schedule(STUDY, store.listing(), (k, 2)))
+        assert Outcome.of([part]).failed_units == k
 
 
 @pytest.mark.parametrize("share", [0, 0.5])

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from pipeline.execution import sweep
-from pipeline.execution.clusters import Executor
+from pipeline.execution.clusters import Executor, Synchronous
 from pipeline.execution.runner import Runner
 from pipeline.execution.schedule import Schedule
 from pipeline.storage.integrity import Integrity
@@ -15,6 +15,9 @@ from pipeline.storage.results import SEALED, SUMMARY, place
 from pipeline.workflow import reduce
 from pipeline.workflow.config import read_experiment
 from pipeline.workflow.experiment import Experiment, Text
+from pipeline.workflow.invocation import Invocation
+from pipeline.workflow.job import Job
+from pipeline.workflow.settings import Settings
 from pipeline.workflow.studies import StoredStudy
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -118,6 +121,12 @@ def arguments(where, **changes):
         "outputs": str(where),
     } | changes
     return [f"{name}={value}" for name, value in words.items()]
+
+
+def job_of(studies, cluster=None, **settings):
+    """A job to which nobody listens."""
+    words = Invocation(("test",))
+    return Job(tuple(studies), Settings(**settings), cluster or Synchronous(), words)
 
 
 def without_report(monkeypatch):

@@ -6,7 +6,7 @@ import xarray as xr
 import pipeline as pl
 from pipeline.__main__ import main
 from pipeline.cli.exit_codes import EXIT_DONE
-from pipeline.execution.clusters import Local, Synchronous, Threads
+from pipeline.execution.clusters import Local, Threads
 from pipeline.execution.runner import Runner
 from pipeline.execution.schedule import Schedule
 from pipeline.storage import results
@@ -18,9 +18,8 @@ from pipeline.workflow import run
 from pipeline.workflow.config import read_experiment
 from pipeline.workflow.experiment import Experiment, Text
 from pipeline.workflow.refinement import boundary_lines, reached
-from pipeline.workflow.settings import Settings
 from pipeline.workflow.studies import StoredStudy
-from tests.helpers.engine import contents, mapping, stored, without_report
+from tests.helpers.engine import contents, job_of, mapping, stored, without_report
 from tests.helpers.servers.buckets import Objects, moto
 
 ASKED = {"along": "epsilon", "metric": "error_l2", "level": 0.5, "width": 0.05, "most": 2}
@@ -35,10 +34,8 @@ def refined(**changes):
 
 def complete(what, folder, cluster=None):
     """The study with all levels."""
-    (one,), _ = run.complete(
-        [stored(what, folder)], Settings(outputs=str(folder)), cluster or Synchronous(), "test"
-    )
-    return one
+    (part,) = run.complete(job_of([stored(what, folder)], cluster, outputs=str(folder)))
+    return part.stored
 
 
 def sealed(folder):
@@ -172,7 +169,8 @@ def test_same_levels_and_numbers_in_a_bucket(targeted, tmp_path, monkeypatch):
         there = StoredStudy(
             Experiment(what, Text()), Store(what, tmp_path, f"s3://{objects.name}/refined"), {}
         )
-        (one,), _ = run.complete([there], Settings(outputs=str(tmp_path)), Synchronous(), "test")
+        (part,) = run.complete(job_of([there], outputs=str(tmp_path)))
+        one = part.stored
         assert one.study == targeted[0].study and boundary_lines(one) == boundary_lines(targeted[0])
         for name in (SEALED, SUMMARY):
             here = results.load(targeted[0].store, name)
@@ -269,8 +267,8 @@ def test_a_limit_of_time_is_that_of_all_rounds_together(monkeypatch):
     """Three rounds of 30 seconds each."""
     clock, given, rounds = [0.0], [], iter(["round 2", "round 3", None])
 
-    def simulate(studies, settings, *_):
-        given.append(settings.stop_after)
+    def simulate(job):
+        given.append(job.settings.stop_after)
         clock[0] += 30
         return []
 
@@ -283,5 +281,5 @@ def test_a_limit_of_time_is_that_of_all_rounds_together(monkeypatch):
         "what_follows": lambda *_: next(rounds),
     }.items():
         monkeypatch.setattr(run, name, fake)
-    run.complete(["study"], Settings(stop_after=100.0), None, "")
+    run.complete(job_of(["study"], stop_after=100.0))
     assert given == pytest.approx([100, 70, 40])

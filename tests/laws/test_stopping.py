@@ -20,9 +20,9 @@ from pipeline.execution.schedule import Schedule
 from pipeline.storage.replications import Store
 from pipeline.storage.results import SEALED, SUMMARY
 from pipeline.study.pairing import Pairing
-from pipeline.workflow import precision, reduce, run
-from pipeline.workflow.settings import Settings
-from tests.helpers.engine import contents, mapping, stored, study, without_report
+from pipeline.workflow import precision, reduce
+from pipeline.workflow.simulate import simulate
+from tests.helpers.engine import contents, job_of, mapping, stored, study, without_report
 
 TARGETS = {
     "error_l2": {"relative": 0.1, "least": 40},
@@ -292,7 +292,7 @@ def test_shards_take_whole_groups_and_meet_the_same_targets(tmp_path, expected, 
     without_report(monkeypatch)
     one = stored(targeted(), tmp_path)
     for shard in ("2/3", "1/3", "3/3", None):
-        run.simulate([one], Settings(shard=shard, outputs=str(tmp_path)), Synchronous(), "test")
+        simulate(job_of([one], shard=shard, outputs=str(tmp_path)))
     reduce.seal(one, Executor())
     parts = {part: contents(tmp_path / part) for part in (SEALED, SUMMARY)}
     found = {

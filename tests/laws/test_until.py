@@ -21,9 +21,8 @@ from pipeline.study.errors import Stopped
 from pipeline.study.parameters import InvalidInput
 from pipeline.workflow import run
 from pipeline.workflow.rounds import reached
-from pipeline.workflow.settings import Settings
 from tests.helpers import toy_paper
-from tests.helpers.engine import contents, without_report
+from tests.helpers.engine import contents, job_of, without_report
 
 MOST = 6000
 WANTED = {
@@ -69,16 +68,14 @@ def toy(monkeypatch):
 
 def asked(folder, **changes):
     """The study as a command has it."""
-    return requests.read(WANTED, {"outputs": str(folder), **changes}, "synchronous").stored
+    return requests.read(WANTED, {"outputs": str(folder), **changes}, "synchronous").studies[0]
 
 
 def complete(stored, folder, cluster=None, **settings):
     """The study when all claims are decided, sealed."""
-    (one,), _ = run.complete(
-        [stored], Settings(outputs=str(folder), **settings), cluster or Synchronous(), "test"
-    )
-    run.seal([one], Synchronous())
-    return one
+    (part,) = run.complete(job_of([stored], cluster, outputs=str(folder), **settings))
+    run.seal([part.stored], Synchronous())
+    return part.stored
 
 
 def sealed(one):
@@ -238,4 +235,4 @@ def test_the_library_takes_it(tmp_path, monkeypatch):
         pl.simulate(WANTED)
     with pytest.raises(InvalidInput, match="cannot be combined with precision"):
         dataclasses.replace(made, precision={"error_squared": {"relative": 0.1}})
-    assert requests.read(made, {}).stored.study == made
+    assert requests.read(made, {}).studies[0].study == made

@@ -125,20 +125,20 @@ def test_a_grid_that_is_no_product(tmp_path):
     grid = [{"m": [3], "L": [20, 30], "epsilon": [1.0]}, {"m": [4], "L": [20], "epsilon": [1.0]}]
     results = run(grid=grid)
     assert (results["status"].isel(replication=0) == 1).sum() == 3
-    assert requests.read("xu/lemmas", {"grid": grid}).stored.study.grid == pl.Grid.of(*grid)
+    assert requests.read("xu/lemmas", {"grid": grid}).studies[0].study.grid == pl.Grid.of(*grid)
 
 
 def test_a_study_and_a_mapping_are_experiments():
     one = study(replications=20)
     results = pl.run(one, cluster="synchronous", progress=False)
-    again = requests.read(one, {}).stored.study
+    again = requests.read(one, {}).studies[0].study
     assert again == one and again.key == one.key and results.attrs["experiment"] == "laws/small"
     changes = {
         "replications": 40,
         "grid": {"m": np.array([3, 7])},
         "parameters": {"lambda_scale": 2},
     }
-    more = requests.read(one, changes).stored.study
+    more = requests.read(one, changes).studies[0].study
     assert (
         more.replications == 40
         and more.grid.axes["m"] == (3, 7)
@@ -159,13 +159,17 @@ def test_a_study_and_a_mapping_are_experiments():
 
 
 def test_axes_and_constants_can_be_removed_and_exchanged():
-    changed = requests.read(
-        "xu/lemmas",
-        {
-            "grid": {"epsilon": None, "estimator": ["debiased", "plug_in"]},
-            "parameters": {"epsilon": 1.0, "estimator": None},
-        },
-    ).stored.study
+    changed = (
+        requests.read(
+            "xu/lemmas",
+            {
+                "grid": {"epsilon": None, "estimator": ["debiased", "plug_in"]},
+                "parameters": {"epsilon": 1.0, "estimator": None},
+            },
+        )
+        .studies[0]
+        .study
+    )
     assert (
         set(changed.grid.axes) == {"m", "L", "estimator"} and changed.parameters["epsilon"] == 1.0
     )

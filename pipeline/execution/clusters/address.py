@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from pipeline.execution import notices
 from pipeline.execution.clusters.executor import Cluster, Executor, quiet
 from pipeline.study.files import read_regular
 from pipeline.study.parameters import Checked, InvalidInput, parameter, path_of, shorten
@@ -265,7 +266,7 @@ def _difference(theirs: Mapping[str, Any], mine: Mapping[str, str]) -> str | Non
 
 
 def _warn(line: str) -> None:
-    print(f"warning: {line}", file=sys.stderr)
+    notices.warn(line)
 
 
 async def _greet(address: str, security: Any) -> None:

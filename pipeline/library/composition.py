@@ -1,0 +1,165 @@
+"""From an experiment and the changes of a call to one plain config, by plain merging.
+
+It is the config that the command composes from the words that ask for the same.
+"""
+
+import functools
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from pipeline.study.checks import mapping
+from pipeline.study.files import read_regular
+from pipeline.study.grid import Grid
+from pipeline.study.parameters import InvalidInput, nearest
+from pipeline.workflow import config_files, own_experiments, yaml_text
+
+SIZES = ("paper", "quick")
+SECTIONS = ("grid", "parameters", "derive", "data", "cluster", "store")  # changed name by name
+REMOVABLE = ("grid", "parameters", "derive")  # whose names a None removes
+RULES = ("precision", "refine", "until")  # changed as a whole, or name by name as "until.most"
+OF_HYDRA = ("defaults", "hydra")
+
+
+def named_experiment(name: str) -> dict[str, Any]:
+    """The experiment of a name, or of the path of a person's own file. Raises InvalidInput."""
+    if own_experiments.is_file(name):
+        return own_experiments.read(name)
+    config_files.check_offered("experiment", name)
+    return _load(config_files.files("experiment")[name])
+
+
+@functools.cache
+def _text_of_defaults() -> str:
+    return read_regular(config_files.folder() / "config.yaml").decode()
+
+
+def defaults() -> dict[str, Any]:
+    """What is so unless an experiment or a call says else."""
+    config = yaml_text.load(_text_of_defaults())
+    return {key: value for key, value in config.items() if key not in OF_HYDRA}
+
+
+def whole_experiment(experiment: Mapping[str, Any]) -> dict[str, Any]:
+    """The config of an experiment at its full size, `quick` included."""
+    return merged(defaults(), experiment)
+
+
+def sized(config: Mapping[str, Any], size: str) -> dict[str, Any]:
+    """The config at a size: what it says under `quick` takes the place of the rest, or goes."""
+    if size not in SIZES:
+        raise InvalidInput("size", size, nearest(size, SIZES))
+    quick = config.get("quick")
+    at_size = {key: value for key, value in config.items() if key != "quick"}
+    at_size["size"] = size
+    if size == "quick" and quick is not None:
+        for key, value in mapping(quick, "quick").items():
+            _replace(at_size, key, value)
+    return at_size
+
+
+def changed(config: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The config with the changes of a call, keys and values as `pipeline.library.runs.run` takes
+    them.
+    """
+    result = dict(config)
+    for key, value in changes.items():
+        if isinstance(value, Grid):
+            raise InvalidInput(
+                key, "Grid", "must be a mapping of axes to levels, or a list of such mappings"
+            )
+        section, _, name = key.partition(".")
+        if key in SECTIONS and isinstance(value, Mapping):
+            for part, part_value in plain(value).items():
+                _change(result, key, part, part_value)
+        elif name and section in (*SECTIONS, *RULES):
+            _change(result, section, name, plain(value))
+        else:
+            result[key] = plain(value)
+    _refuse_placeholders(result)
+    return result
+
+
+def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """A mapping with the values of another one, mappings within them merged too.
+
+    >>> merged({"a": {"x": 1, "y": 2}, "b": 3}, {"a": {"y": 4}, "c": 5})
+    {'a': {'x': 1, 'y': 4}, 'b': 3, 'c': 5}
+    """
+    result = dict(base)
+    for key, value in changes.items():
+        before = result.get(key)
+        if isinstance(value, Mapping) and isinstance(before, Mapping):
+            result[key] = merged(before, value)
+        else:
+            result[key] = value
+    return result
+
+
+def plain(value: Any) -> Any:
+    """A value as a config has it: numbers, texts, lists and mappings."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {str(name): plain(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple, range)):
+        return [plain(part) for part in value]
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    return value
+
+
+def _load(path: Any) -> dict[str, Any]:
+    """The mapping of a file that a package brings."""
+    return mapping(yaml_text.load(read_regular(path).decode()), "experiment")
+
+
+def _replace(config: dict[str, Any], key: str, value: Any) -> None:
+    """Set a value of a size: within a section by its names, which must be there."""
+    if not isinstance(value, Mapping):
+        config[key] = value
+        return
+    for name, part in value.items():
+        _change(config, key, name, part)
+
+
+def _change(config: dict[str, Any], section: str, name: str, value: Any) -> None:
+    """Set a name of a section, or remove it where the value is None; in each product of a grid."""
+    known = config.get(section)
+    if section == "grid" and isinstance(known, list) and known:
+        products = [mapping(product, section) for product in known]
+        config[section] = [_with(product, section, name, value) for product in products]
+        return
+    section_before = mapping({} if known is None else known, section)
+    config[section] = _with(section_before, section, name, value)
+
+
+def _with(section: Mapping[str, Any], key: str, name: str, value: Any) -> dict[str, Any]:
+    """A section with another value of a name, or without the name where that is None."""
+    if value is not None or key not in REMOVABLE:
+        return merged(section, {name: value})
+    if name not in section:
+        advice = nearest(name, section)
+        raise InvalidInput(f"{key}.{name}", None, f"no such key; {advice}")
+    return {other: level for other, level in section.items() if other != name}
+
+
+def _refuse_placeholders(config: Mapping[str, Any]) -> None:
+    """Raise InvalidInput for ${…}, which other programs replace."""
+    for key, text in _texts(config, ""):
+        if "${" in text:
+            raise InvalidInput(key, text, "must be written out; ${…} is not replaced")
+
+
+def _texts(value: Any, key: str) -> Iterator[tuple[str, str]]:
+    """Every text in a config, with its dotted key."""
+    if isinstance(value, str):
+        yield key, value
+    elif isinstance(value, Mapping):
+        for name, part in value.items():
+            yield from _texts(part, f"{key}.{name}" if key else str(name))
+    elif isinstance(value, list):
+        for number, part in enumerate(value):
+            yield from _texts(part, f"{key}.{number}")

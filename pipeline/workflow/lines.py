@@ -1,0 +1,140 @@
+"""Events in words: the lines by which a person follows a task, in a terminal or in a notebook."""
+
+import functools
+
+from pipeline.execution.amounts import format_time
+from pipeline.study.parameters import shorten
+from pipeline.workflow.events import (
+    Crossed,
+    DataSource,
+    ExecutorOpened,
+    Failed,
+    FellShort,
+    Judged,
+    MoreLevels,
+    MoreReplications,
+    Noted,
+    NothingToDo,
+    OnTarget,
+    Reported,
+    ShardDone,
+    SweepBegins,
+    Warned,
+)
+
+CONTRADICTED = "contradicted"
+MARKS = {CONTRADICTED: "✗", "too weak": "!"}  # in front of the lines of these verdicts
+MOST_LETTERS = 150  # characters of a claim's result on its line, unless the claim is contradicted
+
+
+@functools.singledispatch
+def lines_of(event: object) -> list[str]:
+    """The lines of an event; none for those of a progress, which is drawn.
+
+    >>> lines_of(NothingToDo(units=8))
+    ['nothing to do: all 8 units were done before']
+    """
+    return []
+
+
+@lines_of.register
+def _(event: NothingToDo) -> list[str]:
+    return [f"nothing to do: all {event.units:,} units were done before"]
+
+
+@lines_of.register
+def _(event: SweepBegins) -> list[str]:
+    line = f"{event.pending:,} units to do, {event.done:,} done before"
+    if event.shard:
+        line += f", in shard {event.shard}"
+    if event.open_ended:
+        line += "; and as many more as the targets of precision need"
+    return [line]
+
+
+@lines_of.register
+def _(event: ExecutorOpened) -> list[str]:
+    return [event.description]
+
+
+@lines_of.register
+def _(event: Warned) -> list[str]:
+    return [f"warning: {event.text}"]
+
+
+@lines_of.register
+def _(event: Noted) -> list[str]:
+    return [f"note: {event.text}"]
+
+
+@lines_of.register
+def _(event: Failed) -> list[str]:
+    lines = [f"  failed: {unit.replay}  # {unit.name}: {unit.error}" for unit in event.first]
+    total = f"  {event.count} failed units"
+    if event.count > len(event.first):
+        total += f", {len(event.first)} shown"
+    if event.count:
+        total += "; retry_failed=true runs them again"
+    return [*lines, total]
+
+
+@lines_of.register
+def _(event: MoreReplications) -> list[str]:
+    return [
+        f"{event.study}: not all claims are decided after {event.replications:,} replications; "
+        f"{event.next_look:,} at the next look, {event.most:,} at most"
+    ]
+
+
+@lines_of.register
+def _(event: MoreLevels) -> list[str]:
+    return [f"{event.study}: {event.cells:,} more cells, to find where {event.searched}"]
+
+
+@lines_of.register
+def _(event: ShardDone) -> list[str]:
+    return [
+        f"shard {event.shard} is done; the same command without it simulates what is left, seals "
+        "and reports"
+    ]
+
+
+@lines_of.register
+def _(event: OnTarget) -> list[str]:
+    line = f"{event.groups_on_target:,} of {event.groups:,} groups of cells on target"
+    if event.groups_on_target < event.groups:
+        line += f"; the others have all {event.replications:,} replications"
+    return [line]
+
+
+@lines_of.register
+def _(event: Crossed) -> list[str]:
+    place = f" at {event.place}" if event.place else ""
+    return [f"{event.metric} = {event.level:g}{place}: {event.says}"]
+
+
+@lines_of.register
+def _(event: DataSource) -> list[str]:
+    return [f"  data of {event.study}: {event.source}"]
+
+
+@lines_of.register
+def _(event: Judged) -> list[str]:
+    text = event.text
+    if event.verdict != CONTRADICTED:
+        text = shorten(text, MOST_LETTERS)
+    mark = MARKS.get(event.verdict, " ")
+    return [f"{mark} {event.verdict:<13} {event.claim}: {text}"]
+
+
+@lines_of.register
+def _(event: FellShort) -> list[str]:
+    return [f"{event.study}: {event.says}"]
+
+
+@lines_of.register
+def _(event: Reported) -> list[str]:
+    lines = [f"report: {event.page}"]
+    if event.seconds is not None:
+        lines.insert(0, f"report written in {format_time(event.seconds)}")
+    return lines
