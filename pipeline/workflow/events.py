@@ -1,7 +1,8 @@
 """What a task tells while it works: facts as they come, without the words of a terminal.
 
-A task tells each event to all who subscribed to its `Job`. The command prints them
-(`pipeline.cli.lines`), a notebook draws the progress, and without a subscriber nothing is said.
+A task tells each event to all who subscribed to its `Job`. The command narrates them,
+and so does a call from Python with progress (`pipeline.workflow.narration`); without a subscriber
+nothing is said.
 """
 
 from collections.abc import Callable
