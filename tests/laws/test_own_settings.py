@@ -75,7 +75,7 @@ def test_a_file_says_its_data(tmp_path):
 def test_a_call_obeys_the_study(make, tmp_path):
     results = pl.run(make(), cluster="synchronous", progress=False, outputs=str(tmp_path))
     assert (results["status"] > 0).sum("replication").max() < 400 and results.attrs["precision"]
-    with pytest.raises(InvalidInput, match="goes with run"):
+    with pytest.raises(InvalidInput, match="needs run"):
         pl.simulate(make())
     next(path for path in tmp_path.rglob("results.zarr/error_l2/c/**/*") if path.is_file()).unlink()
     with pytest.raises(InvalidInput, match="repair=true"):

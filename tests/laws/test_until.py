@@ -231,7 +231,7 @@ def test_the_library_takes_it(tmp_path, monkeypatch):
         }
     )
     assert made.until.most == MOST and asked(tmp_path).study.until == made.until
-    with pytest.raises(InvalidInput, match="goes with run"):
+    with pytest.raises(InvalidInput, match="needs run"):
         pl.simulate(WANTED)
     with pytest.raises(InvalidInput, match="cannot be combined with precision"):
         dataclasses.replace(made, precision={"error_squared": {"relative": 0.1}})
