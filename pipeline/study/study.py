@@ -20,8 +20,8 @@ import contextlib
 import inspect
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import Field, dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias, TypeVar
 
@@ -56,9 +56,9 @@ from pipeline.study.until import Until, read_until
 NAME = re.compile(r"[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*")
 NAME_LONGEST = 100  # bytes, as it names a folder: file systems allow 255, the study adds its key
 
-Memo: TypeAlias = dict[
-    str, tuple[Any, Any]
-]  # "data", "release", "estimate" -> what they were made from, and they
+# "data", "release", "estimate" -> what they were made from, and they
+Memo: TypeAlias = dict[str, tuple[Any, Any]]
+STREAMS = ("population", "truth", "data", "noise", "estimator")
 Part = TypeVar("Part")
 
 
@@ -113,207 +113,152 @@ class Study(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not NAME.fullmatch(self.name) or len(self.name) > NAME_LONGEST:
-            raise InvalidInput(
-                "name",
-                self.name,
-                f"must be letters, digits, _ - and single / between, at most {NAME_LONGEST}",
-            )
-        asked = problem_named(self.problem)
-        if self.replications % self.block:
-            near = max(self.replications // self.block, 1) * self.block
-            raise InvalidInput(
-                "replications",
-                self.replications,
-                f"must be a multiple of block={self.block}, e.g. {near}",
-            )
-        self._check_names(asked)
-        declared = self._check_parameters(asked)
+        self._check_name_and_size()
+        problem = problem_named(self.problem)
+        self._check_names(problem)
+        declared = self._check_parameters(problem)
         factors.check_units(self.grid, self.replications, self.block)
         self._check_paired_and_coordinates()
+        self._check_rules()
+        self._check_inputs_of_derivations()
+        self._check_cells({name for name, parts in declared.items() if _is_file(parts)})
+
+    def _check_name_and_size(self) -> None:
+        """Check the study's own name, and that blocks make up the replications."""
+        if not NAME.fullmatch(self.name) or len(self.name) > NAME_LONGEST:
+            allowed = f"must be letters, digits, _ - and single / between, at most {NAME_LONGEST}"
+            raise InvalidInput("name", self.name, allowed)
+        if self.replications % self.block:
+            near = max(self.replications // self.block, 1) * self.block
+            allowed = f"must be a multiple of block={self.block}, e.g. {near}"
+            raise InvalidInput("replications", self.replications, allowed)
+
+    def _check_rules(self) -> None:
+        """Check when a run stops, and where it adds levels."""
         self._set("precision", read_targets(self.precision, self.metrics, self.paired_axes))
         metrics = {name: self.part("metric", name) for name in self.metrics}
         ranges = {name: (metric.least, metric.most) for name, metric in metrics.items()}
         self._set("refine", read_refinement(self.refine, self.grid, ranges, self.paired))
         self._set("until", read_until(self.until, self.replications))
-        if self.until and (self.precision or self.refine):
-            other = "precision" if self.precision else "refine"
-            raise InvalidInput(
-                "until", "claims", f"cannot be combined with {other}; leave out one of both"
-            )
-        self._check_inputs_of_derivations()
-        self._check_cells(
-            {
-                name
-                for name, parts in declared.items()
-                if any("DataFile" in str(p.type) for p in parts)
-            }
-        )
+        if not self.until:
+            return
+        for other in ("precision", "refine"):
+            if getattr(self, other):
+                allowed = f"cannot be combined with {other}; leave out one of both"
+                raise InvalidInput("until", "claims", allowed)
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
 
-    def _check_names(self, asked: Problem) -> None:
+    def _check_names(self, problem: Problem) -> None:
         """Check that metrics and derivations exist and are named once."""
         self._set("metrics", checks.names(self.metrics, "metrics"))
         for name in self.metrics:
-            asked.part("metric", name, "metrics")
+            problem.part("metric", name, "metrics")
         self._set("derive", checks.mapping(self.derive, "derive"))
         for name, target in self.derive.items():
-            asked.part("derivation", target, f"derive.{name}")
-        self._set(
-            "coordinates", checks.names(self.coordinates, "coordinates") if self.coordinates else ()
-        )
+            problem.part("derivation", target, f"derive.{name}")
+        if not self.coordinates:
+            self._set("coordinates", ())
+            return
+        self._set("coordinates", checks.names(self.coordinates, "coordinates"))
         for name in self.coordinates:
-            asked.part("derivation", name, "coordinates")
+            problem.part("derivation", name, "coordinates")
 
-    def _check_parameters(self, asked: Problem) -> Declarations:
+    def _check_parameters(self, problem: Problem) -> Declarations:
         """Check that every constant and level is taken by some part.
 
         Convert it to the type which that declares.
         """
         constants = checks.mapping(self.parameters, "parameters")
-        grid: Any = self.grid
-        if isinstance(grid, Grid):
-            grid = [{axis: list(levels) for axis, levels in product} for product in grid.products]
-        products = read_products(grid, named=True)
-        of_levels = {
-            levels for product in products for levels in product.values() if isinstance(levels, str)
+        products = read_products(_listed(self.grid), named=True)
+        derivations = _named_derivations(products)
+        levels = {
+            (axis, name): _derived_levels(problem, axis, name, constants)
+            for axis, name in derivations
         }
-        products = self._with_levels(asked, products, constants)
-        derivations = [*self.derive.values(), *self.coordinates, *sorted(of_levels)]
-        declared = checks.declarations(asked, constants, products, derivations, self.metrics)
+        for product in products:
+            for axis, name in product.items():
+                if isinstance(name, str):
+                    product[axis] = levels[axis, name]
+        of_levels = sorted({name for _, name in derivations})
+        targets = [*self.derive.values(), *self.coordinates, *of_levels]
+        declared = checks.declarations(problem, constants, products, targets, self.metrics)
         checks.check_given_once(declared, products, constants, self.derive)
-        self._set(
-            "parameters",
-            {
-                name: checks.typed(declared[name], value, f"parameters.{name}")
-                for name, value in constants.items()
-            },
-        )
-        self._set(
-            "grid",
-            Grid.of(
-                *(
-                    {
-                        axis: [
-                            checks.typed(declared[axis], level, f"grid.{axis}") for level in levels
-                        ]
-                        for axis, levels in product.items()
-                    }
-                    for product in products
-                )
-            ),
-        )
+        typed_constants = {
+            name: checks.typed(declared[name], value, f"parameters.{name}")
+            for name, value in constants.items()
+        }
+        self._set("parameters", typed_constants)
+        typed_products = []
+        for product in products:
+            typed_product = {}
+            for axis, axis_levels in product.items():
+                declarations = declared[axis]
+                key = f"grid.{axis}"
+                typed_product[axis] = [
+                    checks.typed(declarations, level, key) for level in axis_levels
+                ]
+            typed_products.append(typed_product)
+        self._set("grid", Grid.of(*typed_products))
         return declared
-
-    @staticmethod
-    def _with_levels(
-        asked: Problem, products: Sequence[Mapping[str, Any]], constants: Mapping[str, Any]
-    ) -> list[dict[str, Sequence[Any]]]:
-        """The products, with the levels of every axis that names a derivation, such as a file's
-        items.
-        """
-        given: dict[tuple[str, str], Sequence[Any]] = {}
-        for axis, name in {
-            (axis, one)
-            for product in products
-            for axis, one in product.items()
-            if isinstance(one, str)
-        }:
-            key = f"grid.{axis}"
-            if name not in asked.derivations:
-                raise InvalidInput(key, name, "must be a list of levels, at least one")
-            function = asked.part("derivation", name, key)
-            inputs = arguments(function)
-            for missing in inputs.keys() - constants.keys():
-                raise InvalidInput(key, name, f"needs {missing}; give it in parameters")
-            typed = {
-                n: checks.typed([declared], constants[n], f"parameters.{n}")
-                for n, declared in inputs.items()
-            }
-            try:
-                levels = function(**typed)
-            except InvalidInput as error:
-                raise InvalidInput(
-                    f"parameters.{error.key}" if error.key in inputs else error.key,
-                    error.value,
-                    error.allowed,
-                ) from None
-            if not isinstance(levels, tuple):
-                raise InvalidInput(
-                    key, name, "gives no levels; must be a list of levels, or a derivation of some"
-                )
-            given[axis, name] = levels
-        return [
-            {
-                axis: given[axis, one] if isinstance(one, str) else one
-                for axis, one in product.items()
-            }
-            for product in products
-        ]
 
     def _check_paired_and_coordinates(self) -> None:
         self._set("paired", checks.names(self.paired, "paired"))
         pairable = {*self.grid.axes, *Study.paired}
         for name in self.paired:
             if name not in pairable:
-                raise InvalidInput(
-                    "paired", name, f"no such axis to pair across; {nearest(name, pairable)}"
-                )
-        for name in {*self.coordinates} & {
-            *self.grid.axes,
-            *self.parameters,
-            *self.derive,
-            *self.metrics,
-        }:
-            raise InvalidInput(
-                "coordinates", name, "is a parameter or metric already; it must not be given twice"
-            )
+                allowed = f"no such axis to pair across; {nearest(name, pairable)}"
+                raise InvalidInput("paired", name, allowed)
+        taken = {*self.grid.axes, *self.parameters, *self.derive, *self.metrics}
+        for name in {*self.coordinates} & taken:
+            allowed = "is a parameter or metric already; it must not be given twice"
+            raise InvalidInput("coordinates", name, allowed)
 
     def _check_inputs_of_derivations(self) -> None:
         available = {*self.grid.axes, *self.parameters}
         for name, target in self.derive.items():
             for argument in self.derivations[name][1]:
                 if argument not in available:
-                    raise InvalidInput(
-                        f"derive.{name}", target, f"needs {argument}; give it in grid or parameters"
-                    )
+                    allowed = f"needs {argument}; give it in grid or parameters"
+                    raise InvalidInput(f"derive.{name}", target, allowed)
             available.add(name)
 
     def _check_cells(self, files: set[str]) -> None:
         """Check that all parts of all cells can be built, coordinates computed. files: parameters
         that are files.
         """
-        available = {*self.grid.axes, *self.parameters, *self.derivations}
         costs = checked_costs(self)
         if costs is not None:
             self._set("costs", costs)
             return
-        missing = [
-            (name, argument)
-            for name in self.coordinates
-            for argument in self.derivations[name][1]
-            if argument not in available
-        ]
         for labels in self.grid:
             try:
                 self.components(labels)
-                for name, argument in missing:
-                    raise InvalidInput(argument, None, f"is needed by coordinates={name}")
+                self._check_inputs_of_coordinates()
                 self.derived(labels)
             except InvalidInput as error:
-                where = "" if error.key in files else f" [at {shorten(labels)}]"
-                raise InvalidInput(
-                    self._dotted(error.key), error.value, error.allowed + where
-                ) from None
+                allowed = error.allowed
+                if error.key not in files:
+                    allowed = f"{allowed} [at {shorten(labels)}]"
+                raise InvalidInput(self._dotted(error.key), error.value, allowed) from None
+
+    def _check_inputs_of_coordinates(self) -> None:
+        available = {*self.grid.axes, *self.parameters, *self.derivations}
+        for name in self.coordinates:
+            for argument in self.derivations[name][1]:
+                if argument not in available:
+                    raise InvalidInput(argument, None, f"is needed by coordinates={name}")
 
     def _dotted(self, name: str) -> str:
         """The key by which a config gives a parameter."""
         if "." in name or name == "metrics":
             return name
         sections = {"grid": self.grid.axes, "derive": self.derive, "coordinates": self.coordinates}
-        return f"{next((key for key, names in sections.items() if name in names), 'parameters')}.{name}"
+        for section, names in sections.items():
+            if name in names:
+                return f"{section}.{name}"
+        return f"parameters.{name}"
 
     @property
     def paired_axes(self) -> tuple[str, ...]:
@@ -335,9 +280,10 @@ class Study(Checked):
 
         A file counts by its content.
         """
-        constants = {
-            n: str(v) if isinstance(v, DataFile) else v for n, v in self.parameters.items()
-        }
+        constants = dict(self.parameters)
+        for name, value in constants.items():
+            if isinstance(value, DataFile):
+                constants[name] = str(value)
         return dict(
             name=self.name,
             problem=self.problem,
@@ -359,14 +305,11 @@ class Study(Checked):
     def derivations(self) -> dict[str, tuple[Callable[..., Any], tuple[str, ...]]]:
         """Derived parameters, then coordinates: name -> function, names of its arguments."""
         targets = {**self.derive, **{name: name for name in self.coordinates}}
-        functions = {
-            name: self.part("derivation", target, f"derive.{name}")
-            for name, target in targets.items()
-        }
-        return {
-            name: (function, tuple(inspect.signature(function).parameters))
-            for name, function in functions.items()
-        }
+        derivations = {}
+        for name, target in targets.items():
+            function = self.part("derivation", target, f"derive.{name}")
+            derivations[name] = (function, tuple(inspect.signature(function).parameters))
+        return derivations
 
     def part(self, kind: str, name: Any, key: str | None = None) -> Any:
         """A part of the study's problem, by its kind and name."""
@@ -387,29 +330,18 @@ class Study(Checked):
     def _with(self, values: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
         with np.errstate(all="ignore"):  # an overflow gives inf or nan, which the checks refuse
             for name in names:
-                function, arguments = self.derivations[name]
-                values[name] = computed(
-                    name, function, {argument: values[argument] for argument in arguments}
-                )
+                function, inputs = self.derivations[name]
+                values[name] = computed(name, function, {key: values[key] for key in inputs})
         return values
 
     def components(self, labels: Mapping[str, Any]) -> Components:
         """Model, mechanism, estimator and metrics of a cell; InvalidInput names what does not fit."""
         values = self.values(labels)
         model, mechanism, estimator = (self.component(role, values[role], values) for role in ROLES)
-        for role, accepts, actual in (
-            ("mechanism", mechanism.accepts, model.produces),
-            ("estimator", estimator.accepts, released(model.produces, mechanism.releases)),
-        ):
-            if not issubclass(actual, accepts):
-                before = ROLES[ROLES.index(role) - 1]
-                raise InvalidInput(
-                    role,
-                    values[role],
-                    f"does not go with {before}={values[before]}: needs "
-                    f"{accepts.__name__}, but is given {actual.__name__}",
-                )
-        metrics = tuple(self.component("metric", n, values) for n in self.metrics)
+        release = released(model.produces, mechanism.releases)
+        _check_fit(values, "model", model.produces, "mechanism", mechanism.accepts)
+        _check_fit(values, "mechanism", release, "estimator", estimator.accepts)
+        metrics = tuple(self.component("metric", name, values) for name in self.metrics)
         return Components(model, mechanism, estimator, metrics)
 
     def component(self, kind: str, name: Any, values: Mapping[str, Any]) -> Any:
@@ -417,39 +349,41 @@ class Study(Checked):
 
         InvalidInput if one is missing or not allowed.
         """
-        return build(self.part(kind, name, "metrics" if kind == "metric" else kind), values)
+        key = "metrics" if kind == "metric" else kind
+        return build(self.part(kind, name, key), values)
 
     @cached_property
     def measured(self) -> frozenset[str]:
         """Paired axes that only metrics take, such as which item is looked at: their levels share
         the estimate, too.
         """
-        names = [self.grid.axes.get(role, (self.parameters.get(role),)) for role in ROLES]
-        parts = [
-            self.part(role, name, role)
-            for role, levels in zip(ROLES, names, strict=True)
-            for name in levels
-        ]
-        taken = {name for part in parts for name in fields(part)}
-        taken.update(name for target in self.derive for name in self.derivations[target][1])
-        return frozenset(set(self.paired) & set(self.grid.axes) - taken - set(ROLES))
+        taken = {*ROLES}
+        for role in ROLES:
+            for name in self.grid.axes.get(role, (self.parameters.get(role),)):
+                taken.update(fields(self.part(role, name, role)))
+        for target in self.derive:
+            taken.update(self.derivations[target][1])
+        return frozenset(set(self.paired) & set(self.grid.axes) - taken)
 
     def stream(self, role: str, labels: Mapping[str, Any], block: int, model: Any) -> Stream:
         """Address of the stream of a role: which labels it depends on is decided here, and only
         here.
         """
         if role == "population":
-            return Stream(
-                self.seed, role, canonical({n: getattr(model, n) for n in model.population}), -1
-            )
+            population = {name: getattr(model, name) for name in model.population}
+            return Stream(self.seed, role, canonical(population), -1)
         shared = {
             "truth": set(self.paired),
             "data": set(self.paired),
             "noise": set(self.paired) - {"mechanism"},
             "estimator": self.measured,
         }[role]
-        named = {n: self._stream_label(n, v) for n, v in labels.items() if n not in shared}
-        return Stream(self.seed, role, canonical(named), block)
+        distinct = {
+            axis: self._stream_label(axis, level)
+            for axis, level in labels.items()
+            if axis not in shared
+        }
+        return Stream(self.seed, role, canonical(distinct), block)
 
     def _stream_label(self, axis: str, level: Any) -> Any:
         """The level by which streams are keyed: a part that was renamed keeps its numbers by its
@@ -473,24 +407,21 @@ class Study(Checked):
         numbers depend on neither. Raises WrongPart, an InvalidInput, where a part gives what its
         protocol does not allow.
         """
-        memo = {} if memo is None else memo
+        if memo is None:
+            memo = {}
         chain = self.chain(labels)
         parts = chain.parts
-        streams = {
-            role: self.stream(role, labels, block, parts.model)
-            for role in ("population", "truth", "data", "noise", "estimator")
-        }
-        if (cuts := slices(self.block, parts, slice_bytes)) is not None:
+        streams = {role: self.stream(role, labels, block, parts.model) for role in STREAMS}
+        cuts = slices(self.block, parts, slice_bytes)
+        if cuts is not None:
             memo.clear()  # what it holds may be large
             with contextlib.suppress(Whole):
                 return sliced_unit(chain, streams, cuts)
         truth, release = self._release(chain, streams, memo)
         key = (memo["release"][0], parts.estimator, streams["estimator"])
         if "estimate" not in memo or memo["estimate"][0] != key:
-            memo["estimate"] = (
-                key,
-                chain.estimate(release, streams["estimator"].generator(), self.block),
-            )
+            estimate = chain.estimate(release, streams["estimator"].generator(), self.block)
+            memo["estimate"] = (key, estimate)
         return chain.values(truth, release, memo["estimate"][1])
 
     def _release(
@@ -504,18 +435,15 @@ class Study(Checked):
             memo.clear()  # before the next are drawn: they may be large
             population = streams["population"].generator()
             truth = chain.truth(streams["truth"].generator(), self.block, population)
-            memo["data"] = (
-                data_key,
-                (truth, chain.data(truth, streams["data"].generator(), self.block)),
-            )
+            data = chain.data(truth, streams["data"].generator(), self.block)
+            memo["data"] = (data_key, (truth, data))
         truth, data = memo["data"][1]
         release_key = (data_key, mechanism, streams["noise"])
         if "release" not in memo or memo["release"][0] != release_key:
-            memo.pop("release", None), memo.pop("estimate", None)
-            memo["release"] = (
-                release_key,
-                chain.release(data, streams["noise"].generator(), self.block),
-            )
+            memo.pop("release", None)
+            memo.pop("estimate", None)
+            release = chain.release(data, streams["noise"].generator(), self.block)
+            memo["release"] = (release_key, release)
         return truth, memo["release"][1]
 
     def cost(self, labels: Mapping[str, Any]) -> float:
@@ -534,9 +462,9 @@ class Study(Checked):
         return factors.costs(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {
-            name: value for name, value in vars(self).items() if name != "costs"
-        }  # which workers do not need
+        state = dict(vars(self))
+        state.pop("costs", None)  # which workers do not need
+        return state
 
     @property
     def sharing(self) -> int:
@@ -555,6 +483,64 @@ class Study(Checked):
         return {role: labels.get(role, self.parameters.get(role)) for role in ROLES}
 
 
+def _is_file(declared: Iterable[Field[Any]]) -> bool:
+    """Whether any part that takes a parameter declares it as a file."""
+    return any("DataFile" in str(declaration.type) for declaration in declared)
+
+
+def _listed(grid: Any) -> Any:
+    """A grid as the list of mappings that it is made from; anything else as it is."""
+    if not isinstance(grid, Grid):
+        return grid
+    products = [dict(product) for product in grid.products]
+    return [{axis: list(levels) for axis, levels in product.items()} for product in products]
+
+
+def _named_derivations(products: Iterable[Mapping[str, Any]]) -> set[tuple[str, str]]:
+    """Axes that name a derivation in place of levels, such as a file's items, with its name."""
+    named: set[tuple[str, str]] = set()
+    for product in products:
+        named.update((axis, name) for axis, name in product.items() if isinstance(name, str))
+    return named
+
+
+def _derived_levels(
+    problem: Problem, axis: str, name: str, constants: Mapping[str, Any]
+) -> tuple[Any, ...]:
+    """The levels of an axis that names a derivation. Raises InvalidInput."""
+    key = f"grid.{axis}"
+    if name not in problem.derivations:
+        raise InvalidInput(key, name, "must be a list of levels, at least one")
+    function = problem.part("derivation", name, key)
+    inputs = arguments(function)
+    for missing in inputs.keys() - constants.keys():
+        raise InvalidInput(key, name, f"needs {missing}; give it in parameters")
+    typed = {
+        parameter: checks.typed([declared], constants[parameter], f"parameters.{parameter}")
+        for parameter, declared in inputs.items()
+    }
+    try:
+        levels = function(**typed)
+    except InvalidInput as error:
+        error_key = f"parameters.{error.key}" if error.key in inputs else error.key
+        raise InvalidInput(error_key, error.value, error.allowed) from None
+    if not isinstance(levels, tuple):
+        allowed = "gives no levels; must be a list of levels, or a derivation of some"
+        raise InvalidInput(key, name, allowed)
+    return levels
+
+
+def _check_fit(
+    values: Mapping[str, Any], before: str, passed: type, role: str, accepts: type
+) -> None:
+    """Raise InvalidInput unless a part takes what the one before it passes on."""
+    if issubclass(passed, accepts):
+        return
+    needs = f"needs {accepts.__name__}, but is given {passed.__name__}"
+    allowed = f"does not go with {before}={values[before]}: {needs}"
+    raise InvalidInput(role, values[role], allowed)
+
+
 def label_type(levels: tuple[Level, ...]) -> np.dtype[Any] | np.dtypes.StringDType:
     """The type in which the levels of an axis are stored."""
     kinds = {type(level) for level in levels}
@@ -562,4 +548,6 @@ def label_type(levels: tuple[Level, ...]) -> np.dtype[Any] | np.dtypes.StringDTy
         return np.dtype(bool)
     if kinds <= {int}:
         return np.dtype("i8")
-    return np.dtype("f8") if kinds <= {int, float} else np.dtypes.StringDType()
+    if kinds <= {int, float}:
+        return np.dtype("f8")
+    return np.dtypes.StringDType()
