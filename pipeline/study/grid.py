@@ -15,6 +15,7 @@ from pipeline.study.parameters import InvalidInput
 from pipeline.study.streams import canonical, digest
 
 Level: TypeAlias = int | float | str | bool
+Product: TypeAlias = tuple[tuple[str, tuple[Level, ...]], ...]  # axes with their levels
 
 CELLS_MOST = 10_000_000
 
@@ -37,15 +38,11 @@ class Grid:
     [10, 20]
     """
 
-    products: tuple[tuple[tuple[str, tuple[Level, ...]], ...], ...]
+    products: tuple[Product, ...]
 
     def __post_init__(self) -> None:
         products = read_products([dict(product) for product in self.products])
-        checked = (
-            tuple((axis, _levels(axis, levels)) for axis, levels in product.items())
-            for product in products
-        )
-        object.__setattr__(self, "products", tuple(checked))
+        object.__setattr__(self, "products", tuple(_checked(product) for product in products))
         if len(self) > CELLS_MOST:
             raise InvalidInput("grid", "…", f"more than {CELLS_MOST:,} cells; make it smaller")
         if len(self.products) > 1:
@@ -62,9 +59,7 @@ class Grid:
     @classmethod
     def of(cls, *products: Mapping[str, Sequence[Level]]) -> "Grid":
         """Grid from mappings axis -> levels."""
-        return cls(
-            tuple(tuple((axis, tuple(levels)) for axis, levels in p.items()) for p in products)
-        )
+        return cls(tuple(_as_tuple(product) for product in products))
 
     @cached_property
     def axes(self) -> dict[str, tuple[Level, ...]]:
@@ -78,7 +73,7 @@ class Grid:
     @cached_property
     def sizes(self) -> tuple[int, ...]:
         """Number of cells of each product."""
-        return tuple(math.prod(len(levels) for _, levels in product) for product in self.products)
+        return tuple(math.prod(_shape(product)) for product in self.products)
 
     def keys(self) -> Iterator[int]:
         """Key of every cell, in order."""
@@ -92,17 +87,15 @@ class Grid:
 
     def places(self) -> Integers:
         """(axes, cells): number of every cell's level among all levels of each axis."""
-        numbers = [
-            {level: number for number, level in enumerate(levels)} for levels in self.axes.values()
-        ]
+        numbers = {axis: _numbered(levels) for axis, levels in self.axes.items()}
         of_products = []
         for product in self.products:
-            along = [
-                [number[level] for level in levels]
-                for number, (_, levels) in zip(numbers, product, strict=True)
-            ]
+            along = []
+            for axis, levels in product:
+                number_of = numbers[axis]
+                along.append([number_of[level] for level in levels])
             crossed = np.meshgrid(*along, indexing="ij")
-            of_products.append(np.stack([one_axis.ravel() for one_axis in crossed]))
+            of_products.append(np.stack([along_axis.ravel() for along_axis in crossed]))
         return np.concatenate(of_products, axis=1)
 
     def combinations(self, axes: Collection[str]) -> Iterator[dict[str, Level]]:
@@ -114,9 +107,8 @@ class Grid:
         """
         for product in self.products:
             names = [axis for axis, _ in product]
-            for levels in itertools.product(
-                *(levels if axis in axes else levels[:1] for axis, levels in product)
-            ):
+            choices = [levels if axis in axes else levels[:1] for axis, levels in product]
+            for levels in itertools.product(*choices):
                 yield dict(zip(names, levels, strict=True))
 
     def __len__(self) -> int:
@@ -149,42 +141,65 @@ def read_products(grid: Any, named: bool = False) -> list[dict[str, Sequence[Any
     named: instead of levels an axis may have a text, the name of a derivation that gives them.
     Raises InvalidInput unless all have the same axes in the same order, and every axis has a level.
     """
-    products = list(grid) if isinstance(grid, (list, tuple)) else [grid]
+    products = [grid]
+    if isinstance(grid, (list, tuple)):
+        products = list(grid)
     if not products:
-        raise InvalidInput(
-            "grid", grid, "must be a mapping of axes to levels, or a list of such mappings"
-        )
+        allowed = "must be a mapping of axes to levels, or a list of such mappings"
+        raise InvalidInput("grid", grid, allowed)
+    kinds = (list, tuple, str) if named else (list, tuple)
     for product in products:
         if not isinstance(product, Mapping) or not all(isinstance(axis, str) for axis in product):
             raise InvalidInput("grid", product, "must be a mapping of names to values")
     for product in products:
         if not product or list(product) != list(products[0]):
-            raise InvalidInput(
-                "grid", grid, "every product needs the same axes in the same order, at least one"
-            )
+            allowed = "every product needs the same axes in the same order, at least one"
+            raise InvalidInput("grid", grid, allowed)
         for axis, levels in product.items():
-            if not isinstance(levels, (list, tuple, str) if named else (list, tuple)) or not levels:
+            if not isinstance(levels, kinds) or not levels:
                 raise InvalidInput(f"grid.{axis}", levels, "must be a list of levels, at least one")
     return [dict(product) for product in products]
 
 
-def _digests(product: tuple[tuple[str, tuple[Level, ...]], ...], without: Collection[str]) -> Array:
+def _as_tuple(product: Mapping[str, Sequence[Level]]) -> Product:
+    return tuple((axis, tuple(levels)) for axis, levels in product.items())
+
+
+def _checked(product: Mapping[str, Sequence[Any]]) -> Product:
+    return tuple((axis, _levels(axis, levels)) for axis, levels in product.items())
+
+
+def _shape(product: Product) -> tuple[int, ...]:
+    return tuple(len(levels) for _, levels in product)
+
+
+def _numbered(levels: tuple[Level, ...]) -> dict[Level, int]:
+    return {level: number for number, level in enumerate(levels)}
+
+
+def _digests(product: Product, without: Collection[str]) -> Array:
     """(cells of the product,) uint64: as `cell_key` of their labels, each level written as a text
     only once.
     """
-    shape = tuple(len(levels) for _, levels in product)
+    shape = _shape(product)
     distinct = tuple(1 if axis in without else len(levels) for axis, levels in product)
     named = [(axis, levels) for axis, levels in product if axis not in without]
-    texts = [[canonical({axis: level})[1:-1] for level in levels] for axis, levels in named]
+    texts = [_texts(axis, levels) for axis, levels in named]
     by_name = sorted(range(len(named)), key=lambda position: named[position][0])
-    contents = (
-        ("{" + ",".join([parts[position] for position in by_name]) + "}").encode()
-        for parts in itertools.product(*texts)
-    )
-    joined = b"".join(hashlib.blake2b(content, digest_size=8).digest() for content in contents)
+    digests = []
+    for parts in itertools.product(*texts):
+        ordered = [parts[position] for position in by_name]
+        content = ("{" + ",".join(ordered) + "}").encode()
+        digests.append(hashlib.blake2b(content, digest_size=8).digest())
+    joined = b"".join(digests)
     keys = np.frombuffer(joined, "<u8").astype(np.uint64)
     keys[keys == 0] = 1
     return np.broadcast_to(keys.reshape(distinct), shape).ravel()
+
+
+def _texts(axis: str, levels: tuple[Level, ...]) -> list[str]:
+    """How each level of an axis is written in canonical labels, without the braces."""
+    return [canonical({axis: level})[1:-1] for level in levels]
 
 
 def _levels(axis: str, levels: Sequence[Any]) -> tuple[Level, ...]:
@@ -194,9 +209,8 @@ def _levels(axis: str, levels: Sequence[Any]) -> tuple[Level, ...]:
         if level is None:
             raise InvalidInput(f"grid.{axis}", list(plain), "a level may not be null")
         if not isinstance(level, Level) or level != level:
-            raise InvalidInput(
-                f"grid.{axis}", level, "a level must be a number, a text, true or false"
-            )
+            allowed = "a level must be a number, a text, true or false"
+            raise InvalidInput(f"grid.{axis}", level, allowed)
     if len({(type(level), level) for level in plain}) < len(plain):
         raise InvalidInput(f"grid.{axis}", list(plain), "has a level twice")
     return plain

@@ -67,23 +67,23 @@ class PartEnds(PipelineError):
     """A part calls `sys.exit`, or the like: a unit that fails, as by any other error."""
 
 
-def call(name: str, method: Callable[..., T], given: tuple[Any, ...], *more: Any) -> T:
+def call(name: str, method: Callable[..., T], inputs: tuple[Any, ...], *more: Any) -> T:
     """What a method of a part, named `name` in errors, gives for objects of other parts, and for
     more.
 
-    given: is read-only from now on, as is the result. Raises InputWritten where the part writes
-    into it.
+    inputs: are read-only from now on, as is the result. Raises InputWritten where the part writes
+    into them.
     """
-    return frozen(_given_safely(name, method, all_frozen(given), *more))
+    return frozen(_called(name, method, all_frozen(inputs), *more))
 
 
-def measured(name: str, method: Callable[..., T], given: tuple[Any, ...], *more: Any) -> T:
+def measured(name: str, method: Callable[..., T], inputs: tuple[Any, ...], *more: Any) -> T:
     """The same of a metric, whose result no other part gets: it is as the metric gives it."""
-    return _given_safely(name, method, all_frozen(given), *more)
+    return _called(name, method, all_frozen(inputs), *more)
 
 
-def _given_safely(name: str, method: Callable[..., T], safe: tuple[Any, ...], *more: Any) -> T:
-    """The same where what is given is frozen already.
+def _called(name: str, method: Callable[..., T], safe: tuple[Any, ...], *more: Any) -> T:
+    """The same where the inputs are frozen already.
 
     Raises PartEnds, too. An OSError of a person's part names it.
     """
@@ -114,8 +114,8 @@ def _named_in_errors(name: str) -> Iterator[None]:
     except OSError as error:
         if error.errno is None:
             raise
-        said = f"{name} cannot go on: {error.strerror}"
-        raise OSError(error.errno, said, error.filename) from error
+        message = f"{name} cannot go on: {error.strerror}"
+        raise OSError(error.errno, message, error.filename) from error
 
 
 @dataclass(frozen=True)
@@ -161,8 +161,8 @@ class Chain:
         reps = len(estimate.converged)
         safe = all_frozen((truth, release, estimate))
         for name, metric in zip(self.metrics, self.parts.metrics, strict=True):
-            given = _given_safely(f"metric {name}", metric, safe)
-            values[name] = checked_values(metric, name, given, reps)
+            returned = _called(f"metric {name}", metric, safe)
+            values[name] = checked_values(metric, name, returned, reps)
         status = np.where(estimate.converged, OK, NOT_CONVERGED).astype(np.int8)
         return {**values, "status": status}
 
@@ -173,14 +173,15 @@ class Chain:
 def _line(error: Exception) -> str:
     """The line of a part in which an error arose, and what it says."""
     steps = traceback.extract_tb(error.__traceback__)
-    own = [step for step in steps if step.line and not step.filename.startswith(SKIPPED)]
-    if not own:
+    of_parts = [step for step in steps if step.line and not step.filename.startswith(SKIPPED)]
+    if not of_parts:
         return f" ({error})"
-    return f" (line {own[-1].lineno} of {Path(own[-1].filename).name}: {error})"
+    last = of_parts[-1]
+    return f" (line {last.lineno} of {Path(last.filename).name}: {error})"
 
 
 class _Memory(NamedTuple):
-    """The array that owns memory, and sums of what it held: of columns, and of rows; then the rest."""
+    """The array that owns memory, and sums of what it held: of columns, of rows, and the rest."""
 
     owner: Array
     sums: tuple[bytes, ...]
@@ -196,17 +197,17 @@ def _is_the_programs(part: Hashable) -> bool:
 class _Watch:
     """Compares what a part is given before and after."""
 
-    def __init__(self, name: str, given: tuple[Any, ...]):
+    def __init__(self, name: str, inputs: tuple[Any, ...]):
         self._name = name
-        self._given = given
+        self._inputs = inputs
         self._before: dict[int, _Memory] = {}
         self._holdings: list[Holding] = []
 
     def __enter__(self) -> Self:
         self._watching = watching(self._add)
         self._watching.__enter__()
-        self._holdings = holdings(self._given)
-        for array in arrays(self._given):
+        self._holdings = holdings(self._inputs)
+        for array in arrays(self._inputs):
             self._add(array)
         return self
 
@@ -240,19 +241,19 @@ def _sums(owner: Array) -> tuple[bytes, ...]:
     return table.sum(axis=0).tobytes(), table.sum(axis=1).tobytes(), octets[whole:].tobytes()
 
 
-def _check_not_spoilt(given: tuple[Any, ...]) -> None:
+def _check_not_spoilt(inputs: tuple[Any, ...]) -> None:
     """Raise InputWritten where a part changed what is given although it was read-only."""
-    for array in arrays(given):
+    for array in arrays(inputs):
         while isinstance(array.base, np.ndarray):
             array = array.base
         if id(array) in _spoilt:
             raise _input_written(array)
-    for holding in holdings(given):
+    for holding in holdings(inputs):
         if id(holding.owner) in _spoilt:
             raise _input_written(holding.owner)
 
 
 def _input_written(owner: Any) -> InputWritten:
     """What is said of something that a part changed."""
-    _, said = _spoilt[id(owner)]
-    return InputWritten(f"{said}: {ADVICE}")
+    _, message = _spoilt[id(owner)]
+    return InputWritten(f"{message}: {ADVICE}")

@@ -20,17 +20,15 @@ def build(component: type[Part], values: Mapping[str, Any]) -> Part:
 
     InvalidInput when one is missing or not allowed.
     """
-    own = []
+    taken = []
     for name, declared in fields(component).items():
         if name in values:
-            own.append(
-                (name, values[name], type(values[name]))
-            )  # the type, because 1 == 1.0 == True
+            value = values[name]
+            taken.append((name, value, type(value)))  # the type, because 1 == 1.0 == True
         elif declared.default is MISSING:
-            raise InvalidInput(
-                name, None, f"is needed by {component.__name__} ({declared.metadata['meaning']})"
-            )
-    part: Part = _build(cast(Hashable, component), tuple(own))
+            allowed = f"is needed by {component.__name__} ({declared.metadata['meaning']})"
+            raise InvalidInput(name, None, allowed)
+    part: Part = _build(cast(Hashable, component), tuple(taken))
     return part
 
 
@@ -56,16 +54,18 @@ def _build(component: Any, values: tuple[tuple[str, Any, type], ...]) -> Any:
 def computed(name: str, derivation: Callable[..., Any], inputs: Mapping[str, Any]) -> Any:
     """The value of a derived parameter, of that name; InvalidInput if there is none."""
     try:
-        value = _computed(derivation, tuple((*one, type(one[1])) for one in inputs.items()))
+        typed = tuple((key, value, type(value)) for key, value in inputs.items())
+        value = _computed(derivation, typed)
     except (InvalidInput, MemoryError):
         raise
     except Exception as error:
-        plain = isinstance(error, ArithmeticError | TypeError | ValueError)
-        said = str(error) if plain else f"{type(error).__name__}: {error}"
+        reason = str(error)
+        if not isinstance(error, ArithmeticError | TypeError | ValueError):
+            reason = f"{type(error).__name__}: {error}"
         raise InvalidInput(
             name,
             shorten(inputs),
-            f"cannot be computed from these by {derivation.__qualname__} ({shorten(said, 200)})",
+            f"cannot be computed from these by {derivation.__qualname__} ({shorten(reason, 200)})",
         ) from None
     if not isinstance(value, VALUES):
         raise InvalidInput(
@@ -87,10 +87,10 @@ def predicted_cost(role: str, name: str, part: Any) -> float:
     try:
         cost = part.cost()
     except Exception as error:
-        said = f"cost raises {type(error).__name__}: {shorten(error)}"
-        raise WrongPart(role, name, said) from error
+        reason = f"cost raises {type(error).__name__}: {shorten(error)}"
+        raise WrongPart(role, name, reason) from error
     whole_or_real = isinstance(cost, int | float | np.number) and not isinstance(cost, bool)
     if not whole_or_real or not 0 <= cost < math.inf:
-        said = f"cost must give a number of steps, at least 0, gives {shorten(repr(cost))}"
-        raise WrongPart(role, name, said)
+        reason = f"cost must give a number of steps, at least 0, gives {shorten(repr(cost))}"
+        raise WrongPart(role, name, reason)
     return float(cost)

@@ -51,9 +51,9 @@ def path_of(path: str, key: str) -> Path:
     try:
         return Path(path).expanduser()
     except RuntimeError:
-        missing = (
-            "no home folder is known here" if path.split("/")[0] == "~" else "there is no such user"
-        )
+        missing = "there is no such user"
+        if path.split("/")[0] == "~":
+            missing = "no home folder is known here"
         raise InvalidInput(key, path, f"{missing}; write the whole path") from None
 
 
@@ -73,14 +73,12 @@ class DataFile:
         file = path_of(path, key)
         try:
             if file.exists() and not file.is_file():
-                raise InvalidInput(
-                    key, path, "must be a file, not a folder or a pipe: it is read more than once"
-                )
+                allowed = "must be a file, not a folder or a pipe: it is read more than once"
+                raise InvalidInput(key, path, allowed)
             return cls(hashlib.sha256(read_regular(file)).hexdigest(), str(file.absolute()))
         except OSError as error:
-            raise InvalidInput(
-                key, path, f"cannot be read ({error.strerror}); must be the path of a file"
-            ) from None
+            allowed = f"cannot be read ({error.strerror}); must be the path of a file"
+            raise InvalidInput(key, path, allowed) from None
 
     def read(self) -> bytes:
         """Its content; OSError if the file is gone or its content has changed."""
@@ -97,16 +95,22 @@ def printable(text: str) -> str:
     """The text with "?" for every character that is not printable, so that it cannot control a
     terminal.
     """
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def shorten(value: Any, width: int = 60) -> str:
     """Text of a value, cut so that a message stays on one line."""
-    text = (
-        "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
-    )
+    text = str(value)
+    if value is None:
+        text = "null"
+    elif isinstance(value, bool):
+        text = text.lower()
     text = printable(" ".join(text.split()))
-    return text if len(text) <= width else text[: width - 1] + "…"
+    if len(text) <= width:
+        return text
+    return text[: width - 1] + "…"
 
 
 def nearest(name: Any, valid: Iterable[str]) -> str:
@@ -118,7 +122,10 @@ def nearest(name: Any, valid: Iterable[str]) -> str:
     listed = ", ".join(valid)
     if len(listed) > LISTED:
         listed = listed[: listed.rindex(", ", 0, LISTED)] + ", …"
-    return (f"did you mean {close[0]!r}? " if close else "") + f"allowed: {listed or 'nothing'}"
+    allowed = f"allowed: {listed or 'nothing'}"
+    if not close:
+        return allowed
+    return f"did you mean {close[0]!r}? {allowed}"
 
 
 class Limits(TypedDict, total=False):
@@ -302,8 +309,10 @@ def arguments(function: Callable[..., Any]) -> dict[str, Field[Any]]:
     inputs = {}
     for name, argument in inspect.signature(function, eval_str=True).parameters.items():
         kind, *meaning = typing.get_args(argument.annotation) or (argument.annotation,)
-        inputs[name] = parameter(meaning[0] if meaning else "input of a derivation", infinite=True)
-        inputs[name].type = getattr(kind, "__name__", str(kind))
+        meaning = meaning or ["input of a derivation"]
+        declared = parameter(meaning[0], infinite=True)
+        declared.type = getattr(kind, "__name__", str(kind))
+        inputs[name] = declared
     return inputs
 
 
@@ -312,7 +321,10 @@ def outcome(function: Callable[..., Any]) -> dict[str, str]:
     unit].
     """
     notes = typing.get_args(inspect.signature(function, eval_str=True).return_annotation)[1:]
-    return dict(zip(("long_name", "units"), (*notes, "1")[:2], strict=False)) if notes else {}
+    if not notes:
+        return {}
+    long_name, units = (*notes, "1")[:2]
+    return {"long_name": long_name, "units": units}
 
 
 def describe(field: Field[Any]) -> str:
@@ -334,11 +346,11 @@ def describe(field: Field[Any]) -> str:
         for name, sign in (("low", "≥"), ("above", ">"), ("high", "≤"), ("below", "<"))
         if meta[name] is not None
     ]
-    return (
-        words
-        + (" " + " and ".join(bounds) if bounds else "")
-        + (" or null" if "None" in kinds else "")
-    )
+    if bounds:
+        words = f"{words} {' and '.join(bounds)}"
+    if "None" in kinds:
+        words = f"{words} or null"
+    return words
 
 
 def check(field: Field[Any], value: Any, key: str) -> Any:
@@ -405,19 +417,21 @@ def _checked_text(field: Field[Any], value: Any, key: str) -> str:
 def _checked_number(field: Field[Any], value: Any, key: str) -> int | float:
     limits = field.metadata
     whole = "int" in kinds_of(field)
-    number = (
-        value.item()
-        if type(value).__module__ == "numpy" and not getattr(value, "shape", ())
-        else value
-    )
+    number = value
+    if type(value).__module__ == "numpy" and not getattr(value, "shape", ()):
+        number = value.item()
+    if isinstance(number, str):
+        raise InvalidInput(key, repr(value), _allowed(field))
     if isinstance(number, bool) or not isinstance(number, (int, float)):
-        raise InvalidInput(key, repr(value) if isinstance(value, str) else value, _allowed(field))
+        raise InvalidInput(key, value, _allowed(field))
     infinite = limits["infinite"] and not whole and number == math.inf
     if abs(number) > sys.float_info.max and not infinite:
         raise InvalidInput(key, value, _allowed(field).replace("must be", "must be finite,", 1))
     if number != number or (whole and number != int(number)) or not _inside(limits, number):
         raise InvalidInput(key, value, _allowed(field))
-    return int(number) if whole else float(number) + 0.0  # -0.0 and 0.0 are one label
+    if whole:
+        return int(number)
+    return float(number) + 0.0  # -0.0 and 0.0 are one label
 
 
 def _inside(limits: Mapping[str, Any], number: float) -> bool:
@@ -431,7 +445,9 @@ def _inside(limits: Mapping[str, Any], number: float) -> bool:
 
 
 def _number(bound: float) -> str:
-    return f"{bound:,}" if isinstance(bound, int) else f"{bound:g}"
+    if isinstance(bound, int):
+        return f"{bound:,}"
+    return f"{bound:g}"
 
 
 def _is_text(value: str) -> bool:
@@ -442,7 +458,7 @@ def _is_text(value: str) -> bool:
 
 
 def kinds_of(field: Field[Any]) -> tuple[str, ...]:
-    """Names of the types that a parameter may have, from its annotation, such as ("int", "None")."""
+    """Names of the types that a parameter may have by its annotation, such as ("int", "None")."""
     if isinstance(field.type, str):
         return _kinds_of(field.type)
     return _kinds_of(getattr(field.type, "__name__", str(field.type)))

@@ -10,7 +10,8 @@ from pipeline.study.errors import PipelineError
 from pipeline.study.parameters import InvalidInput, nearest, shorten
 from pipeline.study.parts import complete
 
-LEFT_OUT: list[str] = []  # packages that are broken: a part that is not there may be one of theirs
+# Packages that are broken: a part that is not there may be one of theirs.
+LEFT_OUT: list[str] = []
 KINDS = ("model", "mechanism", "estimator", "metric", "derivation")
 
 
@@ -73,7 +74,7 @@ class Problem:
         if not self.name.isidentifier():
             raise InvalidInput("Problem.name", self.name, "must be a name of letters, digits and _")
         if not isinstance(self.experiments, tuple) or not all(
-            isinstance(one, str) for one in self.experiments
+            isinstance(folder, str) for folder in self.experiments
         ):
             raise InvalidInput(
                 "Problem.experiments",
@@ -84,7 +85,7 @@ class Problem:
             check_table(kind, self.names(kind))
 
     def names(self, kind: str) -> Mapping[str, Any]:
-        """Name -> code of the parts of one kind: model, mechanism, estimator, metric or derivation."""
+        """Name -> code of the parts of one kind of KINDS."""
         return {
             "model": self.models,
             "mechanism": self.mechanisms,
@@ -101,12 +102,10 @@ class Problem:
         """
         table = self.names(kind)
         if not isinstance(name, str) or name not in table:
-            left_out = f"; left out: package {', '.join(LEFT_OUT)}" if LEFT_OUT else ""
-            raise InvalidInput(
-                key or kind,
-                name,
-                f"no such {kind} in problem={self.name}; {nearest(name, table)}{left_out}",
-            )
+            allowed = f"no such {kind} in problem={self.name}; {nearest(name, table)}"
+            if LEFT_OUT:
+                allowed = f"{allowed}; left out: package {', '.join(LEFT_OUT)}"
+            raise InvalidInput(key or kind, name, allowed)
         part = self._loaded(table[name], key or kind, name)
         wrong = fault(kind, part)
         if wrong:
@@ -129,16 +128,16 @@ class Problem:
         claims: dict[str, Any] = {}
         waiting = [self.claims]
         while waiting:
-            one = self.load(waiting.pop(0))
-            if isinstance(one, list | tuple):
-                waiting = [*one, *waiting]
+            claim = self.load(waiting.pop(0))
+            if isinstance(claim, list | tuple):  # of claims, or of where they are
+                waiting = [*claim, *waiting]
                 continue
-            if not hasattr(one, "id"):
+            if not hasattr(claim, "id"):
                 raise InvalidInput(
-                    "claims", shorten(one), f"is no claim, but among those of problem={self.name}"
+                    "claims", shorten(claim), f"is no claim, but among those of problem={self.name}"
                 )
-            claims.pop(one.id, None)
-            claims[one.id] = one
+            claims.pop(claim.id, None)
+            claims[claim.id] = claim
         return tuple(claims.values())
 
     def _loaded(self, target: Any, key: str, name: str) -> Any:
@@ -154,13 +153,9 @@ class Problem:
                 key, name, f"cannot be loaded from {target!r} in {self.package}: {error}"
             ) from error
         except (Exception, SystemExit) as error:
-            said = (
-                str(error)
-                if isinstance(error, PipelineError)
-                else f"{type(error).__name__}: {error}"
-            )
-            raise InvalidInput(
-                key,
-                name,
-                f"cannot be loaded from {target!r} in {self.package}: {shorten(said, 200)}",
-            ) from error
+            reason = f"{type(error).__name__}: {error}"
+            if isinstance(error, PipelineError):
+                reason = str(error)
+            where = f"{target!r} in {self.package}"
+            allowed = f"cannot be loaded from {where}: {shorten(reason, 200)}"
+            raise InvalidInput(key, name, allowed) from error

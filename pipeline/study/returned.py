@@ -36,10 +36,8 @@ ROUNDING = 1e-9  # relative error of a value at an end of its range
 NUMBERS = "fiub"  # kinds of NumPy's types that hold numbers
 ANY = "any"
 ALLOWED = {"f": NUMBERS, "i": "iu", "b": "b", ANY: NUMBERS}  # declared kind -> kinds that will do
-ALSO = {
-    REPS: 1,
-    "model": 0,
-}  # other lengths that an axis may have: shared by all replications; nothing is known
+# Other lengths that an axis may have: shared by all replications; nothing is known.
+ALSO = {REPS: 1, "model": 0}
 WORDS = {"f": "numbers", "i": "whole numbers", "b": "true or false (bool)", ANY: "numbers"}
 
 
@@ -57,9 +55,9 @@ class Caller(NamedTuple):
     name: str
     part: Any
 
-    def error(self, said: str) -> WrongPart:
+    def error(self, fault: str) -> WrongPart:
         """What is said of it."""
-        return WrongPart(self.role, self.name, said)
+        return WrongPart(self.role, self.name, fault)
 
 
 class Declared(NamedTuple):
@@ -78,8 +76,8 @@ def check_truth(model: Model, name: str, truth: Truth, reps: int) -> None:
         raise WrongPart("model", name, "truth must give what is to be learned, gives None")
     if isinstance(truth, np.ndarray):
         if truth.ndim == 0 or len(truth) not in (1, reps):
-            said = f"truth must give an array ({REPS}, …) = ({reps}, …), gives {truth.shape}"
-            raise WrongPart("model", name, said)
+            fault = f"truth must give an array ({REPS}, …) = ({reps}, …), gives {truth.shape}"
+            raise WrongPart("model", name, fault)
         return
     _check_arrays(Caller("model", name, model), truth, reps, {})
 
@@ -87,18 +85,19 @@ def check_truth(model: Model, name: str, truth: Truth, reps: int) -> None:
 def check_data(model: Model, name: str, data: Data, reps: int) -> None:
     """Raise WrongPart unless data are what the model says that it produces. name: of the model."""
     if not isinstance(data, model.produces):
-        said = f"simulate must give {model.produces.__name__}, gives {_kind_of(data)}"
-        raise WrongPart("model", name, said)
+        fault = f"simulate must give {model.produces.__name__}, gives {_kind_of(data)}"
+        raise WrongPart("model", name, fault)
     _check_arrays(Caller("model", name, model), data, reps, {})
 
 
 def check_release(mechanism: Mechanism, name: str, data: Data, release: Release, reps: int) -> None:
     """Raise WrongPart unless a release is what the mechanism, of that name, says of it."""
-    plain = mechanism.releases is object  # no privacy: data in the form in which they are released
-    kind = plain_release_of(type(data)) or object if plain else mechanism.releases
+    kind = mechanism.releases
+    if kind is object:  # no privacy: data in the form in which they are released
+        kind = plain_release_of(type(data)) or object
     if not isinstance(release, kind) or release is None:
-        said = f"release must give {kind.__name__}, gives {_kind_of(release)}"
-        raise WrongPart("mechanism", name, said)
+        fault = f"release must give {kind.__name__}, gives {_kind_of(release)}"
+        raise WrongPart("mechanism", name, fault)
     _check_arrays(Caller("mechanism", name, mechanism), release, reps, {})
 
 
@@ -109,37 +108,38 @@ def check_estimate(
     converged = getattr(estimate, "converged", None)
     if not isinstance(converged, np.ndarray):
         kind = f"converged of type {_kind_of(converged)}"
-        given = _kind_of(estimate) if converged is None else kind
-        said = f"fit must give an estimate with converged, ({REPS},) bool; gives {given}"
-        raise WrongPart("estimator", name, said)
+        if converged is None:
+            kind = _kind_of(estimate)
+        fault = f"fit must give an estimate with converged, ({REPS},) bool; gives {kind}"
+        raise WrongPart("estimator", name, fault)
     if converged.shape != (reps,) or converged.dtype != bool:
         wanted = f"converged must be ({REPS},) = ({reps},) bool"
         raise WrongPart("estimator", name, f"{wanted}, is {converged.shape} {converged.dtype}")
     _check_arrays(Caller("estimator", name, estimator), estimate, reps, _sizes(release))
 
 
-def checked_values(metric: Metric, name: str, given: Any, reps: int) -> Floats:
+def checked_values(metric: Metric, name: str, returned: Any, reps: int) -> Floats:
     """What a metric of that name gave, as float64.
 
     WrongPart unless it is a number for each replication.
     """
     try:
-        array = np.asarray(given)
+        array = np.asarray(returned)
     except ValueError:  # rows of several lengths
         array = np.asarray(None)
     wanted = f"must give ({REPS},) = ({reps},) numbers"
-    if isinstance(given, np.ma.MaskedArray):
+    if isinstance(returned, np.ma.MaskedArray):
         raise WrongPart("metric", name, f"{wanted}, NaN where there is none, gives a masked array")
     if array.dtype.kind not in NUMBERS:
-        raise WrongPart("metric", name, f"{wanted}, gives {_contents(given, array)}")
+        raise WrongPart("metric", name, f"{wanted}, gives {_contents(returned, array)}")
     if array.shape != (reps,):
         raise WrongPart("metric", name, f"{wanted}, gives {array.shape}")
     values = array.astype(float, copy=False)
     least, most = _range(cast(Hashable, type(metric)))
     outside = values[(values < _outwards(least, -1)) | (values > _outwards(most, 1))]
     if outside.size:
-        said = f"must be {least:g} to {most:g}, as its least and most say, is {outside[0]:g}"
-        raise WrongPart("metric", name, said)
+        fault = f"must be {least:g} to {most:g}, as its least and most say, is {outside[0]:g}"
+        raise WrongPart("metric", name, fault)
     return values
 
 
@@ -154,10 +154,12 @@ def _outwards(end: float, sign: int) -> float:
     return end + sign * ROUNDING * (1 + abs(end))
 
 
-def _contents(given: Any, values: Array) -> str:
-    if isinstance(given, np.ndarray):
+def _contents(returned: Any, values: Array) -> str:
+    if isinstance(returned, np.ndarray):
         return f"{values.shape} of {values.dtype}"
-    return f"{_kind_of(given)} {shorten(repr(given), 40)}" if given is not None else "None"
+    if returned is None:
+        return "None"
+    return f"{_kind_of(returned)} {shorten(repr(returned), 40)}"
 
 
 def _kind_of(value: Any) -> str:
@@ -167,7 +169,9 @@ def _kind_of(value: Any) -> str:
     for kind in (list, dict):
         if isinstance(value, kind):
             return kind.__name__
-    return "None" if value is None else type(value).__name__
+    if value is None:
+        return "None"
+    return type(value).__name__
 
 
 def _check_arrays(by: Caller, value: Any, reps: int, known: Mapping[str, int]) -> None:
@@ -190,9 +194,8 @@ def _check_arrays(by: Caller, value: Any, reps: int, known: Mapping[str, int]) -
         if isinstance(array, wanted.others):
             continue
         if type(array) is not np.ndarray and not _is_plain(array):
-            raise by.error(
-                f"{name} must be an array {_shape(wanted, lengths)}, is {_kind_of(array)}"
-            )
+            shape = _shape(wanted, lengths)
+            raise by.error(f"{name} must be an array {shape}, is {_kind_of(array)}")
         if array.dtype.kind not in ALLOWED[wanted.kind]:
             raise by.error(f"{name} must hold {WORDS[wanted.kind]}, holds {array.dtype}")
         if not _fits(by.role, array.shape, wanted.axes, lengths):
@@ -215,7 +218,8 @@ def _fits(
         return False
     for axis, actual in zip(axes, shape, strict=True):
         length = lengths.setdefault(axis, actual)
-        if actual != length and actual != ALSO.get(role if axis != REPS else axis):
+        also = ALSO.get(REPS) if axis == REPS else ALSO.get(role)
+        if actual not in (length, also):
             return False
     return True
 
@@ -223,7 +227,9 @@ def _fits(
 @cache
 def _own_axes(cls: Any) -> tuple[str, ...]:
     """Axes of a class's arrays that are also attributes of it, such as the number of items."""
-    axes = dict.fromkeys(axis for declared in arrays_of(cls).values() for axis in declared.axes)
+    axes: dict[str, None] = {}
+    for declared in arrays_of(cls).values():
+        axes |= dict.fromkeys(declared.axes)
     names = {field.name for field in dataclasses.fields(cls)}
     return tuple(axis for axis in axes if axis in names or hasattr(cls, axis))
 
@@ -233,8 +239,9 @@ def _sizes_of_part(cls: Any, part: Any) -> dict[str, int]:
     """Whole numbers among the parameters of a part. cls: its class, as equal objects of two classes
     are one key.
     """
-    names = fields(cls) if hasattr(cls, "__dataclass_fields__") else ()
-    values = {name: getattr(part, name) for name in names}
+    if not hasattr(cls, "__dataclass_fields__"):
+        return {}
+    values = {name: getattr(part, name) for name in fields(cls)}
     return {name: value for name, value in values.items() if isinstance(value, int)}
 
 
@@ -280,11 +287,9 @@ def lazy(cls: Any, name: str) -> bool:
 def _declared(hint: Any) -> Declared:
     """An annotation such as Annotated[Floats | None, "reps", "m"]."""
     whole, *axes = typing.get_args(hint)
-    choices = (
-        [whole]
-        if typing.get_origin(whole) is np.ndarray
-        else list(typing.get_args(whole)) or [whole]
-    )
+    choices: tuple[Any, ...] = (whole,)
+    if typing.get_origin(whole) is not np.ndarray:
+        choices = typing.get_args(whole) or choices
     kind = ANY
     others = []
     for choice in choices:

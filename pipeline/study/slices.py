@@ -30,9 +30,8 @@ from pipeline.study.streams import Stream
 
 BYTES = 2**30  # of a slice; depends on nothing else, so that all machines cut a unit alike
 T = TypeVar("T")
-Chunk = Callable[
-    [np.random.Generator, int], Array
-]  # draws the next numbers, given how many are left of a call
+# Draws the next numbers, given how many are left of a call.
+Chunk = Callable[[np.random.Generator, int], Array]
 
 
 class NotYet(Exception):
@@ -54,8 +53,7 @@ class Uncut(RuntimeError):
 
 
 class ByCall:
-    """Like a `numpy.random.Generator`, for one slice after the other, in several passes: of parts
-    `by_replication`.
+    """Like a `numpy.random.Generator`, of parts `by_replication`: for slice after slice, in passes.
 
     >>> whole = np.random.default_rng(1)
     >>> first, second = whole.standard_normal(4), whole.standard_normal(4)
@@ -68,13 +66,12 @@ class ByCall:
     def __init__(self, generator: np.random.Generator, cuts: Sequence[slice]):
         self._generator = generator
         self._cuts = cuts
-        self._slice = self._call = 0
-        self._states: dict[tuple[int, int], Any] = {
-            (0, 0): generator.bit_generator.state
-        }  # of (call, slice)
-        self._rest: dict[
-            tuple[int, int], Array
-        ] = {}  # of calls in chunks: drawn in the slice before, and not needed
+        self._slice = 0
+        self._call = 0
+        # Of (call, slice).
+        self._states: dict[tuple[int, int], Any] = {(0, 0): generator.bit_generator.state}
+        # Of calls in chunks: drawn in the slice before, and not needed there.
+        self._rest: dict[tuple[int, int], Array] = {}
         self._names: list[str] = []  # of the calls
 
     def begin(self, number: int) -> None:
@@ -120,7 +117,9 @@ class ByCall:
         return self._drawn("in_chunks", draw)
 
     def _drawn(self, name: str, draw: Callable[[], T]) -> T:
-        call, number = place = (self._call, self._slice)
+        call = self._call
+        number = self._slice
+        place = (call, number)
         self._call += 1
         if place not in self._states:
             raise NotYet
@@ -130,7 +129,9 @@ class ByCall:
             raise Uncut
         self._generator.bit_generator.state = self._states[place]
         drawn = draw()
-        after = (call, number + 1) if number + 1 < len(self._cuts) else (call + 1, 0)
+        after = (call, number + 1)
+        if number + 1 == len(self._cuts):
+            after = (call + 1, 0)
         self._states[after] = self._generator.bit_generator.state
         return drawn
 
@@ -154,11 +155,11 @@ class InOrder:
             raise Whole
         if number == 0:
             bits.state = self._start
-        elif (state := repr(bits.state)) != self._began and self._states.setdefault(
-            number, state
-        ) != state:
+        state = repr(bits.state)
+        drew = number > 0 and state != self._began
+        if drew and self._states.setdefault(number, state) != state:
             raise Uncut  # a pass ended before all was drawn
-        self._began = repr(bits.state)
+        self._began = state
 
 
 def in_slices(
@@ -169,21 +170,27 @@ def in_slices(
 
     Raises Uncut.
     """
-    by_call = [one for one in generators if isinstance(one, ByCall)]
-    known = -1
-    while (now := sum(one.progress[0] for one in by_call)) > known:
-        known = now
-        found = list[T]()
+    by_call = [generator for generator in generators if isinstance(generator, ByCall)]
+    before = -1
+    known = _known_starts(by_call)
+    while known > before:
+        results = list[T]()
         calls = set()
         for number in range(count):
-            for one in generators:
-                one.begin(number)
+            for generator in generators:
+                generator.begin(number)
             with contextlib.suppress(NotYet):
-                found.append(step(number))
-                calls.add(tuple(one.progress[1] for one in by_call))
-        if len(found) == count and len(calls) == 1:
-            return found
+                results.append(step(number))
+                calls.add(tuple(generator.progress[1] for generator in by_call))
+        if len(results) == count and len(calls) == 1:
+            return results
+        before = known
+        known = _known_starts(by_call)
     raise Uncut
+
+
+def _known_starts(generators: Sequence[ByCall]) -> int:
+    return sum(generator.progress[0] for generator in generators)
 
 
 def slices(reps: int, parts: Components, most: int | None = None) -> list[slice] | None:
@@ -197,11 +204,9 @@ def slices(reps: int, parts: Components, most: int | None = None) -> list[slice]
     memory = math.fsum(part.memory() for part in chain)
     step = math.lcm(*(part.together() for part in chain))
     length = max(step, int((most or BYTES) / max(memory, 1.0)) // step * step)
-    return (
-        None
-        if length >= reps
-        else [slice(first, min(first + length, reps)) for first in range(0, reps, length)]
-    )
+    if length >= reps:
+        return None
+    return [slice(first, min(first + length, reps)) for first in range(0, reps, length)]
 
 
 def _says(part: Any, name: str) -> bool:
@@ -215,31 +220,43 @@ def sliced_unit(
     """The numbers of a unit, slice by slice."""
     population = streams["population"].generator()
     truth = chain.truth(streams["truth"].generator(), cuts[-1].stop, population)
-    drawn = [
-        InOrder(generator) if _says(part, "in_order") else ByCall(generator, cuts)
-        for part, generator in zip(
-            chain.parts[:3],
-            (streams[role].generator() for role in ("data", "noise", "estimator")),
-            strict=True,
-        )
+    model, mechanism, estimator = chain.parts[:3]
+    sliced = [
+        _sliced(model, streams["data"], cuts),
+        _sliced(mechanism, streams["noise"], cuts),
+        _sliced(estimator, streams["estimator"], cuts),
     ]
-    data, noise, own = (
-        one.generator if isinstance(one, InOrder) else cast(np.random.Generator, one)
-        for one in drawn
-    )
+    of_data, of_noise, of_estimator = (_as_generator(generator) for generator in sliced)
 
     def step(number: int) -> dict[str, Array]:
         rows = cuts[number]
-        part = some(truth, rows)
         reps = rows.stop - rows.start
-        release = chain.release(chain.data(part, data, reps), noise, reps)
-        values = chain.values(part, release, chain.estimate(release, own, reps))
-        if {len(value) for value in values.values()} != {rows.stop - rows.start}:
+        some_truth = some(truth, rows)
+        data = chain.data(some_truth, of_data, reps)
+        release = chain.release(data, of_noise, reps)
+        estimate = chain.estimate(release, of_estimator, reps)
+        values = chain.values(some_truth, release, estimate)
+        if any(len(value) != reps for value in values.values()):
             raise Uncut
         return values
 
-    found = in_slices(drawn, len(cuts), step)
-    return {name: np.concatenate([one[name] for one in found]) for name in found[0]}
+    of_slices = in_slices(sliced, len(cuts), step)
+    names = of_slices[0].keys()
+    return {name: np.concatenate([values[name] for values in of_slices]) for name in names}
+
+
+def _sliced(part: Any, stream: Stream, cuts: Sequence[slice]) -> ByCall | InOrder:
+    """The generator of a part, for one slice after the other."""
+    if _says(part, "in_order"):
+        return InOrder(stream.generator())
+    return ByCall(stream.generator(), cuts)
+
+
+def _as_generator(sliced: ByCall | InOrder) -> np.random.Generator:
+    """What a part draws from."""
+    if isinstance(sliced, InOrder):
+        return sliced.generator
+    return cast(np.random.Generator, sliced)
 
 
 def some(truth: Truth, rows: slice) -> Truth:
@@ -248,14 +265,12 @@ def some(truth: Truth, rows: slice) -> Truth:
     """
     if isinstance(truth, np.ndarray):
         return truth[rows]
-    arrays = {name: getattr(truth, name) for name in _by_replication(cast(Hashable, type(truth)))}
-    return dataclasses.replace(
-        truth,
-        **{
-            name: array if array is None or len(array) == 1 else array[rows]
-            for name, array in arrays.items()
-        },
-    )
+    cut = {}
+    for name in _by_replication(cast(Hashable, type(truth))):
+        array = getattr(truth, name)
+        if array is not None and len(array) != 1:
+            cut[name] = array[rows]
+    return dataclasses.replace(truth, **cut)
 
 
 @cache

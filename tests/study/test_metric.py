@@ -1,5 +1,6 @@
 """Functions that become metrics: what they read, their parameters and their code."""
 
+import math
 import pickle
 from dataclasses import dataclass
 
@@ -55,7 +56,7 @@ def test_a_function_reads_what_it_names():
         "log-odds",
         0.0,
     )
-    assert not hasattr(largest_error, "most") and not getattr(largest_error, "exact", False)
+    assert largest_error.most == math.inf and not largest_error.exact
     assert largest_error.__doc__ == "max_i |θ̂_i − θ_i|."
 
 

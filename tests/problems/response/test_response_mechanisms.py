@@ -26,7 +26,7 @@ def test_no_privacy_opens_what_it_is_given():
     data = model.simulate(model.truth(rng(1), 3, rng(0)), rng(2))
     release = NoPrivacy().release(data, rng(3))
     assert isinstance(release, OpenResponses) and Responses.plain_release is OpenResponses
-    assert not hasattr(NoPrivacy, "spent")
+    assert NoPrivacy().spent() == {}
     assert (release.answers == data.answers).all() and (release.observed == data.observed).all()
     assert all(
         (release.differences(debiased) == data.differences()).all() for debiased in (False, True)
