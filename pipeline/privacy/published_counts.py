@@ -123,15 +123,24 @@ class CountNoise(Checked, ABC):
         return PublishedCounts(released.counts, released.noise, sensitivity, released.spent)
 
     def sensitivity(self, most: int, named: bool) -> Sensitivity:
-        """What neighbours can change.
+        """What neighbours can change: `count_sensitivity`."""
+        return count_sensitivity(most, named, self.neighbours_are)
 
-        most: counts to which one person adds 1. named: whether rows name persons.
-        """
-        persons = CHANGED[self.neighbours_are] * most
-        if not named:
-            return Sensitivity(persons, persons)
-        row = ONE_ROW[self.neighbours_are]
-        return Sensitivity(max(persons, row.absolute), max(persons, row.squared))
+
+def count_sensitivity(most: int, named: bool, neighbours_are: str) -> Sensitivity:
+    """What neighbours can change in a table of counts, see `CountNoise`.
+
+    most: counts to which one person adds 1. named: whether rows name persons. neighbours_are:
+    `replace_one` or `add_remove`.
+
+    >>> count_sensitivity(5, True, "replace_one")
+    Sensitivity(absolute=10, squared=10)
+    """
+    persons = CHANGED[neighbours_are] * most
+    if not named:
+        return Sensitivity(persons, persons)
+    row = ONE_ROW[neighbours_are]
+    return Sensitivity(max(persons, row.absolute), max(persons, row.squared))
 
 
 @dataclass(frozen=True)

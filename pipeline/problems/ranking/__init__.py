@@ -17,6 +17,8 @@ PROBLEM = Problem(
     },
     mechanisms={
         "laplace": ".mechanisms.laplace:Laplace",
+        "noisy_counts": ".mechanisms.curator:NoisyCounts",
+        "noisy_scores": ".mechanisms.curator:NoisyScores",
         "none": "pipeline.privacy.no_privacy:NoPrivacy",
         "randomized_response": ".mechanisms.randomized_response:RandomizedResponse",
     },

@@ -9,6 +9,7 @@ from pipeline.study.advice import Advice, Atlas, Unknown
 from pipeline.study.arrays import Floats
 
 from .design import Budgets
+from .mechanisms.curator import CuratorNoise
 from .model import BTL, placed
 from .theory import ordering, risk
 
@@ -96,6 +97,8 @@ def survey(model: Any, mechanism: Any) -> str:
     if not isinstance(model, BTL):
         return f"nobody is asked anew, only what privacy adds is random: {model.source.rstrip('.')}"
     people = f"each of {model.L:,} people compares {_pairs_in_words(model)}"
+    if isinstance(mechanism, CuratorNoise):
+        return f"{people}, and trusts a curator, who adds noise to the sums and releases only these"
     if not isinstance(mechanism, Budgets):
         return f"{people}, and says so openly"
     private = f"{people}; every answer is made private before it leaves the person"

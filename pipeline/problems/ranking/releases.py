@@ -161,3 +161,29 @@ class LaplaceWins(ReleasedWins):
     def equivalent_epsilon(self) -> Floats:
         """(groups,): 2 arsinh(ε/√8)."""
         return laplace_equivalent(self.epsilon)
+
+
+@dataclass(frozen=True)
+class NoisyWins(ReleasedWins):
+    """Win counts of all users with noise that a curator added: unbiased as they are.
+
+    variance: of the noise in the wins of a pair. epsilon: not of one comparison, which has no
+    budget of its own, but what `equivalent_epsilon` says.
+    """
+
+    variance: float = 0.0
+
+    @property
+    def slope(self) -> Floats:
+        """(groups,): 1."""
+        return np.ones(len(self.users))
+
+    @property
+    def equivalent_epsilon(self) -> Floats:
+        """(groups,): budget at which randomized response adds as much to a pair's mean.
+
+        It adds 1/(4 sinh²(ε/2)) to each of n comparisons, and here is variance/n for each.
+        """
+        trials = float(np.mean(self.trials))
+        spread = np.sqrt(self.variance / trials)
+        return np.full(len(self.users), 2 * np.arcsinh(1 / (2 * spread)))

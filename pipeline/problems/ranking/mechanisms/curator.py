@@ -1,0 +1,212 @@
+"""Noise that a trusted curator adds to sums of all comparisons."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from pipeline.privacy.attacks import Attack
+from pipeline.privacy.budgeted_noise import BudgetedNoise, GaussianNoise, LaplaceNoise
+from pipeline.privacy.published_counts import CHANGED, count_sensitivity
+from pipeline.privacy.sensitivities import Sensitivity
+from pipeline.problems.common.person import PERSON_DELTA
+from pipeline.study.abstract import Abstract
+from pipeline.study.arrays import Floats, Integers
+from pipeline.study.parameters import InvalidInput, parameter
+from pipeline.study.parts import BaseMechanism
+
+from ..design import QUESTIONS, asked_of_person
+from ..model import Comparisons
+from ..releases import NoisyWins
+from ..theory.score_sensitivity import score_sensitivity
+
+
+@dataclass(frozen=True)
+class CuratorNoise(BaseMechanism, Abstract):
+    """L users hand their comparisons to a curator, who adds integer noise to sums and releases them.
+
+    The budget is that of all comparisons of a user, whose number is `questions`. With
+    person_delta = 0 noise is discrete Laplace and the release is pure ε-DP; otherwise it is
+    discrete Gaussian, ρ-zCDP, and (ε, δ)-DP. How often each pair is compared is public: it
+    follows from the number of users and from the design. Cost O(reps · m²).
+    """
+
+    m: int = parameter("items", unit="items", low=2)
+    L: int = parameter("users", unit="users", low=1)
+    person: float = parameter("privacy budget of all comparisons of a user", unit="nats", above=0)
+    person_delta: float = PERSON_DELTA
+    questions: int | None = QUESTIONS
+    neighbours_are: str = parameter(
+        "what differs between neighbours: a user's comparisons replaced, or present or absent",
+        default="replace_one",
+        choices=tuple(CHANGED),
+    )
+
+    unit: ClassVar[str] = "all comparisons of one user"
+    neighbours: ClassVar[str] = (
+        "these comparisons replaced by others, or by none with neighbours_are=add_remove"
+    )
+    budget: ClassVar[str] = (
+        "ε-DP for all comparisons of a user, or (ε, δ)-DP at δ = person_delta; a curator is trusted"
+    )
+    accepts: ClassVar[type] = Comparisons
+    releases: ClassVar[type] = NoisyWins
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        asked_of_person("questions", self.questions, self.m)
+        self.noise.checked_width("person", self.person, self.charge, f" at m={self.m}")
+
+    @property
+    def noise(self) -> BudgetedNoise:
+        """Law of the noise on every number, and what it spends."""
+        if self.person_delta == 0:
+            return LaplaceNoise(self.person)
+        return GaussianNoise(self.person, self.person_delta)
+
+    @property
+    def answers(self) -> int:
+        """Comparisons of a user."""
+        return asked_of_person("questions", self.questions, self.m)
+
+    @property
+    @abstractmethod
+    def sensitivity(self) -> Sensitivity:
+        """What one user's comparisons can change."""
+
+    @property
+    def charge(self) -> int:
+        """The sensitivity that the noise hides."""
+        return self.noise.charge(self.sensitivity)
+
+    @cached_property
+    def width(self) -> float:
+        """Width of the noise, see `BudgetedNoise`."""
+        return self.noise.width(self.charge)
+
+    def spent(self) -> dict[str, float]:
+        """Budget of a user, in nats; at δ = person_delta."""
+        return {"all comparisons of a user": self.person}
+
+    def attacks(self) -> dict[str, Attack]:
+        """What the budget allows any attack on a user; subclasses may know the best one."""
+        return {"person": self.noise.bound()}
+
+    def memory(self) -> float:
+        """Bytes of one replication: wins, noise, and what is released."""
+        return 32 * self.m**2
+
+    def cost(self) -> float:
+        """Predicted cost of one replication beyond the model's, in steps of about a nanosecond."""
+        return 60 * self.m**2
+
+    def _counted(self, data: Comparisons) -> tuple[Integers, Integers | None, Any]:
+        """Wins (reps, pairs), comparisons (reps, 1, pairs) or None, and how often each pair is
+        compared, to broadcast against wins.
+
+        Raises InvalidInput where users made more comparisons than are charged.
+        """
+        most = data.most_answers
+        if most is not None and most > self.answers:
+            allowed = f"each user of these data made {most:,} comparisons, all of which cost budget"
+            raise InvalidInput("questions", self.questions, allowed)
+        compared = data.compared(np.array([self.L]))
+        trials = self.L if compared is None else compared[:, 0]
+        return data.wins, compared, trials
+
+    def _released(
+        self, wins: Floats, variance: float, compared: Integers | None, items: int
+    ) -> NoisyWins:
+        users = np.array([self.L])
+        return NoisyWins(wins[:, None], users, np.array([np.inf]), items, compared, variance)
+
+
+@dataclass(frozen=True)
+class NoisyCounts(CuratorNoise):
+    """How often each item of a pair won, with noise on both numbers.
+
+    unit: all comparisons of one user.
+    neighbours: these comparisons replaced by others, also of other pairs.
+
+    `task=release` does exactly this, at the same charge. compared_are: `protected`, where both
+    counts of a pair carry noise, so that nobody learns who compared what; or `public`, where who
+    compared what may be known and noise on one of the counts is enough. What is learned is half
+    the difference of both counts, as their sum is public.
+    Source: Canonne, Kamath and Steinke (2020); Ghosh, Roughgarden and Sundararajan (2009).
+    """
+
+    compared_are: str = parameter(
+        "whether who compared what is protected like the answers",
+        default="protected",
+        choices=("protected", "public"),
+    )
+
+    by_replication: ClassVar[bool] = True
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """Of both counts of all pairs; of one count of each where pairs are public."""
+        if self.compared_are == "public":
+            return Sensitivity(self.answers, self.answers)
+        return count_sensitivity(self.answers, True, self.neighbours_are)
+
+    def release(self, data: Comparisons, rng: np.random.Generator) -> NoisyWins:
+        """Noisy wins of a block, (reps, 1, pairs)."""
+        wins, compared, trials = self._counted(data)
+        variance = self.noise.variance(self.width)
+        if self.compared_are == "public":
+            noisy = wins + self.noise.draw(rng, self.width, wins.shape)
+            return self._released(noisy.astype(float), variance, compared, data.items)
+        of_both = self.noise.draw(rng, self.width, (*wins.shape, 2))
+        noisy_difference = 2 * wins - trials + of_both[..., 0] - of_both[..., 1]
+        halves = (trials + noisy_difference) / 2
+        return self._released(halves, variance / 2, compared, data.items)
+
+    def attacks(self) -> dict[str, Attack]:
+        """The best attacks on one comparison and on all of a user."""
+        changed = 1 if self.compared_are == "public" else 2
+        return {
+            "answer": self.noise.attack(self.width, changed),
+            "person": self.noise.attack(self.width, self.charge),
+        }
+
+
+@dataclass(frozen=True)
+class NoisyScores(CuratorNoise):
+    """Wins minus losses of each item, with noise: m numbers in place of m(m−1).
+
+    unit: all comparisons of one user.
+    neighbours: these comparisons replaced by others, also of other pairs.
+
+    Given how often each pair is compared, the scores are sufficient for the model: estimators get
+    wins that have these scores, (s_i − s_j)/(2m) above a half of each pair's comparisons.
+    """
+
+    by_replication: ClassVar[bool] = True
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """Of the scores; see `theory.score_sensitivity`. Half of it for users there or not."""
+        replaced = score_sensitivity(self.m, self.answers)
+        if self.neighbours_are == "replace_one":
+            return replaced
+        return Sensitivity(replaced.absolute // 2, replaced.squared // 4)
+
+    def release(self, data: Comparisons, rng: np.random.Generator) -> NoisyWins:
+        """Wins with the noisy scores of a block, (reps, 1, pairs)."""
+        wins, compared, trials = self._counted(data)
+        first, second = np.triu_indices(self.m, 1)
+        lead = 2 * wins - trials
+        scores = np.zeros((len(wins), self.m), np.int64)
+        for item in range(self.m):
+            scores[:, item] = lead[:, first == item].sum(axis=1)
+            scores[:, item] -= lead[:, second == item].sum(axis=1)
+        noisy = scores + self.noise.draw(rng, self.width, scores.shape)
+        leads = (noisy[:, first] - noisy[:, second]) / self.m
+        halves = (trials + leads) / 2
+        # Independent noise of this variance in the wins of all pairs gives scores, whose sum is
+        # known, the same covariance.
+        variance = self.noise.variance(self.width) / (4 * self.m)
+        return self._released(halves, variance, compared, data.items)

@@ -1,0 +1,128 @@
+"""Rankings from sums with a curator's noise: sensitivities by enumeration, laws, errors."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import pipeline as pl
+from pipeline.privacy.published_counts import count_sensitivity
+from pipeline.problems.ranking.theory.risk import sandwich_risk
+from pipeline.problems.ranking.theory.score_sensitivity import score_sensitivity
+from pipeline.study.parameters import InvalidInput
+
+
+def scores_of(m, questions):
+    """Scores, wins minus losses, of every answer to every set of k pairs; (answers, m)."""
+    pairs = list(itertools.combinations(range(m), 2))
+    found = set()
+    for asked in itertools.combinations(pairs, questions):
+        for signs in itertools.product((1, -1), repeat=questions):
+            score = [0] * m
+            for (i, j), sign in zip(asked, signs, strict=True):
+                score[i] += sign
+                score[j] -= sign
+            found.add(tuple(score))
+    return np.array(sorted(found))
+
+
+@pytest.mark.parametrize("m", [2, 3, 4, 5])
+def test_no_neighbours_differ_by_more_than_is_charged(m):
+    pairs = m * (m - 1) // 2
+    for questions in range(1, pairs + 1):
+        if m == 5 and 4 < questions < 10:
+            continue  # 10⁵ sets of answers each; the bound there is that of m ≤ 4
+        scores = scores_of(m, questions)
+        change = scores[:, None] - scores[None]
+        squared = (change**2).sum(axis=2).max()
+        absolute = np.abs(change).sum(axis=2).max()
+        charged = score_sensitivity(m, questions)
+        assert absolute == charged.absolute
+        assert squared <= charged.squared
+        if questions < m or questions == pairs:
+            assert squared == charged.squared  # attained: half of it would be too little
+    assert score_sensitivity(m, pairs).squared == 4 * m * (m * m - 1) // 3
+
+
+def test_counts_are_charged_as_a_release_charges_them():
+    for questions in (1, 2, 7, 45):
+        for relation in ("replace_one", "add_remove"):
+            mechanism = pl.ranking.NoisyCounts(
+                m=10, L=50, person=1.0, questions=questions, neighbours_are=relation
+            )
+            assert mechanism.sensitivity == count_sensitivity(questions, True, relation)
+    public = pl.ranking.NoisyCounts(m=10, L=50, person=1.0, compared_are="public")
+    assert public.sensitivity == (45, 45)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("questions", [None, 3])
+@pytest.mark.parametrize(
+    "kind, changes",
+    [
+        (pl.ranking.NoisyCounts, {}),
+        (pl.ranking.NoisyCounts, {"compared_are": "public"}),
+        (pl.ranking.NoisyScores, {}),
+    ],
+)
+def test_errors_are_those_of_the_stated_noise(kind, changes, questions, delta):
+    """Unbiased scores of each item, and errors by the sandwich at the equivalent budget."""
+    m, L, reps = 6, 3000, 1200
+    model = pl.ranking.BTL(m=m, L=L, questions=questions)
+    people = pl.simulate_data(model, seed=1, replications=reps)
+    budget = {"person": 1.0, "person_delta": delta, "questions": questions}
+    release = pl.simulate_release(kind(m=m, L=L, **budget, **changes), people, seed=2)
+    plain = people.data.release_plainly()
+    noise = by_item(release.wins[:, 0] - plain.wins[:, 0], m)
+    expected = (m - 1) * release.variance
+    spread = noise.var() / expected
+    bound = 5 * np.sqrt(6 / noise.size)  # of a variance, with tails as heavy as Laplace's
+    print(f"n={noise.size}, variance ratio {spread:.3f}, bound 1 ± {bound:.3f}, α=6e-7")
+    assert abs(spread - 1) < bound
+    assert abs(noise.var() / (4 * expected) - 1) > bound  # the control: twice the sensitivity
+    assert abs(noise.mean()) < 5 * np.sqrt(expected / noise.size)
+    estimate = pl.ranking.Debiased(m=m, lambda_scale=0.0).fit(release)
+    errors = ((estimate.theta - people.truth.theta) ** 2).mean(axis=1)
+    users = L if questions is None else L * questions / 15
+    epsilon = float(release.equivalent_epsilon[0])
+    ratio = errors.mean() / sandwich_risk(people.truth.theta, epsilon, users).mean()
+    allowed = 0.15 + 5 * errors.std() / errors.mean() / np.sqrt(reps)
+    print(f"n={reps}, risk ratio {ratio:.3f}, bound 1 ± {allowed:.3f}")
+    assert abs(ratio - 1) < allowed
+
+
+def by_item(pairs, m):
+    """Sums over the pairs of an item, signed; (reps, m)."""
+    first, second = np.triu_indices(m, 1)
+    sums = [
+        pairs[:, first == item].sum(axis=1) - pairs[:, second == item].sum(axis=1)
+        for item in range(m)
+    ]
+    return np.stack(sums, axis=1)
+
+
+def test_with_a_curator_more_questions_help():
+    """The opposite of what holds where nobody is trusted."""
+    errors = []
+    for questions in (1, 5, 15):
+        people = pl.simulate_data(
+            pl.ranking.BTL(m=6, L=400, questions=questions), seed=1, replications=400
+        )
+        mechanism = pl.ranking.NoisyScores(
+            m=6, L=400, person=1.0, person_delta=1e-6, questions=questions
+        )
+        release = pl.simulate_release(mechanism, people, seed=2)
+        theta = pl.ranking.Debiased(m=6).fit(release).theta
+        errors.append(((theta - people.truth.theta) ** 2).mean())
+    print(errors)
+    assert errors[0] > errors[1] > errors[2]
+
+
+def test_budgets_that_cannot_be_and_answers_not_charged():
+    with pytest.raises(InvalidInput, match="wider than"):
+        pl.ranking.NoisyCounts(m=10, L=5, person=1e-12)
+    with pytest.raises(InvalidInput, match="must be 1 to 45"):
+        pl.ranking.NoisyCounts(m=10, L=5, person=1.0, questions=46)
+    people = pl.simulate_data(pl.ranking.BTL(m=4, L=50), seed=1)
+    with pytest.raises(InvalidInput, match="made 6 comparisons"):
+        pl.simulate_release(pl.ranking.NoisyScores(m=4, L=50, person=1.0, questions=2), people)
