@@ -15,7 +15,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from pipeline.identity.fingerprints import fingerprint
-from pipeline.storage.backend import ROOT, Backend, Unreachable
+from pipeline.storage.backend import ROOT, Files, Hierarchies, Unreachable
 from pipeline.storage.datasets import ZarrLocation, file_digest
 from pipeline.storage.replications import Store
 from pipeline.study.files import PARTIAL
@@ -105,7 +105,7 @@ def _place(store: Store, there: Mapping[str, Any]) -> str:
     return f"{REQUESTS}/{wanted}/" if is_beside else ""
 
 
-def places(backend: Backend) -> list[str]:
+def places(backend: Files) -> list[str]:
     """What the keys of sealed datasets may start with: of all requests."""
     requests = {key.partition("/")[0] for key in backend.keys(REQUESTS)}
     return ["", *(f"{REQUESTS}/{name}/" for name in sorted(requests))]
@@ -123,13 +123,15 @@ def attributes(store: Store) -> dict[str, Any]:
     return root_attributes(store.backend, where) if where else there
 
 
-def root_attributes(backend: Backend, where: str = "") -> dict[str, Any]:
-    """Attributes of results.zarr.
+def root_attributes(backend: Files, where: str = "") -> dict[str, Any]:
+    """Attributes of results.zarr, see `sealed_attributes`. where: see `place`."""
+    return sealed_attributes(backend, f"{where}{SEALED}")
 
-    None where there is no root document, or a damaged one. where: see `place`.
-    """
+
+def sealed_attributes(backend: Files, name: str) -> dict[str, Any]:
+    """Attributes of a sealed dataset; none where its root document is missing or damaged."""
     try:
-        document = _document(backend.read(f"{where}{SEALED}/{ROOT}") or b"")
+        document = _document(backend.read(f"{name}/{ROOT}") or b"")
     except Unreachable:
         raise
     except (OSError, ValueError):
@@ -162,7 +164,7 @@ def unseal(store: Store, every: bool = True) -> None:
 
 
 def finish(
-    backend: Backend,
+    backend: Hierarchies,
     staged: str,
     name: str,
     attributes: Mapping[str, Any],
@@ -188,7 +190,7 @@ def finish(
 
 
 def problems_of(
-    backend: Backend,
+    backend: Files,
     name: str = SEALED,
     thorough: bool = True,
     digests_of: Callable[[ZarrLocation, list[str]], Iterable[str]] | None = None,
@@ -203,7 +205,7 @@ def problems_of(
 
 
 def _problems(
-    backend: Backend,
+    backend: Files,
     name: str,
     content: bytes | None,
     thorough: bool,
@@ -232,7 +234,7 @@ def _problems(
     return wrong + _of_other_results(backend, name, content)
 
 
-def _of_other_results(backend: Backend, name: str, content: bytes) -> list[str]:
+def _of_other_results(backend: Files, name: str, content: bytes) -> list[str]:
     """Whether moments were made of other replications than those beside them, such as an older
     summary.zarr.
     """
@@ -281,9 +283,7 @@ def load_sound(store: Store, name: str) -> "xr.Dataset | None":
     return None if in_parts and problems_of(store.backend, name) else dataset
 
 
-def load_from(
-    backend: Backend, name: str, key: str, value: str, cure: str = REPAIR
-) -> "xr.Dataset":
+def load_from(backend: Files, name: str, key: str, value: str, cure: str = REPAIR) -> "xr.Dataset":
     """Like `load`, wherever the dataset is. key, value: of the error where it is damaged.
 
     cure: what to do then.

@@ -22,11 +22,10 @@ from zarr.abc.store import (
 )
 from zarr.core.buffer import Buffer, BufferPrototype
 
-from pipeline.storage.backend import Backend
+from pipeline.storage.backend import ROOT, Files
 from pipeline.storage.datasets import file_digest
 from pipeline.study.parameters import InvalidInput
 
-ROOT = "zarr.json"
 # Bytes of files of which only parts were read: the next part needs no second reading.
 REMEMBERED = 2**26
 
@@ -61,7 +60,7 @@ class SealedFiles(Store):
 
     def __init__(
         self,
-        backend: Backend,
+        backend: Files,
         name: str,
         root: bytes,
         digests: Mapping[str, str],
