@@ -138,7 +138,7 @@ def execute(file: OwnFile) -> None:
         _LOADED[file.module] = file
         _EXECUTING.append(file.name)
         try:
-            with replaced_values(file.content) as there_now, watched() as met:
+            with replaced_values(file.content) as there_now, watched(threads=True) as met:
                 exec(code, vars(module))
             _SURROUNDINGS[file.module] = met
             _REPLACED[file.module] = there_now

@@ -3,8 +3,8 @@ environment while it runs.
 
 Python tells of files that are opened, modules that are searched and programs that are started (its
 audit events); variables of the environment note who asks for them. What an installed package reads
-while it is imported belongs to its version. Compiled code that opens files by itself, the clock and
-chance do not show.
+while it is imported belongs to its version. Compiled code that opens files by itself, questions
+whether a file is there or how large it is, the clock and chance do not show.
 """
 
 import hashlib
@@ -43,12 +43,14 @@ UNSEEN = {
     "socket.connect": "asks the network",
     "socket.getaddrinfo": "asks the network",
     "urllib.Request": "asks the network",
+    "socket.gethostname": "asks for the name of the machine",
 }
 FOLDERS = ("os.listdir", "os.scandir")
 FILES = ("sqlite3.connect", "ctypes.dlopen")  # whose first argument is a file, perhaps
 OWN = "own"
 IMPORT = "import"
-OTHER = "other"  # who asks: a person's code, an import, or neither
+OTHER = "other"
+NOBODY = "nobody"  # who asks: a person's code, an import, the program, or none of these
 _WATCHES: list["_Watch"] = []
 _HOOKED: list[bool] = []
 
@@ -69,15 +71,16 @@ class Surroundings:
 
 
 @contextmanager
-def watched() -> Iterator[Surroundings]:
+def watched(threads: bool = False) -> Iterator[Surroundings]:
     """Watch what a person's code does in this thread.
 
-    The surroundings are complete when the context ends.
+    The surroundings are complete when the context ends. threads: also in those that are started
+    meanwhile, where nobody else starts any.
     """
     if not _HOOKED:
         _HOOKED.append(True)
         sys.addaudithook(_audit)
-    watch = _Watch()
+    watch = _Watch(threads)
     found = Surroundings()
     finder = _Finder(watch)
     before = {*sys.modules}
@@ -99,8 +102,10 @@ def watched() -> Iterator[Surroundings]:
 class _Watch:
     """What was noted so far, in the order in which it happened."""
 
-    def __init__(self) -> None:
+    def __init__(self, threads: bool) -> None:
         self.thread = threading.get_ident()
+        self.threads = threads
+        self.others = {thread.ident for thread in threading.enumerate()} - {self.thread}
         self.read: dict[str, None] = {}
         self.code: dict[str, None] = {}
         self.written: set[str] = set()
@@ -110,9 +115,18 @@ class _Watch:
         self.packages: dict[str, None] = {}
         self.unseen: dict[str, None] = {}
 
+    def watches(self, thread: int) -> bool:
+        """Whether a thread is this one, or one that was started meanwhile: by a person's code."""
+        return thread == self.thread or (self.threads and thread not in self.others)
+
     def note(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """Note an audit event of this thread, where it is a person's code that caused it."""
+        """Note an audit event of these threads, where it is a person's code that caused it.
+
+        What a thread does that was started meanwhile is that code's, as nobody else starts one.
+        """
         asker = _asker()
+        if asker == NOBODY and threading.get_ident() != self.thread:
+            asker = OWN
         if event == "open":
             self._opened(asker, *arguments)
         elif asker != OWN:
@@ -127,29 +141,30 @@ class _Watch:
             self.read[_path(arguments[0])] = None
 
     def _opened(self, asker: str, path: Any, mode: Any, flags: Any) -> None:
-        if isinstance(path, int) or asker == OTHER:
+        if isinstance(path, int) or asker in (OTHER, NOBODY):
             return
         name = _path(path)
         if asker == IMPORT:
             self.code[_source_of(name)] = None
         elif flags & (os.O_WRONLY | os.O_CREAT | os.O_TRUNC):
-            self.written.add(name)
+            if threading.get_ident() == self.thread:  # a pipe that a thread writes to is no file
+                self.written.add(name)
         else:
             self.read[name] = None
 
     def note_variable(self, name: str, value: str | None) -> None:
         """Note a variable of the environment that a person's code asks for."""
-        if threading.get_ident() == self.thread and _asker() == OWN:
+        if self.watches(threading.get_ident()) and _asker() == OWN:
             self.variables[name] = value
 
     def note_all_variables(self) -> None:
         """Note that a person's code goes through all variables."""
-        if threading.get_ident() == self.thread and _asker() == OWN:
+        if self.watches(threading.get_ident()) and _asker() == OWN:
             self.all_variables = True
 
     def note_package(self, name: str) -> None:
         """Note a module that a person's code imports and that was not imported before."""
-        if threading.get_ident() == self.thread and _importer() == OWN:
+        if self.watches(threading.get_ident()) and _importer() == OWN:
             self.packages[name.partition(".")[0]] = None
 
     def describe(self, found: Surroundings, modules: set[str]) -> None:
@@ -221,7 +236,7 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
     if not _WATCHES or event not in _NOTED:
         return
     watch = _WATCHES[-1]
-    if threading.get_ident() == watch.thread:
+    if watch.watches(threading.get_ident()):
         watch.note(event, arguments)
 
 
@@ -245,7 +260,7 @@ def _asker() -> str:
         if is_own_code(name):
             return OWN
         frame = frame.f_back
-    return OTHER
+    return NOBODY
 
 
 def _importer() -> str:

@@ -280,6 +280,19 @@ SIBLINGS = {
         {"there": "2"},
         "parts.py reads there",
     ),
+    "a file that a thread reads": (
+        {
+            "parts.py": parts(
+                "from concurrent.futures import ThreadPoolExecutor\nfrom pathlib import Path\n"
+                "with ThreadPoolExecutor() as pool:\n"
+                "    FACTOR = float([*pool.map(Path.read_text, [Path('there')])][0])",
+                "FACTOR",
+            ),
+            "there": "1.0",
+        },
+        {"there": "2.0"},
+        "parts.py reads there",
+    ),
     "a variable in bytes": (
         {"parts.py": parts("import os\nFACTOR = float(os.environb[b'FACTOR'])", "FACTOR")},
         {"FACTOR": "2.0"},
@@ -391,6 +404,7 @@ def test_comments_and_what_others_read_count_not(tmp_path):
             "asks the network",
         ),
         ("import os\ndict(os.environ)", "reads all variables of the environment"),
+        ("import socket\nsocket.gethostname()", "asks for the name of the machine"),
         (
             "import os\nos.environ.get('MY_TOKEN')",
             "reads MY_TOKEN, which may be a secret and is not kept",
