@@ -18,7 +18,9 @@ GROUPS = (*(f"{kind}s" for kind in KINDS), "data")  # attributes of `Parts`
 def parts_of(name: str) -> "Parts | None":
     """The parts of the problem of that name; None if there is none."""
     known = problems()
-    return _parts(known[name]) if name in known else None
+    if name not in known:
+        return None
+    return _parts(known[name])
 
 
 class Kind:
@@ -32,7 +34,9 @@ class Kind:
         self._load = load
 
     def __getattr__(self, name: str) -> Any:
-        names = {} if name.startswith("_") else self._names()
+        if name.startswith("_"):
+            raise AttributeError(name)
+        names = self._names()
         if name not in names:
             raise AttributeError(f"no such name in {self._title}; {nearest(name, names)}")
         return self._load(names[name])
@@ -134,27 +138,25 @@ class _Passed:
 
     def __call__(self) -> Mapping[str, type]:
         if not self._types:
-            types, whole = self._found()
+            types, whole = self._declared()
             if not whole:
                 return types
             self._types = types
         return self._types
 
-    def _found(self) -> tuple[dict[str, type], bool]:
-        """The types, and whether all parts could be asked."""
+    def _declared(self) -> tuple[dict[str, type], bool]:
+        """The types, and whether all parts could be loaded."""
         types: set[type] = set()
         whole = True
         for kind in ("model", "mechanism", "estimator"):
             for name in self._problem.names(kind):
                 try:
                     types |= _types_of(kind, self._problem.part(kind, name))
-                except (
-                    InvalidInput,
-                    NameError,
-                    TypeError,
-                ):  # its annotations, in the last two cases
+                # In the last two cases its annotations are to blame.
+                except (InvalidInput, NameError, TypeError):
                     whole = False
-        return {one.__name__: one for one in sorted(types, key=str) if one is not object}, whole
+        types.discard(object)
+        return {declared.__name__: declared for declared in sorted(types, key=str)}, whole
 
 
 def _types_of(kind: str, part: Any) -> set[type]:
@@ -167,7 +169,10 @@ def _types_of(kind: str, part: Any) -> set[type]:
     types = {getattr(part, attribute) for attribute in attributes[kind]}
     plain = {plain_release_of(declared) for declared in types}
     types |= {release for release in plain if release is not None}
-    if kind != "mechanism":
-        made = typing.get_type_hints(part.truth if kind == "model" else part.fit).get("return")
-        types |= {made} if isinstance(made, type) else set()
+    if kind == "mechanism":
+        return types
+    function = part.truth if kind == "model" else part.fit
+    returned = typing.get_type_hints(function).get("return")
+    if isinstance(returned, type):
+        types.add(returned)
     return types

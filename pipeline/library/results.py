@@ -28,24 +28,24 @@ COPY_AGAIN = (
 
 
 def open_results(
-    what: str | os.PathLike[str], outputs: str | os.PathLike[str] = "outputs"
+    study: str | os.PathLike[str], outputs: str | os.PathLike[str] = "outputs"
 ) -> xr.Dataset:
     """The sealed results of a study, (grid axes…, replication), from a path or from the name of an
     experiment.
 
-    what: the study's folder, its `results.zarr` or a copy of that; or a name, which is looked for
+    study: the study's folder, its `results.zarr` or a copy of that; or a name, which is looked for
     in `outputs`. The root document, which holds a digest of every file, is checked, and so is every
     chunk when it is read; `pipeline task=verify results=PATH` checks all files. Up to 256 MiB are
     read at once, more on demand. Raises InvalidInput where there are no results, several of that
     name, or damaged ones.
 
     >>> import pipeline as pl
-    >>> results = pl.run("xu/lemmas", grid={"m": [2], "L": [50]}, replications=2000, cluster="synchronous",
-    ...                  progress=False)
+    >>> results = pl.run("xu/lemmas", grid={"m": [2], "L": [50]}, replications=2000,
+    ...                  cluster="synchronous", progress=False)
     >>> pl.open_results("xu/lemmas").equals(results)
     True
     """
-    folder = _found(_path(what, "results"), _path(outputs, "outputs"))
+    folder = _dataset(_path(study, "results"), _path(outputs, "outputs"))
     backend = Folder(folder.parent)
     return results.load_from(backend, folder.name, "results", str(folder.parent), COPY_AGAIN)
 
@@ -79,13 +79,15 @@ def boundary(
     """Where the mean of a metric crosses a level along an axis, for every combination of the other
     axes.
 
-    Results of a run with `refine` say themselves what is asked; what is given here comes before it.
+    Results of a run with `refine` say themselves what is looked for; arguments come before that.
 
     Args:
         data: results of a study. Levels of `along` need not be many: `refine` adds them where the
-        crossing is. along, metric, level: axis of finite numbers, metric, and the value that its
-        mean crosses, in the metric's unit. confidence: of the interval of a curve's crossing; 0.95.
-        width: of the interval, from which on `says` calls it wider than asked; 0.05.
+            crossing is.
+        along, metric, level: axis of finite numbers, metric, and the value that its mean crosses,
+            in the metric's unit.
+        confidence: of the interval of a curve's crossing; 0.95.
+        width: of the interval, from which on `says` calls it wider than wanted; 0.05.
 
     Returns, over the other axes: `value` with the interval `low`, `high` in the unit of the axis,
     `crossings`, `distance` and `says`, a sentence; see `pipeline.analysis.crossings.boundary`. A
@@ -95,34 +97,36 @@ def boundary(
     Raises InvalidInput, which names the argument, also for an axis whose levels share their data.
 
     >>> import pipeline as pl
-    >>> results = pl.simulate("xu/lemmas", grid={"m": [2], "L": [50], "epsilon": [0.5, 1, 2]}, replications=2000)
-    >>> pl.boundary(results, "epsilon", "error_debiased_squared", 2)["says"].item().partition(" = ")[0]
+    >>> grid = {"m": [2], "L": [50], "epsilon": [0.5, 1, 2]}
+    >>> results = pl.simulate("xu/lemmas", grid=grid, replications=2000)
+    >>> crossing = pl.boundary(results, "epsilon", "error_debiased_squared", 2)
+    >>> crossing["says"].item().partition(" = ")[0]
     'crosses at epsilon'
     """
     identity = _identity(data)
-    given = {
+    arguments = {
         "along": along,
         "metric": metric,
         "level": level,
         "confidence": confidence,
         "width": width,
     }
-    asked = {
-        "width": 0.05,
-        **json.loads(data.attrs.get("refine", "{}")),
-        **{name: one for name, one in given.items() if one is not None},
-        "second": "",
-    }
+    recorded = json.loads(data.attrs.get("refine", "{}"))
+    fields = {"width": 0.05, **recorded, "second": ""}
+    for name, value in arguments.items():
+        if value is not None:
+            fields[name] = value
     axes = {
         str(axis): data[axis].values.tolist() for axis in data["status"].dims if axis != REPLICATION
     }
-    ranges = {
-        str(name): crossings.bounds_of(data, str(name))
-        for name, one in data.data_vars.items()
-        if one.dtype.kind == "f" and REPLICATION in one.dims
-    }
+    metrics = [
+        str(name)
+        for name, variable in data.data_vars.items()
+        if variable.dtype.kind == "f" and REPLICATION in variable.dims
+    ]
+    ranges = {name: crossings.bounds_of(data, name) for name in metrics}
     try:
-        wanted = read_refinement(asked, Grid.of(axes), ranges, identity.get("paired", ()))
+        wanted = read_refinement(fields, Grid.of(axes), ranges, identity.get("paired", ()))
     except InvalidInput as error:
         if error.key.startswith("grid."):
             raise InvalidInput(
@@ -141,13 +145,14 @@ def judge(data: xr.Dataset, claims: Sequence[Claim] | None = None) -> list[Judge
 
     >>> import pipeline as pl
     >>> results = pl.simulate("xu/lemmas", grid={"m": [2], "L": [50]}, replications=2000)
-    >>> {one.check.verdict for one in pl.judge(results)} <= {"identity", "supported", "inconclusive"}
+    >>> verdicts = {judgement.check.verdict for judgement in pl.judge(results)}
+    >>> verdicts <= {"identity", "supported", "inconclusive"}
     True
     """
     identity = _identity(data)
     if claims is None:
-        asked = problem(identity["problem"])
-        claims = [claim for claim in asked.all_claims() if claim.experiment == identity["name"]]
+        all_claims = problem(identity["problem"]).all_claims()
+        claims = [claim for claim in all_claims if claim.experiment == identity["name"]]
     if not isinstance(claims, Sequence) or not all(isinstance(claim, Claim) for claim in claims):
         raise InvalidInput(
             "claims",
@@ -174,41 +179,37 @@ def _identity(data: xr.Dataset) -> dict[str, str]:
 
 def _path(value: Any, key: str) -> str:
     """A path as a text; InvalidInput for anything else."""
-    if not isinstance(path := os.fspath(value) if isinstance(value, os.PathLike) else value, str):
-        raise InvalidInput(
-            key,
-            type(value).__name__,
-            "must be a path, or the name of an experiment"
-            if key == "results"
-            else "must be the path of a folder",
-        )
-    return path
+    path = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if isinstance(path, str):
+        return path
+    allowed = "must be the path of a folder"
+    if key == "results":
+        allowed = "must be a path, or the name of an experiment"
+    raise InvalidInput(key, type(value).__name__, allowed)
 
 
-def _found(what: str, outputs: str) -> Path:
-    """The folder of the dataset."""
-    given = path_of(what, "results")
+def _dataset(study: str, outputs: str) -> Path:
+    """The folder of the dataset of a study, from its path or its name."""
+    path = path_of(study, "results")
     root = path_of(outputs, "outputs")
-    for path in (given, given / results.SEALED):
-        if os.path.isfile(path / "zarr.json"):
-            return path
-    if os.path.isdir(given) or not NAME.fullmatch(what):
+    for folder in (path, path / results.SEALED):
+        if os.path.isfile(folder / "zarr.json"):
+            return folder
+    if os.path.isdir(path) or not NAME.fullmatch(study):
         raise InvalidInput(
-            "results", what, f"has no sealed results ({results.SEALED}); run the study first"
+            "results", study, f"has no sealed results ({results.SEALED}); run the study first"
         )
-    there = sorted(root.glob(f"{what}-{'[0-9a-f]' * 8}/{results.SEALED}/zarr.json"))
-    if len(there) > 1:
+    roots = sorted(root.glob(f"{study}-{'[0-9a-f]' * 8}/{results.SEALED}/zarr.json"))
+    if len(roots) > 1:
+        paths = ", ".join(str(document.parent.parent) for document in roots)
         raise InvalidInput(
-            "results",
-            what,
-            "is there several times; give one by its path: "
-            + ", ".join(str(path.parent.parent) for path in there),
+            "results", study, f"is there several times; give one by its path: {paths}"
         )
-    if not there:
+    if not roots:
         raise InvalidInput(
             "results",
-            what,
-            f"no sealed results of that name in {root}; run the study first, or give "
-            "another folder with outputs",
+            study,
+            f"no sealed results of that name in {root}; run the study first, or give another "
+            "folder with outputs",
         )
-    return there[0].parent
+    return roots[0].parent

@@ -59,7 +59,8 @@ def run(
         SweepError: where the sweep could not go on.
 
     >>> import pipeline as pl
-    >>> results = pl.run("xu/lemmas", size="quick", grid={"m": [2], "L": [50]}, cluster="synchronous", progress=False)
+    >>> results = pl.run("xu/lemmas", size="quick", grid={"m": [2], "L": [50]},
+    ...                  cluster="synchronous", progress=False)
     >>> dict(results.sizes)
     {'m': 1, 'L': 1, 'epsilon': 4, 'replication': 2000}
     """
@@ -113,7 +114,8 @@ def simulate(experiment: ExperimentLike, **changes: Unpack[Changes]) -> xr.Datas
     >>> import pipeline as pl
     >>> study = pl.Study("small", "ranking", seed=1, replications=20, block=10,
     ...                  grid={"m": [5, 10], "epsilon": [0.5, 2.0]}, metrics=("error_l2",),
-    ...                  parameters=dict(model="btl", L=50, mechanism="randomized_response", estimator="debiased"))
+    ...                  parameters={"model": "btl", "L": 50, "mechanism": "randomized_response",
+    ...                              "estimator": "debiased"})
     >>> pl.simulate(study)["error_l2"].dims
     ('m', 'epsilon', 'replication')
     """

@@ -54,12 +54,14 @@ def simulate_data(model: Model, *, seed: int = 0, replications: int | None = Non
     _check_part("model", model)
     seed = check(SEED, seed, "seed")
     replications = check(REPLICATIONS, replications, "replications")
-    rng, population = (np.random.default_rng([seed, stream]) for stream in (0, 1))
+    rng = np.random.default_rng([seed, 0])
+    population = np.random.default_rng([seed, 1])
     name = f"model {type(model).__name__}"
     truth = call(name, model.truth, (), rng, replications or 1, population)
     data = call(name, model.simulate, (truth,), rng)
-    single = replications is None
-    return Simulated(without_replications(truth) if single else truth, data, single)
+    if replications is None:
+        return Simulated(without_replications(truth), data, single=True)
+    return Simulated(truth, data, single=False)
 
 
 def simulate_release(mechanism: Any, data: Any, *, seed: int = 0) -> Any:
@@ -75,7 +77,8 @@ def simulate_release(mechanism: Any, data: Any, *, seed: int = 0) -> Any:
 
     >>> import pipeline as pl
     >>> people = pl.simulate_data(pl.ranking.BTL(m=5, L=200), seed=1)
-    >>> release = pl.simulate_release(pl.ranking.RandomizedResponse(m=5, L=200, epsilon=1.0), people, seed=2)
+    >>> mechanism = pl.ranking.RandomizedResponse(m=5, L=200, epsilon=1.0)
+    >>> release = pl.simulate_release(mechanism, people, seed=2)
     >>> estimate = pl.ranking.Debiased(m=5).fit(release)
     >>> estimate.theta.shape, bool(estimate.converged)
     ((5,), True)
@@ -86,7 +89,10 @@ def simulate_release(mechanism: Any, data: Any, *, seed: int = 0) -> Any:
         people = data.data
         single = data.single
     elif isinstance(data, mechanism.accepts) and plain_release_of(type(data)):
-        people, single = with_replications(data) if axes_of(data) else (data, False)
+        people = data
+        single = False
+        if axes_of(data):
+            people, single = with_replications(data)
     elif issubclass(mechanism.accepts, FromArray):
         people = mechanism.accepts.from_array(_numbers(data).copy())
         single = True
@@ -136,7 +142,7 @@ def _numbers(data: Any) -> Array:
 
 @cache
 def estimator(cls: type[Any]) -> type[Any]:
-    """The estimator with a `fit` that also takes one release, without a dimension of replications."""
+    """The estimator with a `fit` that also takes one release, without replications."""
 
     def fit(self: Any, release: Any, rng: np.random.Generator | None = None) -> Any:
         """The estimate from one release, or of every replication of a block.
@@ -150,14 +156,14 @@ def estimator(cls: type[Any]) -> type[Any]:
             )
         block, single = with_replications(release)
         _check_sizes(self, block, _sizes(block))
-        generator = np.random.default_rng(0) if rng is None else rng
-        estimate = call(f"estimator {cls.__name__}", MethodType(cls.fit, self), (block,), generator)
+        if rng is None:
+            rng = np.random.default_rng(0)
+        estimate = call(f"estimator {cls.__name__}", MethodType(cls.fit, self), (block,), rng)
         return without_replications(estimate) if single else estimate
 
-    def reduce(
-        self: Any,
-    ) -> tuple[Any, ...]:  # the class itself has no name that pickle could import
-        return _made, (cls, {name: getattr(self, name) for name in fields(cls)})
+    def reduce(self: Any) -> tuple[Any, ...]:
+        """How it is pickled: the class itself has no name that could be imported."""
+        return _estimator_with, (cls, {name: getattr(self, name) for name in fields(cls)})
 
     names = {
         "fit": fit,
@@ -169,7 +175,7 @@ def estimator(cls: type[Any]) -> type[Any]:
     return type(cls.__name__, (cls,), names)
 
 
-def _made(cls: Any, values: Mapping[str, Any]) -> Any:
+def _estimator_with(cls: Any, values: Mapping[str, Any]) -> Any:
     return estimator(cls)(**values)
 
 
@@ -205,13 +211,18 @@ def with_replications(value: Any) -> tuple[Any, bool]:
 
 
 def without_replications(value: Any) -> Any:
-    """The object of a single replication without the dimension; arrays of one value become numbers."""
-    changed = {
-        name: array[0]
-        for name, named in axes_of(value).items()
-        if named[0] == REPS and (array := getattr(value, name)) is not None
-    }
-    return frozen(dataclasses.replace(value, **changed)) if changed else value
+    """The object of a single replication without the dimension.
+
+    Arrays of one value become numbers.
+    """
+    changed = {}
+    for name, axes in axes_of(value).items():
+        array = getattr(value, name)
+        if axes[0] == REPS and array is not None:
+            changed[name] = array[0]
+    if not changed:
+        return value
+    return frozen(dataclasses.replace(value, **changed))
 
 
 def axes_of(value: Any) -> dict[str, tuple[str, ...]]:
@@ -240,7 +251,9 @@ def _sizes(value: Any) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for name, named in axes_of(value).items():
         array = getattr(value, name)
-        for axis, size in zip(named, () if array is None else np.shape(array), strict=False):
+        if array is None:
+            continue
+        for axis, size in zip(named, np.shape(array), strict=False):
             expected = getattr(value, axis, sizes.setdefault(axis, size))
             if size != expected and not (axis == REPS and 1 in (size, expected)):
                 raise InvalidInput(

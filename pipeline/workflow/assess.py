@@ -62,9 +62,8 @@ class Assess(NeedsStores):
         self.opened: dict[tuple[int, str], xr.Dataset] = {}
         self.summaries: dict[int, xr.Dataset] = {}
 
-    def __getstate__(
-        self,
-    ) -> tuple[Any, ...]:  # a worker learns the problems that were registered here
+    def __getstate__(self) -> tuple[Any, ...]:
+        """A worker learns the problems that were registered here."""
         return registrations(), self.sources, self.formats
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
@@ -86,30 +85,25 @@ class Assess(NeedsStores):
         of its memory.
         """
         if not results.is_large(self.sources[item.study].experiment.study):
-            return self._one(item)
+            return self._answer(item)
         import dask
 
-        with (
-            LARGE,
-            dask.config.set(scheduler="synchronous"),
-        ):  # parts are not tasks of the cluster, as this is one
-            return self._one(item)
+        # Parts are not tasks of the cluster, as this is one.
+        with LARGE, dask.config.set(scheduler="synchronous"):
+            return self._answer(item)
 
-    def _one(self, item: Item) -> Any:
+    def _answer(self, item: Item) -> Any:
         source = self.sources[item.study]
+        data = self._data(item.study, source.data)
         if item.kind == "claim":
-            judgement = judge(
-                claims_of(source.experiment)[item.number], self._data(item.study, source.data)
-            )
+            judgement = judge(claims_of(source.experiment)[item.number], data)
             return judgement.check, judgement.control
         if item.kind == CONTROLLED:
-            return controlled(self._data(item.study, source.data))
+            return controlled(data)
         if item.study not in self.summaries:
             self.summaries[item.study] = summarise_moments(self._data(item.study, source.summary))
         figure = source.experiment.figures[item.number]
-        return render(
-            figure, self._data(item.study, source.data), self.summaries[item.study], self.formats
-        )
+        return render(figure, data, self.summaries[item.study], self.formats)
 
     def _data(self, study: int, name: str) -> "xr.Dataset":
         """A dataset, opened once."""
@@ -120,9 +114,11 @@ class Assess(NeedsStores):
 
 def claims_of(experiment: Experiment) -> tuple[Claim, ...]:
     """The claims that the study's problem has on the experiment."""
-    one = problem(experiment.study.problem)
-    claims: tuple[Claim, ...] = one.all_claims() if experiment.text.claims else ()
-    return tuple(claim for claim in claims if claim.experiment == experiment.study.name)
+    if not experiment.text.claims:
+        return ()
+    study = experiment.study
+    claims: tuple[Claim, ...] = problem(study.problem).all_claims()
+    return tuple(claim for claim in claims if claim.experiment == study.name)
 
 
 def items(sources: Sequence[Source]) -> Iterator[Item]:
@@ -136,11 +132,10 @@ def items(sources: Sequence[Source]) -> Iterator[Item]:
 
 
 def worth_a_cluster(sources: Sequence[Source]) -> bool:
-    """Whether these tasks take longer than starting worker processes does."""
-    return (
-        any(results.is_large(source.experiment.study) for source in sources)
-        or sum(1 for _ in items(sources)) > FEW
-    )
+    """Whether these tasks take longer than to start worker processes."""
+    if any(results.is_large(source.experiment.study) for source in sources):
+        return True
+    return sum(1 for _ in items(sources)) > FEW
 
 
 def assess(

@@ -25,8 +25,11 @@ def folders() -> list[Path]:
     """All folders of configs: the program's own, then `conf` in each package of problems or parts
     that has one.
     """
-    paths = {path for name in packages() for path in getattr(sys.modules.get(name), "__path__", ())}
-    return [folder(), *(conf for path in sorted(paths) if (conf := Path(path) / "conf").is_dir())]
+    paths: set[str] = set()
+    for name in packages():
+        paths.update(getattr(sys.modules.get(name), "__path__", ()))
+    configs = [Path(path) / "conf" for path in sorted(paths)]
+    return [folder(), *(config for config in configs if config.is_dir())]
 
 
 def files(group: str) -> dict[str, Path]:
@@ -35,9 +38,7 @@ def files(group: str) -> dict[str, Path]:
 
 
 def check_one(group: str, name: str) -> None:
-    """Raise InvalidInput where two packages bring a file of that name: nobody can know which one is
-    meant.
-    """
+    """Raise InvalidInput where two packages bring a file of that name, as either may be meant."""
     first, *others = _all(group).get(name, [Path()])
     if others:
         raise InvalidInput(
@@ -65,7 +66,10 @@ def _all(group: str) -> dict[str, list[Path]]:
 
 
 def _yaml_files(folder: Path) -> Iterator[Path]:
-    """Files of YAML below a folder, in one request a folder; no pipes, for which Hydra would wait."""
+    """Files of YAML below a folder, in one request a folder.
+
+    No pipes, for which Hydra would wait.
+    """
     try:
         entries = list(os.scandir(folder))
     except OSError:

@@ -7,7 +7,7 @@ import numpy as np
 from pipeline.execution.sessions import sessions
 from pipeline.reporting.formatting import levels
 from pipeline.storage.layout import Layout, positions
-from pipeline.workflow.studies import StoredStudy
+from pipeline.workflow.studies import StoredStudy, varying_labels
 
 if TYPE_CHECKING:  # a run with nothing to do must not wait for it
     import xarray as xr
@@ -25,17 +25,16 @@ def effort(stored: StoredStudy, summary: "xr.Dataset") -> dict[str, Any]:
     study = stored.study
     runs = summary["n_run"].values.reshape(-1)[positions(study, Layout.of(study))]
     costs = runs * study.costs
-    varying = [axis for axis, own in study.grid.axes.items() if len(own) > 1]
-    dearest = (
-        np.argsort(-costs, kind="stable")[:MOST].tolist() if len(costs) > 1 and costs.any() else []
-    )
+    most_costly = []
+    if len(costs) > 1 and costs.any():
+        most_costly = np.argsort(-costs, kind="stable")[:MOST].tolist()
     rows = [
         {
-            "cell": levels({axis: study.grid.labels(cell)[axis] for axis in varying}),
+            "cell": levels(varying_labels(study, cell)),
             "run": int(runs[cell]),
             "share": float(costs[cell] / costs.sum()),
         }
-        for cell in dearest
+        for cell in most_costly
     ]
     return {
         "seconds": sum(past.seconds_work or 0.0 for past in sessions(stored.store.folder)),

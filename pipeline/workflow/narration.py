@@ -1,6 +1,4 @@
-"""A subscriber that narrates a task on two streams, whatever these are: of a terminal, a notebook, a
-file.
-"""
+"""A subscriber that narrates a task on two streams, of a terminal, a notebook or a file."""
 
 from contextlib import ExitStack
 from typing import TextIO

@@ -1,4 +1,4 @@
-"""A person's own experiment: a YAML file, the config of a finished study, or a mapping from Python."""
+"""A person's own experiment: a YAML file, the record of a finished study, or a mapping of Python."""
 
 import os
 import re
@@ -66,48 +66,43 @@ def read(path: str) -> dict[str, Any]:
     file = path_of(path, "experiment")
     if os.path.isdir(file):
         file = file / RECORD
-    try:
-        loaded = yaml_text.load(read_regular(file).decode())
-        refuse_odd_values(loaded)
-    except OSError as error:
-        raise InvalidInput(
-            "experiment",
-            path,
-            f"cannot be read ({error.strerror}); must be the path of a YAML file, "
-            "or the name of an experiment; task=new writes a first one",
-        ) from None
-    except yaml_text.TooManyValues:
-        raise InvalidInput(
-            "experiment",
-            path,
-            f"its anchors (&, *) stand for more than {yaml_text.MOST_VALUES:,} "
-            "values; write them out, or fewer",
-        ) from None
-    except RecursionError:
-        raise InvalidInput(
-            "experiment",
-            path,
-            "holds itself, or is nested too deeply; name no anchor (&, *) within itself",
-        ) from None
-    except (
-        Exception
-    ) as error:  # whatever is raised here is about the text; YAML has errors of many kinds
-        several = "expected a single document" in str(error)
-        reason = (
-            "holds several studies; give one of them"
-            if several
-            else f"is no YAML ({shorten(error, 120)})"
-        )
-        raise InvalidInput("experiment", path, reason) from None
-    loaded = {} if loaded is None else loaded
+    loaded = _loaded(file, path)
+    if loaded is None:
+        loaded = {}
     if not isinstance(loaded, dict):
         raise InvalidInput(
             "experiment", path, "must hold keys and values, such as name, problem and grid"
         )
-    return {
-        "name": name_of(file),
-        **checked({key: value for key, value in loaded.items() if key not in PASSED_OVER}),
-    }
+    experiment = {key: value for key, value in loaded.items() if key not in PASSED_OVER}
+    return {"name": name_of(file), **checked(experiment)}
+
+
+def _loaded(file: Path, path: str) -> Any:
+    """What a file of YAML holds; InvalidInput in one line for what it must not.
+
+    path: as a person gave it.
+    """
+    try:
+        loaded = yaml_text.load(read_regular(file).decode())
+        refuse_odd_values(loaded)
+        return loaded
+    except OSError as error:
+        advice = (
+            f"cannot be read ({error.strerror}); must be the path of a YAML file, or the name of "
+            "an experiment; task=new writes a first one"
+        )
+    except yaml_text.TooManyValues:
+        advice = (
+            f"its anchors (&, *) stand for more than {yaml_text.MOST_VALUES:,} values; write them "
+            "out, or fewer"
+        )
+    except RecursionError:
+        advice = "holds itself, or is nested too deeply; name no anchor (&, *) within itself"
+    except Exception as error:  # errors of YAML are of many kinds, all about the text
+        advice = f"is no YAML ({shorten(error, 120)})"
+        if "expected a single document" in str(error):
+            advice = "holds several studies; give one of them"
+    raise InvalidInput("experiment", path, advice)
 
 
 def name_of(file: Path) -> str | None:
@@ -140,11 +135,14 @@ def checked(experiment: Any) -> dict[str, Any]:
 def mapping_of(study: Study) -> dict[str, Any]:
     """The config that gives a study."""
     files = {name: value for name, value in study.parameters.items() if isinstance(value, DataFile)}
+    replications = study.replications
+    if study.until and study.until.most is not None:
+        replications = study.until.most
     return {
         "name": study.name,
         "problem": study.problem,
         "seed": study.seed,
-        "replications": study.until.most if study.until else study.replications,
+        "replications": replications,
         "block": study.block,
         "grid": products_of(study.grid),
         "metrics": list(study.metrics),
@@ -164,8 +162,12 @@ def mapping_of(study: Study) -> dict[str, Any]:
 
 def products_of(grid: Grid) -> Any:
     """The grid as a config has it: a mapping, or a list of mappings."""
-    products = [{axis: list(levels) for axis, levels in product} for product in grid.products]
-    return products[0] if len(products) == 1 else products
+    products = []
+    for product in grid.products:
+        products.append({axis: list(levels) for axis, levels in product})
+    if len(products) == 1:
+        return products[0]
+    return products
 
 
 def refuse_odd_values(value: Any) -> None:

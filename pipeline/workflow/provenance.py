@@ -1,4 +1,4 @@
-"""What a report says of the program: its version, the commit of its checkout, and how to cite it."""
+"""What a report says of the program: version, commit of its checkout, and how to cite it."""
 
 import re
 import subprocess
@@ -11,6 +11,10 @@ from pipeline.study.files import read_regular
 from pipeline.study.texts import visible
 
 PACKAGE = "private-learning-pipeline"
+# In the table of papers' mistakes: a row, what parts its cells, and what is markup within them.
+ROW = re.compile(r"\| [A-Z][0-9]+ \|")
+BETWEEN_CELLS = re.compile(r"(?<!\\)\|")
+MARKUP = re.compile(r"\\(?=\|)|`")
 COMMANDS = {
     "\\": r"\textbackslash{}",
     "{": r"\textbraceleft{}",
@@ -54,15 +58,12 @@ def mistakes() -> dict[str, tuple[str, ...]]:
         if path.is_file()
     ]
     text = read_regular(files[0]).decode() if files else ""
-    rows = (
-        re.split(r"(?<!\\)\|", line.strip().strip("|"))
-        for line in text.splitlines()
-        if re.match(r"\| [A-Z][0-9]+ \|", line)
-    )
-    return {
-        row[0].strip(): tuple(re.sub(r"\\(?=\|)|`", "", cell).strip(" .") for cell in row[1:])
-        for row in rows
-    }
+    mistakes = {}
+    for line in text.splitlines():
+        if ROW.match(line):
+            name, *cells = BETWEEN_CELLS.split(line.strip().strip("|"))
+            mistakes[name.strip()] = tuple(MARKUP.sub("", cell).strip(" .") for cell in cells)
+    return mistakes
 
 
 def _git(folder: Path, *words: str) -> str:
@@ -75,7 +76,9 @@ def bibtex(title: str, years: Sequence[str]) -> str:
     """An entry for the program as it computed a study. years: of the study's sessions, as text."""
     about = metadata.metadata(PACKAGE)
     author = (about["Author"] or about["Author-email"] or f"{PACKAGE} authors").strip()
-    note = title + (f", commit {commit()}" if commit() else "")
+    note = title
+    if commit():
+        note += f", commit {commit()}"
     fields = {
         "author": author,
         "title": "Private learning pipeline",

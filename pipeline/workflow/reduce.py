@@ -32,8 +32,10 @@ MOST_ABOVE = 20  # groups of cells that a dataset names
 def names(store: Store, interim: bool = False) -> tuple[str, str]:
     """Names of a study's datasets of replications and of moments, sealed or interim."""
     where = results.place(store)
-    (data, summary) = INTERIM if interim else (SEALED, SUMMARY)
-    return where + data, where + summary
+    if interim:
+        data, summary = INTERIM
+        return where + data, where + summary
+    return where + SEALED, where + SUMMARY
 
 
 def seal(stored: StoredStudy, executor: Executor) -> None:
@@ -67,24 +69,28 @@ def _write(stored: StoredStudy, executor: Executor, names: tuple[str, str], part
     staged = Staged(*map(backend.stage, names))
     regions = [*Layout.of(study).regions()]
     reduced = _reduce(stored, executor, staged, regions, partial)
-    digests = {key: digest for one in reduced.values() for key, digest in one.digests.items()}
+    digests: dict[str, str] = {}
+    writers: set[str] = set()
+    for part in reduced.values():
+        digests.update(part.digests)
+        writers.update(part.writers)
     if staged.results != names[0]:  # in a bucket it is built where it stays
         backend.remove(names[0])  # never an older dataset beside a newer summary
-    attributes = {
-        **_attributes(
-            stored, partial, {writer for one in reduced.values() for writer in one.writers}
-        ),
-        **_precision(study, reduced),
+    attributes = {**_attributes(stored, partial, writers), **_precision(study, reduced)}
+    data, summary = names
+    results.finish(backend, staged.summary, summary, attributes, _within(staged.summary, digests))
+    # Last: once the results exist, everything does.
+    results.finish(backend, staged.results, data, attributes, _within(staged.results, digests))
+
+
+def _within(where: str, digests: Mapping[str, str]) -> dict[str, str]:
+    """Digests of the files of one dataset, by their names in it."""
+    folder = f"{where}/"
+    return {
+        key.removeprefix(folder): digest
+        for key, digest in digests.items()
+        if key.startswith(folder)
     }
-    for name, where in reversed(
-        [*zip(names, staged, strict=True)]
-    ):  # results last: once they exist, everything does
-        own = {
-            key.removeprefix(f"{where}/"): digest
-            for key, digest in digests.items()
-            if key.startswith(f"{where}/")
-        }
-        results.finish(backend, where, name, attributes, own)
 
 
 def _reduce(
@@ -120,37 +126,43 @@ def _precision(study: Study, reduced: Mapping[Region, Reduced]) -> Mapping[str, 
     """
     if not study.precision:
         return {}
-    excess = {cell: one for part in reduced.values() for cell, one in part.excess.items()}
-    above = sorted(
-        (-one if math.isfinite(one) else -math.inf, cell)
-        for cell, one in excess.items()
-        if not one <= 1
-    )
-    listed = [
-        [
-            {
-                name: level
-                for name, level in study.grid.labels(cell).items()
-                if name not in study.paired
-            },
-            -one if math.isfinite(one) else None,
-        ]
-        for one, cell in above[:MOST_ABOVE]
-    ]
+    ratios: dict[int, float] = {}
+    for part in reduced.values():
+        ratios.update(part.excess)
+    above = [cell for cell, ratio in ratios.items() if not ratio <= 1]
+    above.sort(key=lambda cell: (-_known_or_infinite(ratios[cell]), cell))
     return {
         "precision": [str(target) for target in study.precision],
-        "groups": len(excess),
-        "groups_on_target": len(excess) - len(above),
-        "above_target": listed,
+        "groups": len(ratios),
+        "groups_on_target": len(ratios) - len(above),
+        "above_target": [
+            [_labels_of_group(study, cell), _known_or_none(ratios[cell])]
+            for cell in above[:MOST_ABOVE]
+        ],
     }
+
+
+def _known_or_infinite(ratio: float) -> float:
+    """A half-width over its target, infinite where that is unknown."""
+    return ratio if math.isfinite(ratio) else math.inf
+
+
+def _known_or_none(ratio: float) -> float | None:
+    """The same as JSON has it: null where it is unknown."""
+    return ratio if math.isfinite(ratio) else None
+
+
+def _labels_of_group(study: Study, cell: int) -> dict[str, Any]:
+    """The labels that all cells of a cell's group have in common."""
+    labels = study.grid.labels(cell)
+    return {name: level for name, level in labels.items() if name not in study.paired}
 
 
 def _attributes(stored: StoredStudy, partial: bool, writers: set[str]) -> Mapping[str, Any]:
     """Attributes of a dataset: question, study, and what computed its numbers."""
     study = stored.study
     text = stored.experiment.text
-    own = {file.name: file.sha256 for file in own_files.loaded()}
-    return {
+    attributes = {
         "title": text.title,
         "question": text.question,
         "experiment": study.name,
@@ -161,20 +173,20 @@ def _attributes(stored: StoredStudy, partial: bool, writers: set[str]) -> Mappin
         "replications": study.replications,
         "versions": json.dumps(results.versions(), sort_keys=True),
         "writers": json.dumps(agreement.provenance(stored.store, writers), sort_keys=True),
-        **({"refine": json.dumps(config_of(study.refine), sort_keys=True)} if study.refine else {}),
-        **(
-            {"until": json.dumps(dataclasses.asdict(study.until), sort_keys=True)}
-            if study.until
-            else {}
-        ),
-        **({"own_files": json.dumps(own)} if own else {}),
     }
+    if study.refine:
+        attributes["refine"] = json.dumps(config_of(study.refine), sort_keys=True)
+    if study.until:
+        attributes["until"] = json.dumps(dataclasses.asdict(study.until), sort_keys=True)
+    files = {file.name: file.sha256 for file in own_files.loaded()}
+    if files:
+        attributes["own_files"] = json.dumps(files)
+    return attributes
 
 
 def worth_a_cluster(stored: Iterable[StoredStudy]) -> bool:
-    """Whether reading all units of some studies takes longer than starting worker processes does."""
-    studies = [one.study for one in stored]
-    return (
-        any(map(results.is_large, studies))
-        or sum(len(one.grid) * one.blocks for one in studies) > FEW_FILES
-    )
+    """Whether to read all units of some studies takes longer than to start worker processes."""
+    studies = [waiting.study for waiting in stored]
+    if any(map(results.is_large, studies)):
+        return True
+    return sum(len(study.grid) * study.blocks for study in studies) > FEW_FILES

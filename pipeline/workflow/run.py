@@ -1,4 +1,4 @@
-"""`task=run` and `task=report`: simulate what is missing, seal, judge the claims, write the report."""
+"""`task=run` and `task=report`: simulate what is missing, seal, judge claims, write the report."""
 
 import dataclasses
 import time

@@ -28,7 +28,9 @@ def is_current(store: Store, attributes: Mapping[str, Any] | None = None) -> boo
 
     attributes: those of results.zarr, where they are known.
     """
-    root = results.attributes(store) if attributes is None else attributes
-    return root.get("request") == results.request(store.study) and root.get(
-        "reduced_by"
-    ) == reduced_by(store.study)
+    if attributes is None:
+        attributes = results.attributes(store)
+    study = store.study
+    if attributes.get("request") != results.request(study):
+        return False
+    return attributes.get("reduced_by") == reduced_by(study)

@@ -343,6 +343,6 @@ def _waits(cluster: Cluster) -> str:
 
 
 def _takes_less_than_starting_workers(schedule: Schedule) -> bool:
-    """Whether the reference units take less time than workers to start, by their predicted costs."""
+    """Whether reference units take less time than workers to start, by their predicted costs."""
     cost = float(sum(schedule.costs[unit.cell] for unit in schedule.references))
     return 0 < cost <= STARTING * COST_OF_A_SECOND

@@ -2,9 +2,11 @@
 promise.
 """
 
+import dataclasses
 import inspect
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.study.checks import ROLES
@@ -13,19 +15,40 @@ from pipeline.study.parts import BaseMechanism
 from pipeline.study.study import Study
 
 
+@dataclass
+class Statement:
+    """What a mechanism promises. remarks: on its cells, where it has any.
+
+    spent: meaning of the number -> (least, greatest) over the mechanism's cells of the largest
+    budget of a user, in nats; empty for a mechanism that does not state it.
+    """
+
+    mechanism: str
+    unit: str
+    neighbours: str
+    budget: str
+    spent: dict[str, tuple[float, float]] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
+
+    def widen(self, spent: Mapping[str, float]) -> None:
+        """Let the ranges hold what another cell spends."""
+        for meaning, value in spent.items():
+            least, greatest = self.spent.get(meaning, (value, value))
+            self.spent[meaning] = min(least, value), max(greatest, value)
+
+
 def parts(study: Study) -> dict[str, dict[str, str]]:
     """Of each role the names that the study uses, with the first line that the code says of them."""
-    used = {
-        role: [str(name) for name in study.grid.axes.get(role, (study.parameters.get(role),))]
-        for role in ROLES
-    }
-    return {
-        role: {
-            name: (inspect.getdoc(study.part(role, name)) or "").partition("\n")[0]
-            for name in names
-        }
-        for role, names in used.items()
-    }
+    return {role: _first_lines(study, role) for role in ROLES}
+
+
+def _first_lines(study: Study, role: str) -> dict[str, str]:
+    """Name -> first line of the documentation, of the parts of a role."""
+    lines = {}
+    for name in study.grid.axes.get(role, (study.parameters.get(role),)):
+        text = inspect.getdoc(study.part(role, str(name))) or ""
+        lines[str(name)] = text.partition("\n")[0]
+    return lines
 
 
 def source(study: Study) -> str:
@@ -35,32 +58,25 @@ def source(study: Study) -> str:
 
 
 def privacy(study: Study) -> list[dict[str, Any]]:
-    """Privacy statement of every mechanism of the study: unit, neighbours, budget, and `spent`.
-
-    spent: meaning of the number -> (least, greatest) over the mechanism's cells of the largest
-    budget of a user, in nats; empty for a mechanism that does not state it. remarks: of its cells,
-    where it has one.
-    """
-    statements: dict[str, dict[str, Any]] = {}
-    remarked = remarks(study)
+    """Privacy statement of every mechanism of the study, as the page has it; see `Statement`."""
+    statements: dict[str, Statement] = {}
+    remarks_of = remarks(study)
     for name, mechanism in parts_of(study, ROLES[1]):
-        statement = statements.setdefault(
-            name,
-            {
-                "unit": mechanism.unit,
-                "neighbours": mechanism.neighbours,
-                "budget": mechanism.budget,
-                "spent": {},
-                "remarks": remarked.get(name, []),
-            },
-        )
-        for what, value in mechanism.spent().items():
-            least, most = statement["spent"].get(what, (value, value))
-            statement["spent"][what] = min(least, value), max(most, value)
-    kinds = dict.fromkeys(what for statement in statements.values() for what in statement["spent"])
+        if name not in statements:
+            statements[name] = Statement(
+                mechanism=name,
+                unit=mechanism.unit,
+                neighbours=mechanism.neighbours,
+                budget=mechanism.budget,
+                remarks=remarks_of.get(name, []),
+            )
+        statements[name].widen(mechanism.spent())
     if "none" in statements:
-        statements["none"]["spent"] = dict.fromkeys(kinds, (math.inf, math.inf))
-    return [{"mechanism": name, **statement} for name, statement in statements.items()]
+        meanings: dict[str, None] = {}
+        for statement in statements.values():
+            meanings.update(dict.fromkeys(statement.spent))
+        statements["none"].spent = dict.fromkeys(meanings, (math.inf, math.inf))
+    return [dataclasses.asdict(statement) for statement in statements.values()]
 
 
 def remarks(study: Study) -> dict[str, list[str]]:

@@ -1,4 +1,4 @@
-"""The studies of one command, each with where it is stored."""
+"""The studies of one task, each with where it is stored."""
 
 import dataclasses
 import os
@@ -10,11 +10,11 @@ import numpy as np
 from pipeline.execution import suspects, sweep
 from pipeline.execution.clusters import Cluster
 from pipeline.execution.runner import Runner
-from pipeline.execution.schedule import Schedule, failures
+from pipeline.execution.schedule import Limits, Schedule, Unit, failures
 from pipeline.execution.systems.registry import job
 from pipeline.storage import agreement, results
 from pipeline.storage.in_work import Driver
-from pipeline.storage.replications import Store
+from pipeline.storage.replications import Listing, Store
 from pipeline.study.study import Study
 from pipeline.workflow.experiment import Experiment
 from pipeline.workflow.precision import all_done, limits
@@ -23,7 +23,7 @@ from pipeline.workflow.settings import Settings
 
 
 class StoredStudy(NamedTuple):
-    """One study of a command. raw: its composed config, as a plain mapping."""
+    """One study of a task. raw: its composed config, as a plain mapping."""
 
     experiment: Experiment
     store: Store
@@ -49,10 +49,16 @@ class ScheduledStudy(NamedTuple):
     schedule: Schedule
 
 
+def varying_labels(study: Study, cell: int) -> dict[str, Any]:
+    """The labels of a cell, without those that all cells have in common."""
+    labels = study.grid.labels(cell)
+    return {axis: labels[axis] for axis, levels in study.grid.axes.items() if len(levels) > 1}
+
+
 def stored_studies(
     settings: Settings, experiments: Sequence[Experiment], raw: Sequence[Mapping[str, Any]]
 ) -> list[StoredStudy]:
-    """The studies of a command; touches nothing."""
+    """The studies of a task; touches nothing."""
     return [
         StoredStudy(experiment, Store(experiment.study, *experiment.address(settings)), config)
         for experiment, config in zip(experiments, raw, strict=True)
@@ -64,36 +70,43 @@ def scheduled(stored: StoredStudy, settings: Settings, cluster: Cluster) -> Sche
 
     Results that were sealed are removed where units are missing: they were lost, or taken away.
     """
-    sealed = is_current(
-        stored.store
-    )  # before the listing: another driver may come to its end in between
+    # Before the listing: another driver may come to its end in between.
+    sealed = is_current(stored.store)
     listing = stored.store.listing()
     known = limits(stored.store, listing, cluster)
     if sealed and not all_done(stored.study, listing, known):
         with stored.store.locked():
             results.unseal(stored.store, every=False)
         known = limits(stored.store, listing, cluster)
-    schedule = Schedule(
-        stored.study, listing, settings.shard_numbers, known, np.random.default_rng()
-    )
-    failed = (
-        [unit for unit in failures(listing) if schedule.mine[unit]] if settings.retry_failed else []
-    )
+    schedule = _schedule(stored, settings, listing, known)
     if settings.retry_failed:
         agreement.forget_tries(stored.store)
         suspects.forget(stored.store)
-    if failed:
-        with stored.store.locked():
-            results.unseal(stored.store)
-            for unit in failed:
-                stored.store.forget(*unit)
-                listing.done[unit] = listing.failed[unit] = False
-        known = limits(stored.store, listing, cluster)
-        schedule = Schedule(
-            stored.study, listing, settings.shard_numbers, known, np.random.default_rng()
-        )
+        failed = [unit for unit in failures(listing) if schedule.mine[unit]]
+        if failed:
+            _take_back(stored.store, listing, failed)
+            known = limits(stored.store, listing, cluster)
+            schedule = _schedule(stored, settings, listing, known)
     suspects.find(stored.store, schedule)
     return schedule
+
+
+def _schedule(
+    stored: StoredStudy, settings: Settings, listing: Listing, known: Limits | None
+) -> Schedule:
+    """What is left to do, in an order of this driver's own."""
+    order = np.random.default_rng()
+    return Schedule(stored.study, listing, settings.shard_numbers, known, order)
+
+
+def _take_back(store: Store, listing: Listing, failed: Sequence[Unit]) -> None:
+    """Let failed units be done again."""
+    with store.locked():
+        results.unseal(store)
+        for unit in failed:
+            store.forget(*unit)
+            listing.done[unit] = False
+            listing.failed[unit] = False
 
 
 def runner(stored: StoredStudy, schedule: Schedule, settings: Settings) -> Runner:

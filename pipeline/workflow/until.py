@@ -15,11 +15,12 @@ import numpy as np
 from pipeline.storage import results
 from pipeline.storage.layout import Layout, positions
 from pipeline.storage.replications import Store
+from pipeline.study.arrays import Integers
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.study import Study
 from pipeline.study.until import recorded
 from pipeline.workflow.sealed import reduced_by
-from pipeline.workflow.studies import StoredStudy
+from pipeline.workflow.studies import StoredStudy, varying_labels
 
 if TYPE_CHECKING:  # loaded where a study stops by its claims
     import xarray as xr
@@ -53,56 +54,66 @@ def reached(stored: StoredStudy, judged: Judged) -> StoredStudy:
             "or give precision",
         )
     layout = Layout.of(study)
-    found = judged.setdefault(
-        study.name, Ends(claims, study.until.looks(study.block), layout.shape)
-    )
+    looks = study.until.looks(study.block)
+    ends = judged.setdefault(study.name, Ends(claims, looks, layout.shape))
     cells = np.zeros(layout.shape, bool)
     cells.flat[positions(study, layout)] = True
     for data in _sealed(stored.store):
-        while not found.over and found.known(data, cells):
+        while not ends.over and ends.known(data, cells):
             with dask.config.set(scheduler="synchronous"):
-                found.look(data)
-        if found.over:
+                ends.look(data)
+        if ends.over:
             break
-    stops = tuple(
-        (int(end) * bool(there), claims[by].id if by >= 0 else "")
-        for end, by, there in zip(found.ends.flat, found.by.flat, cells.flat, strict=True)
-    )
-    return stored.grown(
-        dataclasses.replace(
-            study,
-            replications=int(found.ends[cells].max()),
-            until=dataclasses.replace(study.until, stops=stops),
-        )
-    )
+    names = [claim.id for claim in claims]
+    stops = _stops(np.where(cells, ends.ends, 0), ends.by, names)
+    until = dataclasses.replace(study.until, stops=stops)
+    most = int(ends.ends[cells].max())
+    return stored.grown(dataclasses.replace(study, replications=most, until=until))
+
+
+def _stops(
+    replications: Integers, last_claims: Integers, names: Sequence[str]
+) -> tuple[tuple[int, str], ...]:
+    """Of every position its replications, 0 without a cell, and the claim for which it went on.
+
+    last_claims: number of that claim, -1 where there is none.
+    """
+    claims = ["" if number < 0 else names[int(number)] for number in last_claims.flat]
+    return tuple(zip((int(count) for count in replications.flat), claims, strict=True))
 
 
 def _sealed(store: Store) -> Iterator["xr.Dataset"]:
-    """Sealed results of the same cells, by the code here, the smallest first; without damaged ones."""
+    """Sealed results of the same cells, by the code here, the smallest first.
+
+    Without damaged ones.
+    """
     study = store.study
     backend = store.backend
-    found = []
+    sealed = []
     for where in results.places(backend):
-        said = results.root_attributes(backend, where)
-        if said.get("reduced_by") == reduced_by(study) and said["request"] == _request(study, said):
-            found.append((said["replications"], where + results.SEALED))
-    for _, name in sorted(found):
+        attributes = results.root_attributes(backend, where)
+        if attributes.get("reduced_by") != reduced_by(study):
+            continue
+        if attributes["request"] == _request(study, attributes):
+            sealed.append((attributes["replications"], where + results.SEALED))
+    for _, name in sorted(sealed):
         data = results.load_sound(store, name)
         if data is not None:
             yield data
 
 
-def _request(study: Study, said: Mapping[str, Any]) -> str | None:
+def _request(study: Study, attributes: Mapping[str, Any]) -> str | None:
     """The request for as many replications of the study's cells as results have: fixed in advance,
-    or at a look.
+    or at a look. None where the results are of another study. attributes: of the results.
     """
     assert study.until and study.until.most
-    until = recorded(said["until"]) if "until" in said else None
-    if until and until.most != study.until.most:
-        return None
-    return results.request(
-        dataclasses.replace(study, replications=said["replications"], until=until)
-    )
+    until = None
+    if "until" in attributes:
+        until = recorded(attributes["until"])
+        if until.most != study.until.most:
+            return None
+    replications = attributes["replications"]
+    return results.request(dataclasses.replace(study, replications=replications, until=until))
 
 
 def ends(study: Study) -> list[dict[str, Any]]:
@@ -115,15 +126,12 @@ def ends(study: Study) -> list[dict[str, Any]]:
     groups: dict[tuple[int, str], list[int]] = {}
     for cell, position in enumerate(positions(study, Layout.of(study)).tolist()):
         groups.setdefault(study.until.stops[position], []).append(cell)
-    varying = [axis for axis, levels in study.grid.axes.items() if len(levels) > 1]
     return [
         {
             "replications": end,
             "claim": claim,
             "cells": len(cells),
-            "labels": [
-                {axis: study.grid.labels(cell)[axis] for axis in varying} for cell in cells[:NAMED]
-            ],
+            "labels": [varying_labels(study, cell) for cell in cells[:NAMED]],
         }
         for (end, claim), cells in sorted(groups.items())
     ]
@@ -131,8 +139,11 @@ def ends(study: Study) -> list[dict[str, Any]]:
 
 def ends_in_words(stops: Sequence[Mapping[str, Any]]) -> list[str]:
     """A line for each of what `ends` gives."""
-    return [
-        f"{one['cells']:,} cells × {one['replications']:,} replications, "
-        + (f"the last for {one['claim']}" if one["claim"] else "for the first look")
-        for one in stops
-    ]
+    return [_end_in_words(group) for group in stops]
+
+
+def _end_in_words(group: Mapping[str, Any]) -> str:
+    reason = "for the first look"
+    if group["claim"]:
+        reason = f"the last for {group['claim']}"
+    return f"{group['cells']:,} cells × {group['replications']:,} replications, {reason}"

@@ -66,7 +66,10 @@ def _size(node: Any, sizes: dict[int, int]) -> int:
     """How many values a node stands for. sizes: of nodes that were counted, by their address."""
     if id(node) in sizes:
         return sizes[id(node)]
-    parts = node.value if isinstance(node.value, list) else []
-    flat = [one for part in parts for one in (part if isinstance(part, tuple) else (part,))]
-    sizes[id(node)] = 1 + sum(_size(one, sizes) for one in flat)
-    return sizes[id(node)]
+    size = 1
+    if isinstance(node.value, list):
+        for part in node.value:
+            nodes = part if isinstance(part, tuple) else (part,)
+            size += sum(_size(inner, sizes) for inner in nodes)
+    sizes[id(node)] = size
+    return size
