@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline.execution.bundles import Bundle
-from pipeline.execution.clusters.executor import GONE, LOST, Executor
+from pipeline.execution.clusters.executor import Executor
+from pipeline.execution.clusters.lost import GONE, LOST
 from pipeline.execution.errors import SweepError, Unfit
 from pipeline.execution.task import (
     TOPIC,

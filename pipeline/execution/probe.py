@@ -6,7 +6,6 @@ machine do not count.
 
 import contextlib
 import copy
-import multiprocessing
 import os
 import resource
 import signal
@@ -14,9 +13,8 @@ import time
 import tracemalloc
 import warnings
 from collections.abc import Iterator, Mapping
-from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -25,6 +23,9 @@ from pipeline.study.grid import Level
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.slices import slices
 from pipeline.study.study import Study
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 SECONDS = 1.0  # of the processor for all that is simulated
 BYTES = 200 * 2**20  # of memory that it may take
@@ -139,6 +140,8 @@ def _trials(study: Study, cells: list[int]) -> Iterator[Trial | TooLarge]:
 
     It is killed after PATIENCE times as many by the clock.
     """
+    import multiprocessing
+
     context = multiprocessing.get_context("fork")  # which has read the study's files already
     receiver, sender = context.Pipe(duplex=False)
     child = context.Process(target=_measure, args=(study, cells, sender))
@@ -158,7 +161,7 @@ def _trials(study: Study, cells: list[int]) -> Iterator[Trial | TooLarge]:
         receiver.close()
 
 
-def _measure(study: Study, cells: list[int], sender: Connection) -> None:
+def _measure(study: Study, cells: list[int], sender: "Connection") -> None:
     """In the child: try each cell with more and more replications."""
     signal.signal(signal.SIGPROF, signal.SIG_DFL)  # which ends the process
     signal.setitimer(signal.ITIMER_PROF, max(SECONDS, 1e-6))
@@ -171,7 +174,7 @@ def _measure(study: Study, cells: list[int], sender: Connection) -> None:
     sender.close()
 
 
-def _measure_cell(study: Study, cell: int, sender: Connection) -> None:
+def _measure_cell(study: Study, cell: int, sender: "Connection") -> None:
     """Send trials of a cell, until one takes STEP or the memory.
 
     `TooLarge` if not even one replication has room.

@@ -15,7 +15,6 @@ from typing import Any
 from pipeline.execution import notices
 from pipeline.execution.bundles import ALONE, KILLS, Bundle, Bundler
 from pipeline.execution.clusters.executor import Executor
-from pipeline.execution.dask_pool import DaskPool
 from pipeline.execution.errors import SweepError
 from pipeline.execution.pool import Pool, ThisProcess
 from pipeline.execution.task import Ending, UnitFunction
@@ -109,6 +108,8 @@ def run(
     start = time.monotonic()
     pool: Pool = ThisProcess(runner)
     if executor.client is not None:
+        from pipeline.execution.dask_pool import DaskPool
+
         patience = executor.patience or worker_timeout
         pool = DaskPool(executor, runner, window or executor.window, patience, on_retired)
     bundler = Bundler(units, total_cost, bundle_seconds, pace, shares)

@@ -1,6 +1,5 @@
 """Worker processes on this machine: replaced when they die, and never left behind."""
 
-import asyncio
 import contextlib
 import dataclasses
 import io
@@ -269,6 +268,8 @@ def _serve() -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_DATA, (order.memory, order.memory))
+    import asyncio
+
     import dask
 
     dask.config.set(order.dask)

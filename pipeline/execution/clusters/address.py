@@ -1,6 +1,5 @@
 """A Dask scheduler that already runs, started by somebody else."""
 
-import asyncio
 import contextlib
 import functools
 import hashlib
@@ -10,7 +9,6 @@ import socket
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -108,6 +106,9 @@ class Address(Cluster, Checked):
 
     def _connect(self, stack: contextlib.ExitStack) -> Any:
         """A client; InvalidInput where no scheduler answers."""
+        import asyncio
+        from concurrent.futures import ThreadPoolExecutor
+
         import distributed
 
         security = self._security()
@@ -295,6 +296,8 @@ def _threads(client: Any) -> dict[str, int]:
 
 
 def _cause(error: BaseException) -> str:
+    import asyncio
+
     while error.__cause__ is not None:
         error = error.__cause__
     if isinstance(error, asyncio.CancelledError | TimeoutError):

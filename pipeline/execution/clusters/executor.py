@@ -3,7 +3,6 @@
 Most clusters start one.
 """
 
-import asyncio
 import contextlib
 import fcntl
 import gc
@@ -51,14 +50,6 @@ DASK = {
     "distributed.admin.log-length": 20,
     "distributed.diagnostics.computations.max-history": 2,
 }
-
-
-# What a client raises when a worker dies while it is asked something. A wait that is cancelled
-# inside Dask comes out of its `sync` as UnboundLocalError.
-LOST = (OSError, asyncio.CancelledError, UnboundLocalError)
-# The same, and what it raises once it has closed, which it does some time after its scheduler is
-# gone.
-GONE = (*LOST, RuntimeError)
 
 
 def _nothing() -> None:
@@ -267,6 +258,8 @@ def retire(client: Any, addresses: Collection[str]) -> None:
     Not by `client.retire_workers`, which first copies results to other workers, and gives up if
     there are none.
     """
+    from pipeline.execution.clusters.lost import GONE
+
     for address in addresses:
         with contextlib.suppress(*GONE):
             client.sync(
