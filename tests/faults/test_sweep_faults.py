@@ -124,41 +124,43 @@ def test_twenty_killed_workers_cost_time_only(tmp_path):
     assert 1 <= outcome.lost <= 20  # those killed before the scheduler knew them are not counted
 
 
-@pytest.mark.timeout(1800)
-def test_a_unit_that_kills_its_workers_is_named_and_the_rest_is_kept(tmp_path):
+@pytest.fixture(scope="module")
+def two_workers():
+    """They are replaced when they die, so one sweep leaves them to the next."""
     with Local(workers=2).open() as executor:
-        with pytest.raises(SweepError, match="unit 150: its worker was killed 4 times"):
-            run(executor, functools.partial(poison, tmp_path, 150), pairs(400), kills=4)
-        assert 149 in ended(tmp_path) and 150 not in ended(tmp_path)
-        assert run(executor, functools.partial(record, tmp_path, 0.0), [(150, 1.0)]).units_done == 1
+        yield executor
 
 
 @pytest.mark.timeout(1800)
-def test_units_that_kill_their_workers_are_blamed_and_the_sweep_goes_on(tmp_path):
+@pytest.mark.parametrize("bad, units, kills", [(150, 400, 4), (0, 4, 3), (3, 4, 3)])
+def test_a_unit_that_kills_its_workers_is_named_and_the_rest_is_kept(
+    bad, units, kills, two_workers, tmp_path
+):
+    """Also the first and the last of a few, beside which innocent ones run."""
+    with pytest.raises(SweepError, match=f"unit {bad}: its worker was killed {kills} times"):
+        run(two_workers, functools.partial(poison, tmp_path, bad), pairs(units), kills=kills)
+    assert bad not in ended(tmp_path) and (not bad or bad - 1 in ended(tmp_path))
+    record_alone = functools.partial(record, tmp_path, 0.0)
+    assert run(two_workers, record_alone, [(bad, 1.0)]).units_done == 1
+
+
+@pytest.mark.timeout(1800)
+def test_units_that_kill_their_workers_are_blamed_and_the_sweep_goes_on(two_workers, tmp_path):
     """One by an exit, one by a segmentation fault."""
     blamed, done, bad = [], [], {7: os._exit, 12: ctypes.string_at}
-    with Local(workers=2).open() as executor:
-        outcome = run(
-            executor,
-            functools.partial(poisons, tmp_path, bad),
-            pairs(20),
-            kills=2,
-            blame=lambda unit, what: blamed.append((unit, what)) or "bad",
-            on_done=lambda values, bundle, _: done.extend(zip(bundle.units, values, strict=True)),
-        )
+    outcome = run(
+        two_workers,
+        functools.partial(poisons, tmp_path, bad),
+        pairs(20),
+        kills=2,
+        blame=lambda unit, event: blamed.append((unit, event)) or "bad",
+        on_done=lambda values, bundle, _: done.extend(zip(bundle.units, values, strict=True)),
+    )
     assert sorted(blamed) == [(unit, "its worker was killed 2 times") for unit in bad]
     assert outcome.units_done == 20 and not outcome.interrupted
     assert sorted(done, key=str) == sorted(
         [(unit, "bad" if unit in bad else unit) for unit in range(20)], key=str
     )
-
-
-@pytest.mark.timeout(1800)
-def test_an_innocent_unit_is_not_blamed(tmp_path):
-    with Local(workers=2).open() as executor:
-        for bad in (0, 3):
-            with pytest.raises(SweepError, match=f"unit {bad}: its worker was killed 3 times"):
-                run(executor, functools.partial(poison, tmp_path, bad), pairs(4), kills=3)
 
 
 @pytest.mark.timeout(1800)

@@ -1,16 +1,21 @@
 """On a real Grid Engine: jobs/sge.sh and cluster=sge; the sealed result is the laptop's."""
 
 import os
-import re
-import subprocess
-import sys
 
 import pytest
 
 from pipeline.__main__ import main
-from tests.helpers.engine import ROOT, environment
+from tests.helpers.engine import ROOT
 from tests.helpers.servers import gridengine, waiting
-from tests.helpers.servers.study import UNITS, edited, pausing, unavailable, without_disk
+from tests.helpers.servers.study import (
+    UNITS,
+    drive,
+    edited,
+    leaves_alone_who_does_not_see_the_disk,
+    pausing,
+    unavailable,
+    without_disk,
+)
 
 FULL = pytest.mark.skipif(
     os.environ.get("FAULTS") != "full", reason="takes half a minute: make faults"
@@ -88,23 +93,8 @@ def output(study):
 
 
 def test_through_dask_with_a_job_deleted(system, study):
-    words = study.words(
-        **{
-            "cluster": "sge",
-            "cluster.jobs": "2",
-            "replications": "2000",
-            "cluster.folder": str(study.where / "shared"),
-            "cluster.queue": "all.q",
-        }
-    )
-    driver = subprocess.Popen(
-        [sys.executable, "-m", "pipeline", *words],
-        cwd=study.where,
-        text=True,
-        env=environment(**system.environment),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    changes = {"cluster.jobs": "2", "replications": "2000", "cluster.queue": "all.q"}
+    driver = drive(system, study, "sge", **changes)
     study.reaches(4, waiting.runs(driver))
     system.call("qdel", min(system.jobs()))
     out, err = waiting.ended(driver)
@@ -121,33 +111,11 @@ def test_one_job_does_not_see_the_disk_and_the_queue_opens_late(system, study):
     (study.where / "shared/environment").write_text(without_disk(study))
     system.call("qmod", "-d", "all.q")
     try:
-        words = study.words(
-            **{
-                "cluster": "sge",
-                "cluster.jobs": "2",
-                "replications": "2000",
-                "cluster.folder": str(study.where / "shared"),
-            }
-        )
-        driver = subprocess.Popen(
-            [sys.executable, "-m", "pipeline", *words],
-            cwd=study.where,
-            text=True,
-            env=environment(**system.environment),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+        driver = drive(system, study, "sge", **{"cluster.jobs": "2", "replications": "2000"})
         waiting.until(lambda: list(system.jobs().values()) == ["qw", "qw"], waiting.runs(driver))
     finally:
         system.call("qmod", "-e", "all.q")
-    _, err = waiting.ended(driver)
-    (line,) = (line for line in err.splitlines() if line.startswith("warning: "))
-    assert re.fullmatch(
-        rf"warning: worker \S+ is retired: \S+ does not see {study.folder}; give outputs on .*",
-        line,
-    )
-    assert driver.returncode == 0 and "Traceback" not in err, err
-    study.finish()
+    leaves_alone_who_does_not_see_the_disk(driver, study)
 
 
 @FULL

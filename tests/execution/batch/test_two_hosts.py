@@ -3,14 +3,10 @@
 A third network, which the login node's default route takes, leads to no node and must not be used.
 """
 
-import subprocess
-import sys
-
 import pytest
 
-from tests.helpers.engine import environment
 from tests.helpers.servers import hosts, slurm, waiting
-from tests.helpers.servers.study import unavailable
+from tests.helpers.servers.study import drive, unavailable
 
 PROGRAM = "python"
 LOOPBACK = "127.0.0.1"
@@ -32,18 +28,8 @@ def system(both):
 
 def driver(system, both, study, **changes):
     """`cluster=slurm` on the login node."""
-    folder = str(study.where / "shared")
-    words = study.words(
-        **{"cluster": "slurm", "cluster.memory": "600MiB", "cluster.folder": folder} | changes
-    )
-    return subprocess.Popen(
-        [*both.login.prefix, sys.executable, "-m", "pipeline", *words],
-        cwd=study.where,
-        env=environment(**system.environment),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    changes = {"cluster.memory": "600MiB"} | changes
+    return drive(system, study, "slurm", both.login.prefix, **changes)
 
 
 @pytest.mark.parametrize(

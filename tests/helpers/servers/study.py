@@ -1,15 +1,18 @@
 """A small study on a batch system: what it must come to, how to watch it, how to submit it."""
 
 import os
+import re
 import shutil
+import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
-from tests.helpers.engine import ROOT, arguments, command, contents
-from tests.helpers.servers.waiting import until
+from tests.helpers.engine import ROOT, arguments, command, contents, environment
+from tests.helpers.servers.waiting import ended, until
 
 GRID = {
     "grid.m": "[20,40]",
@@ -19,6 +22,12 @@ GRID = {
     "cluster": "local",
 }
 UNITS = 80  # of some 40 ms
+
+
+class System(Protocol):
+    """A batch system that runs. environment: with which its commands find it."""
+
+    environment: Mapping[str, str]
 
 
 class Run:
@@ -56,6 +65,33 @@ class Run:
         assert done.returncode == 0, done.stderr
         own = [*self.folder.glob("requests/*/results.zarr")] or [self.folder / "results.zarr"]
         assert [contents(path) for path in own] == [self.expected]
+
+
+def drive(
+    system: System, run: Run, kind: str, prefix: Sequence[str] = (), **changes: str
+) -> subprocess.Popen[str]:
+    """The driver of `cluster=KIND`, in a session of its own. prefix: words before the command."""
+    words = run.words(**{"cluster": kind, "cluster.folder": str(run.where / "shared")} | changes)
+    return subprocess.Popen(
+        [*prefix, sys.executable, "-m", "pipeline", *words],
+        cwd=run.where,
+        env=environment(**system.environment),
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def leaves_alone_who_does_not_see_the_disk(driver: subprocess.Popen[str], run: Run) -> None:
+    """Wait for a driver one of whose jobs has no disk: it says so in one line, and the others do its units."""
+    _, errors = ended(driver)
+    (line,) = (line for line in errors.splitlines() if line.startswith("warning: "))
+    assert re.fullmatch(
+        rf"warning: worker \S+ is retired: \S+ does not see {run.folder}; give outputs on .*", line
+    )
+    assert driver.returncode == 0 and "Traceback" not in errors, errors
+    run.finish()
 
 
 PAUSE = """
