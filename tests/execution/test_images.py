@@ -81,6 +81,7 @@ def test_all_that_is_copied_is_there_and_nothing_of_it_is_ignored():
         "pyproject.toml",
         "README.md",
         "pipeline",
+        "tools",
         "conf",
         "jobs",
         "docs/papers.md",

@@ -61,7 +61,7 @@ def sites(tmp_path_factory):
         tmp_path_factory.mktemp("projects") / "crowds",
     )
     unwanted = shutil.ignore_patterns("__pycache__", "crowd", "wang", "wang.yaml")
-    for name in ("pipeline", "conf", "jobs", "docs"):
+    for name in ("pipeline", "tools", "conf", "jobs", "docs"):
         shutil.copytree(ROOT / name, program / name, ignore=unwanted)
     project = (ROOT / "pyproject.toml").read_text()
     entry = 'crowd = "pipeline.problems.crowd:PROBLEM"\n'

@@ -36,6 +36,7 @@ COMMON = dict(
 VALUES = {
     "ranking": [
         dict(m=5, L=30),
+        dict(m=5, L=30, epsilon=None, person=2.0, questions=3),
         dict(m=5, L=30, theta="fixed", profile="0.5:1,0.5:2"),
         dict(m=4, L=30, tilt=1.0),
         dict(m=40, L=610, item="all items"),
