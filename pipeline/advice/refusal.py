@@ -137,7 +137,7 @@ def _people_needed(question: Question, level: float) -> str:
 
 
 def _shown_people(simulator: Simulator, axis: Axis, worse: float, better: float) -> str:
-    """The least of a few numbers of people that is certified; nothing where none is."""
+    """The least of a few numbers of people that is certified, or that none of them is."""
     name = axis.question.parameter
     tried = [math.sqrt(worse * better), *(better * rise for rise in RISES)]
     for number in tried:
@@ -145,7 +145,12 @@ def _shown_people(simulator: Simulator, axis: Axis, worse: float, better: float)
         reps = min(HINT, simulator.affordable(level, 0.05))
         if measure(simulator, level, reps, ERROR / len(tried)).given:
             return f"; {name}={rounded(level, True):,} people reach it there"
-    return ""
+    return _not_shown(f"{name}={rounded(level, True):,}")
+
+
+def _not_shown(last: str) -> str:
+    """That replications do not tell whether people reach the targets, such as one near 0."""
+    return f"; whether more people reach it there, simulations do not show up to {last}"
 
 
 def _no_people(simulator: Simulator, nowhere: Nowhere) -> str:
@@ -158,4 +163,4 @@ def _no_people(simulator: Simulator, nowhere: Nowhere) -> str:
     last = f"{simulator.question.parameter}={nowhere.last:,}"
     if any(_tells(target, False) for target in there.measured):
         return f"; no number of people that can be simulated here, up to {last}, reaches it either"
-    return ""
+    return _not_shown(last)

@@ -177,7 +177,11 @@ def test_no_hint_is_given_where_nothing_is_shown(monkeypatch):
     monkeypatch.setattr(refusal, "measure", never)
     with pytest.raises(InvalidInput) as caught:
         answer({"problem": "own_mean", "target": "error_squared<=0.003", "n": 20})
-    assert "out of reach" in str(caught.value) and "people" not in str(caught.value)
+    told = str(caught.value)
+    assert "out of reach" in told and not re.search(r"; n=[\d,]+ people reach it there$", told)
+    assert re.search(
+        r"; whether more people reach it there, simulations do not show up to n=[\d,]+$", told
+    )
 
 
 def test_a_refusal_says_how_well_its_numbers_are_known():
