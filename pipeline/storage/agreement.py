@@ -23,8 +23,11 @@ UNKNOWN = "no record is left of the code and arithmetic that computed them"
 
 @dataclass(frozen=True)
 class Writer:
-    """code: part -> fingerprint. environment: name -> version or kind. modules: name -> digest, to
-    say what changed.
+    """What computes numbers: code and arithmetic.
+
+    code: part -> fingerprint.
+    environment: name -> version or kind.
+    modules: name -> digest, which says what changed.
     """
 
     code: Mapping[str, str]
@@ -38,7 +41,7 @@ class Writer:
         return digest(text, 8).hex()
 
     def differences(self, other: "Writer") -> list[str]:
-        """What differs between this writer and the other, in short texts; code before versions."""
+        """What differs from another writer, in short texts; code before versions."""
         before = other.environment
         after = self.environment
         versions = [
@@ -124,7 +127,10 @@ def recorded(store: Store) -> list[Agreed]:
 
 
 def damaged(store: Store) -> Iterator[Damage]:
-    """Records that are not what this program wrote; without them their writers are compared again."""
+    """Records that are not what this program wrote.
+
+    Without them their writers are compared again.
+    """
     folder = FOLDER.removeprefix(f"{RAW}/")
     for key in sorted(store.backend.keys(FOLDER)):
         if not key.endswith(PARTIAL) and _read(store, key) is None:
@@ -197,8 +203,7 @@ def _read(store: Store, key: str) -> Agreed | None:
 
 
 def provenance(store: Store, writers: Collection[str]) -> list[dict[str, Any]]:
-    """Records of the writers, named by their ids, of some units: code, environment, and why they
-    were accepted.
+    """Records of some writers, by their ids: code, environment, and why they were accepted.
 
     A writer without a record counts as one that differs: nothing shows that its numbers agree.
     """

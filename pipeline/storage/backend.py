@@ -115,14 +115,14 @@ class Files(ABC):
         return {file.key: file.size for file in self.listed(prefix)}
 
     def stamp(self, key: str) -> str | None:
-        """A text that changes whenever the content of a file does; None if there is no such file."""
+        """A text that changes whenever the content of a file does; None if there is no file."""
         content = self.read(key)
         if content is None:
             return None
         return hashlib.blake2b(content, digest_size=16).hexdigest()
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """Results, in order, of a function that reads or writes one file; perhaps many at a time."""
+        """Results, in order, of a function that reads or writes one file; perhaps in threads."""
         return map(function, items)
 
     def left_over(self, prefix: str) -> list[str]:
@@ -156,8 +156,9 @@ class Hierarchies(Files):
         self.put(f"{name}/{ROOT}", root)
 
     def remove(self, name: str) -> None:
-        """Delete a hierarchy, its root document first, so that half of it never passes for the
-        whole.
+        """Delete a hierarchy.
+
+        Its root document goes first, so that half of it never passes for the whole.
         """
         self.delete(f"{name}/{ROOT}")
         keys = [f"{name}/{key}" for key in self.keys(name)]

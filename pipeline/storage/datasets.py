@@ -1,6 +1,4 @@
-"""The labelled datasets of a study while they are built: variables, still empty, with their
-coordinates.
-"""
+"""The labelled datasets of a study while they are built: still empty, with their coordinates."""
 
 import hashlib
 import itertools
@@ -114,9 +112,7 @@ def template(study: Study, location: ZarrLocation) -> None:
 
 
 def blank(study: Study) -> "xr.Dataset":
-    """Results of a study before anything was run, in memory: (grid…, replication) NaN, with
-    `status` 0.
-    """
+    """Results before anything was run, in memory: (grid…, replication) NaN, with `status` 0."""
     import xarray as xr
 
     layout = Layout.of(study)
@@ -135,9 +131,7 @@ def blank(study: Study) -> "xr.Dataset":
 
 
 def across(metric: str, axis: str) -> str:
-    """Name of the variable of summary.zarr that holds the moments of a metric for pairs of levels
-    of an axis.
-    """
+    """Name of the variable with the moments of a metric for pairs of levels of an axis."""
     return f"{metric}_across_{axis}"
 
 
@@ -148,11 +142,10 @@ def summary_template(
     counts: tuple[str, ...],
     pair: tuple[str, ...],
 ) -> None:
-    """Create the group of summary.zarr: (grid…, statistic) for every metric, (grid…, count) for the
-    status.
+    """Create the group of summary.zarr, whose variables are still empty.
 
-    For every axis whose levels share their data also (grid…, other level, pair_statistic), see
-    `across`.
+    Shapes: (grid…, statistic) for every metric, (grid…, count) for the status, and for every axis
+    whose levels share their data (grid…, other level, pair_statistic), see `across`.
     """
     import xarray as xr
 
@@ -199,7 +192,7 @@ def summary_template(
 
 @dataclass(frozen=True)
 class Form:
-    """Shape of a variable of a Zarr group, and how it is cut. shards: None if chunks are files."""
+    """Shape of a variable, and how it is cut. shards: None if each chunk is a file."""
 
     shape: tuple[int, ...]
     chunks: tuple[int, ...]
@@ -280,7 +273,7 @@ def _declared(study: Study) -> dict[str, Any]:
 
 
 def coordinates_of(study: Study) -> "dict[str, xr.Variable]":
-    """Levels of the axes, replications, and derived parameters over the axes that they depend on."""
+    """Levels, replications, and derived parameters over the axes that they depend on."""
     import xarray as xr
 
     declared = _declared(study)

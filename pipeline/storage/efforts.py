@@ -1,5 +1,4 @@
-"""What every unit took, beside the units: no part of their numbers, of their files, or of what is
-compared.
+"""What every unit took, in files beside the units, which are compared with nothing.
 
     efforts/SESSION-K         seconds and peak memory of up to 4,096 units that one session did
     efforts/reference-UNIT-0  the same of a unit that a process made before its session, to be
@@ -53,8 +52,10 @@ class Efforts:
         self._lock = threading.Lock()
 
     def add(self, units: Iterable[tuple[int, int]], efforts: Iterable[Effort | None]) -> None:
-        """Note what some units took. units: (cell, block). efforts: None of a unit that another
-        driver made.
+        """Note what some units took.
+
+        units: (cell, block).
+        efforts: None of a unit that another driver made.
         """
         with self._lock:
             for (cell, block), effort in zip(units, efforts, strict=True):

@@ -16,7 +16,7 @@ SWEEPS = ".sweeps"  # is locked while units are written
 
 
 class Folder(Backend):
-    """A folder as a backend: see `backend`. Disk errors are raised where they appear, as OSError."""
+    """A folder as a backend, see `backend`. Errors of the disk are raised as they are, as OSError."""
 
     setting = "outputs"
     kind = "disk"
@@ -47,9 +47,7 @@ class Folder(Backend):
             return None
 
     def put(self, key: str, content: bytes, patience: float | None = None) -> None:
-        """Write a file: under another name first, which is then renamed, so that it is never seen
-        in part.
-        """
+        """Write a file: under another name first, which is then renamed."""
         write_whole(f"{self.path}/{key}", content)
 
     def create(self, key: str, content: bytes) -> bool:
@@ -89,14 +87,12 @@ class Folder(Backend):
                 os.rmdir(f"{self.path}/{folder}")
 
     def remove(self, name: str) -> None:
-        """Delete a Zarr hierarchy, its root document first, so that half of it never passes for the
-        whole.
-        """
+        """Delete a Zarr hierarchy, its root document first."""
         self.delete(f"{name}/{ROOT}")
         shutil.rmtree(self.path / name, ignore_errors=True)
 
     def stage(self, name: str) -> str:
-        """Key under which a new Zarr hierarchy is built: another folder, which is then renamed."""
+        """Key under which a hierarchy is built: of another folder, which is then renamed."""
         shutil.rmtree(self.path / f"{name}{PARTIAL}", ignore_errors=True)
         return f"{name}{PARTIAL}"
 

@@ -28,8 +28,8 @@ _ME = uuid.uuid4().hex[:12]  # names this process, as numbers of processes come 
 class Driver:
     """The process that hands out units.
 
-    job: what its batch system calls its job, if it runs in one. token: tells it from others of that
-    number.
+    job: what its batch system calls its job, if it runs in one.
+    token: tells it from others of that number.
     """
 
     host: str
@@ -51,8 +51,10 @@ class Driver:
 
 @dataclass(frozen=True)
 class Note:
-    """What a worker had begun. ends: how many jobs before had ended with these units. units:
-    (block, cell's digest).
+    """What a worker had begun.
+
+    ends: how many jobs before had ended with these units.
+    units: (block, cell's digest).
     """
 
     driver: Driver
@@ -81,9 +83,7 @@ def read(store: Store) -> dict[str, Note]:
 
 
 def begun_elsewhere(store: Store, driver: Driver) -> list[tuple[int, int]]:
-    """(block, cell's digest) of units that workers of other drivers have begun, and may have ended
-    since.
-    """
+    """(block, cell's digest) of units that other drivers' workers began, and may have ended."""
     begun: list[tuple[int, int]] = []
     for key in store.backend.keys(FOLDER):
         if key.startswith(f"{driver.name}.") or key.endswith(("/", PARTIAL)):

@@ -25,27 +25,21 @@ PACKS = packs.FOLDER.removeprefix(f"{RAW}/")
 
 
 class Damage(NamedTuple):
-    """A file that is not what it must be: its key within the replications, and what is wrong with
-    it.
-    """
+    """A file that is not what it must be: its key within the replications, and its fault."""
 
     key: str
     fault: str
 
 
 class Integrity:
-    """Checks and repairs the files of a study's replications, also of units outside of the grid
-    that is asked for.
-    """
+    """Checks and repairs the files of a study's replications, also of units outside of its grid."""
 
     def __init__(self, store: Store):
         self.store = store
         self._names: dict[bytes, str] = {}
 
     def strays(self) -> Iterator[Damage]:
-        """Files that are no unit's of any grid: left over, misnamed, or a description that is not
-        the study's.
-        """
+        """Files of no unit: left over, misnamed, or a description that is not the study's."""
         backend = self.store.backend
         for partial in backend.left_over(RAW):
             yield Damage(partial, LEFT_OVER)

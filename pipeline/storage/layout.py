@@ -1,6 +1,4 @@
-"""How the datasets of a study are cut into regions of cells, shards and chunks: the same on every
-machine.
-"""
+"""How the datasets of a study are cut into regions, shards and chunks, on every machine alike."""
 
 import itertools
 import math
@@ -34,8 +32,11 @@ class Region(NamedTuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """How a dataset is cut: shape of the grid, levels per shard along each axis, replications, and
-    these per shard.
+    """How a dataset is cut.
+
+    shape: of the grid.
+    cells: levels in a shard, along each axis.
+    length: replications in a shard.
 
     Every shard is written by one task, which holds `SHARD_BYTES` of values and reads `SHARD_UNITS`
     units. A shard covers the axes whose levels share their data wholly, the others from the last
@@ -102,9 +103,7 @@ def positions(study: Study, layout: Layout) -> Integers:
 
 
 def counted(study: Study) -> Booleans:
-    """(cells, blocks) units that count: all or, of a study that stops by its claims, those before
-    each cell's end.
-    """
+    """(cells, blocks) units that count: all or, with `until`, those before each cell's end."""
     blocks = np.full(len(study.grid), study.blocks)
     if study.until and study.until.stops:
         ends = np.array([end for end, _ in study.until.stops])

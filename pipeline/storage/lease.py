@@ -1,6 +1,4 @@
-"""Mutual exclusion with no other means than to create a file if there is none, as every S3 server
-can.
-"""
+"""Mutual exclusion by nothing but to create a file if there is none, as every S3 server can."""
 
 import random
 import threading

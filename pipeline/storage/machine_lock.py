@@ -45,9 +45,7 @@ def locked_here(name: str) -> Iterator[str]:
 
 
 def _token(handle: FileIO) -> str:
-    """What a locked file says, which whoever made it drew: machines that are copies of one have
-    other files.
-    """
+    """What a locked file says: drawn by whoever made it, so that copies of a machine differ."""
     token = handle.read(TOKEN_BYTES)
     if len(token) < TOKEN_BYTES:
         token = uuid.uuid4().hex.encode()

@@ -1,5 +1,4 @@
-"""Packs: many finished units in one file, so that a sealed study of a million units is not a
-million files.
+"""Packs: many finished units in one file, so that a million units are not a million files.
 
     replications/packs/FIRST-LAST-COUNT-DIGEST
 
@@ -43,9 +42,7 @@ class PackedUnit(NamedTuple):
 
 
 class Pack(NamedTuple):
-    """A pack, by its key below `FOLDER`: it holds `size` units from `first` to `last`, (block,
-    cell) both.
-    """
+    """A pack, by its key below `FOLDER`, of `size` units. first, last: (block, cell) both."""
 
     key: str
     first: tuple[int, int]

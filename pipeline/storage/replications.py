@@ -1,5 +1,4 @@
-"""The replications of a study, one file per unit, by name: a unit is done exactly when its file is
-there.
+"""The replications of a study, a file per unit: a unit is done exactly when its file is there.
 
     replications/study.json           what the study is: all but its levels and replications
     replications/units/BLOCK/CELL     a finished unit, see `units`; CELL: digest of its labels
@@ -169,9 +168,7 @@ class Store:
             ) from None
 
     def invalid(self, advice: str, key: str = "") -> InvalidInput:
-        """The error to raise when the folder or bucket itself, or what lies there under a key, is
-        not as it must be.
-        """
+        """The error for a folder or bucket, or for what lies there under a key."""
         text = f"{key} {advice}".lstrip()
         return InvalidInput(self.backend.setting, self.backend, text)
 
@@ -198,8 +195,11 @@ class Store:
     def write(
         self, cell: int, block: int, values: Mapping[str, Array], writer: str, error: str = ""
     ) -> None:
-        """Store one unit: (block,) per metric and status, who computed it and, if it failed, the
-        error's text.
+        """Store one unit.
+
+        values: (block,) per metric, and `status`.
+        writer: who computed it.
+        error: text, if it failed.
 
         Raises ValueError unless the values are those of one whole unit of the study.
         """

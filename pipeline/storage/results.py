@@ -1,5 +1,4 @@
-"""The sealed results of a study: one N-d labelled dataset, `results.zarr`, that `xarray.open_zarr`
-opens.
+"""The sealed results of a study: a labelled dataset, `results.zarr`, for `xarray.open_zarr`.
 
 Dimensions: the axes of the grid, then replication. Cells outside of a non-rectangular grid hold NaN
 and status 0. Written region by region, in shards of checksummed chunks, one writer a shard; the
@@ -51,11 +50,10 @@ def versions() -> Mapping[str, str]:
 
 
 def request(study: Study) -> str:
-    """Digest of all that a sealed dataset shows: identity, levels, replications, and what ends a
-    run or adds levels.
+    """Digest of all that a sealed dataset shows.
 
-    The code of coordinates, too: no unit is made with it, so no reference unit shows that it
-    changed.
+    Identity, levels, replications, and what ends a run or adds levels. The code of coordinates,
+    too: no unit is made with it, so no reference unit shows that it changed.
     """
     content: dict[str, Any] = {
         **study.identity,
@@ -88,11 +86,10 @@ def size(study: Study) -> int:
 
 
 def place(store: Store) -> str:
-    """What the keys of a study's sealed datasets start with: nothing, or a folder of its request,
-    with a "/".
+    """What the keys of a study's sealed datasets start with: nothing, or a folder and a "/".
 
-    The folder, where a larger request is sealed already, whose results and report a smaller one
-    must not replace.
+    The folder is that of its request, where a larger request is sealed already, whose results and
+    report a smaller one must not replace.
     """
     return _place(store, root_attributes(store.backend))
 
@@ -197,9 +194,9 @@ def problems_of(
 ) -> list[str]:
     """What is wrong with a sealed dataset, file by file; empty if nothing is.
 
-    thorough: read every byte. Else only the root document, the metadata, and whether all files are
-    there. digests_of: the digests of many files, in their order; by default this process reads
-    them.
+    thorough: read every byte. Else only the root document, the metadata, and whether all files
+        are there.
+    digests_of: the digests of many files, in their order; by default this process reads them.
     """
     return _problems(backend, name, backend.read(f"{name}/{ROOT}"), thorough, digests_of)
 
@@ -235,9 +232,7 @@ def _problems(
 
 
 def _of_other_results(backend: Files, name: str, content: bytes) -> list[str]:
-    """Whether moments were made of other replications than those beside them, such as an older
-    summary.zarr.
-    """
+    """Whether moments were made of other replications than those beside them."""
     moments_of = {summary: results for results, summary in PAIRS}
     where, slash, last = name.rpartition("/")
     if last not in moments_of:
@@ -261,8 +256,7 @@ def _without_files(content: bytes | None) -> dict[str, Any] | None:
 
 
 def load(store: Store, name: str = SEALED) -> "xr.Dataset":
-    """What a dataset holds: in memory or, if it is large, in chunks of a shard that are read when
-    they are needed.
+    """What a dataset holds: in memory or, if it is large, in chunks that are read when needed.
 
     Raises InvalidInput, at once or when a chunk is read, where a file is not what was written.
     """

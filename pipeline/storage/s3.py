@@ -308,8 +308,10 @@ def _is_address(url: str) -> bool:
 
 
 class Failure(NamedTuple):
-    """Why a request failed: in words, whether trying again may help, and whether it is the whole
-    bucket that is missing.
+    """Why a request failed, in words.
+
+    may_pass: whether trying again may help.
+    is_of_bucket: whether there is no bucket at all.
     """
 
     text: str

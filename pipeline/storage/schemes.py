@@ -46,9 +46,7 @@ def is_url(text: str) -> bool:
 
 
 def forget() -> None:
-    """Let the next question find what was installed, or taken away, since this process looked
-    first.
-    """
+    """Let the next question find what was installed, or taken away, since the first."""
     _class_of.cache_clear()
 
 

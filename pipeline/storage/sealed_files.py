@@ -1,5 +1,4 @@
-"""The files of a sealed dataset as Zarr reads them: each is held against the digest that the root
-document has of it.
+"""The files of a sealed dataset as Zarr reads them, each compared with its digest.
 
 Whoever loads a dataset reads through `SealedFiles`: reports, comparisons, the library, tasks on a
 cluster. A file that is missing is an error, as Zarr would read it as values that were never there;
@@ -32,8 +31,11 @@ REMEMBERED = 2**26
 
 @dataclass(frozen=True)
 class Complaint:
-    """How to say that a dataset is damaged: key and value of the error, the dataset's name, and
-    what to do.
+    """How to say that a dataset is damaged.
+
+    key, value: of the error.
+    name: of the dataset.
+    cure: what to do.
     """
 
     key: str
@@ -49,9 +51,10 @@ class Complaint:
 class SealedFiles(Store):
     """A Zarr store, to be read only, of one dataset: `name` below a backend.
 
-    root: the content of its root document, which was checked. digests: of all other files, by their
-    keys. A file is read as a whole, also where Zarr asks for a part of it. Raises what `complaint`
-    says where a file is not what was written; OSError.
+    root: the content of its root document, which was checked.
+    digests: of all other files, by their keys. A file is read as a whole, also where Zarr asks
+        for a part of it. Raises what `complaint` says where a file is not what was written;
+        OSError.
     """
 
     supports_writes = False
@@ -146,9 +149,7 @@ class SealedFiles(Store):
         raise ValueError("a sealed dataset is not written")
 
     def _content(self, key: str, keep: bool) -> bytes:
-        """Content of a file that is what was written. keep: remember it, as more of it will be
-        asked for.
-        """
+        """Content of a file, which is what was written. keep: remember it, for other parts."""
         if key == ROOT:
             return self.root
         with self._lock:

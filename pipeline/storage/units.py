@@ -39,9 +39,11 @@ class Damaged(ValueError):
 class Record(NamedTuple):
     """Content of the file of a unit.
 
-    metrics: (metrics, block) in the order of the study's. status: (block,) int8. writer: who
-    computed it. error: text, empty unless the unit failed. failed: whether it raised and holds no
-    numbers.
+    metrics: (metrics, block) in the order of the study's.
+    status: (block,) int8.
+    writer: who computed it.
+    error: text, empty unless the unit failed.
+    failed: whether it raised and holds no numbers.
     """
 
     metrics: Floats
