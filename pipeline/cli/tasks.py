@@ -4,13 +4,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipeline.cli import inspect
+from pipeline.cli import inspect, on_end, shelf, submit, verify
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO
 from pipeline.execution.clusters import Cluster
 from pipeline.execution.errors import SweepError
 from pipeline.study.errors import Stopped
 from pipeline.study.parameters import InvalidInput, path_of
-from pipeline.workflow import on_end, reports, run, shelf, status, submit, verify
+from pipeline.workflow import reports, run, status
 from pipeline.workflow.experiment import Experiment
 from pipeline.workflow.invocation import Invocation
 from pipeline.workflow.job import Job
@@ -33,23 +33,23 @@ def perform(
     Raises InvalidInput for mistakes that show only in what is stored.
     """
     if settings.results is not None:
-        return verify.verify_copy(settings.results)
+        return verify.perform_on_copy(settings.results)
     if settings.task == "show":
         print("---\n".join(map(reports.shown, raw)), end="")
         return EXIT_DONE
     if settings.task == "controls":
-        from pipeline.workflow import controls  # SciPy
+        from pipeline.cli import controls  # SciPy
 
-        return controls.controls(experiments)
+        return controls.perform(experiments)
     outputs = path_of(settings.outputs, "outputs")
     if settings.task == "list":
-        return shelf.list_studies(outputs)
+        return shelf.perform_list(outputs)
     if settings.task == "remove":
-        return shelf.remove(outputs, settings.studies, settings.sure)
+        return shelf.perform_remove(outputs, settings.studies, settings.sure)
     if settings.task == "compare":
-        from pipeline.workflow import compare  # SciPy
+        from pipeline.cli import compare  # SciPy
 
-        return compare.compare(outputs, settings.studies, settings.store)
+        return compare.perform(outputs, settings.studies, settings.store)
     studies = stored_studies(settings, experiments, raw)
     studies[0].store.backend.check()
     for stored in studies:
@@ -73,11 +73,11 @@ def perform(
     if settings.task == "plan":
         return inspect.plan_of(studies, cluster)
     if settings.task == "submit":
-        return submit.submit(studies, settings, cluster, invocation.words)
+        return submit.perform(studies, settings, cluster, invocation.words)
     if settings.task == "report":
         return _exit_code(run.report(_job(studies, settings, cluster, invocation)))
     if settings.task == "verify":
-        return verify.verify(studies, settings, cluster)
+        return verify.perform(studies, settings, cluster)
     if settings.task == "status":
         return status.status(studies, invocation, as_json)
     return max(inspect.replay(stored, settings) for stored in studies)

@@ -3,7 +3,8 @@ differences.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,51 +17,137 @@ from pipeline.analysis.summary import (
     paired_difference,
     t_interval,
 )
-from pipeline.cli.exit_codes import EXIT_DONE
-from pipeline.reporting.formatting import count, levels, number
+from pipeline.reporting.formatting import count
 from pipeline.storage.folder import Folder
 from pipeline.storage.results import SEALED, load_from
 from pipeline.storage.schemes import check_url, open_backend
-from pipeline.study.parameters import InvalidInput, printable
+from pipeline.study.arrays import Array
+from pipeline.study.parameters import InvalidInput
 from pipeline.study.status import FAILED
 from pipeline.workflow.settings import Storage
-from pipeline.workflow.shelf import Shelved, asked_for, named
+from pipeline.workflow.shelf import Shelved, named, names_in
 
 CONFIDENCE = 0.95  # of all intervals of one metric together
 AGAIN = "task=verify repair=true removes it, and run of that study makes it again"
-MOST = 5  # cells shown of a metric
 FOLDERS = Storage()
 
 
-def compare(outputs: Path, names: str | None, storage: Storage = FOLDERS) -> int:
-    """Print how two studies differ, the first less the second; returns the exit code.
+@dataclass(frozen=True)
+class CellDifference:
+    """By how much a cell's mean in the first study exceeds that in the second.
 
-    Raises InvalidInput.
+    labels: axis -> level. low, high: of the interval.
+    """
 
-    storage: with a url the studies lie in a bucket.
+    labels: Mapping[str, Any]
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class MetricDifference:
+    """How a metric differs. label, unit: of it. values: mean, mcse, low and high in every cell."""
+
+    metric: str
+    label: str
+    unit: str
+    values: xr.Dataset
+
+    @property
+    def _known(self) -> Array:
+        """(axes…) whether a cell has a difference."""
+        known: Array = np.isfinite(self.values["mean"].values)
+        return known
+
+    @property
+    def known(self) -> int:
+        """How many cells have a difference."""
+        return int(self._known.sum())
+
+    @property
+    def apart(self) -> int:
+        """How many cells differ: their intervals, which hold together, exclude 0."""
+        excluded = (self.values["low"].values > 0) | (self.values["high"].values < 0)
+        return int((self._known & excluded).sum())
+
+    def furthest(self, most: int) -> list[CellDifference]:
+        """The cells that differ by most standard errors; as many as `most`."""
+        mean = self.values["mean"]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            errors = np.abs(mean.values / self.values["mcse"].values)
+        errors = np.nan_to_num(errors, nan=-1.0, posinf=1e300)
+        cells = []
+        for index in np.argsort(-errors, axis=None, kind="stable")[:most]:
+            place = np.unravel_index(int(index), errors.shape)
+            if self._known[place]:
+                cells.append(self._cell(dict(zip(mean.dims, map(int, place), strict=True))))
+        return cells
+
+    def _cell(self, place: Mapping[Any, int]) -> CellDifference:
+        """The difference in one cell. place: axis -> position."""
+        cell = self.values.isel(place)
+        labels = {str(axis): cell[axis].item() for axis in self.values["mean"].dims}
+        return CellDifference(labels, float(cell["mean"]), float(cell["low"]), float(cell["high"]))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How two studies differ, the first less the second. first, second: their names.
+
+    cells: how many they have in common. left_out: what only one of them has, in words. paired:
+    whether both drew from the same streams of random numbers, replication by replication.
+    """
+
+    first: str
+    second: str
+    cells: int
+    left_out: Sequence[str]
+    paired: bool
+    metrics: Sequence[MetricDifference]
+
+
+def compare(outputs: Path, names: str | None, storage: Storage = FOLDERS) -> Comparison:
+    """How two studies differ. names: theirs, with a comma between.
+
+    storage: with a url the studies lie in a bucket. Raises InvalidInput for a study that is not
+    there or not sealed, and for studies with other axes.
     """
     if storage.url is None:
         opened = {study.name: _opened(study) for study in named(outputs, names, "compare", 2)}
     else:
-        opened = {name: _opened_in_bucket(storage, name) for name in asked_for(names, "compare", 2)}
-    (first, one), (second, other) = opened.items()
-    one, other, left = _together(one, other, f"{first},{second}")
-    metrics = [name for name in map(str, one.data_vars) if name != "status" and name in other]
-    if not metrics or not all(one.sizes.values()):
-        raise InvalidInput("studies", f"{first},{second}", "have no cell or no metric in common")
-    print(f"{first} less {second}")
-    cells = int(np.prod([size for name, size in one.sizes.items() if name != REPLICATION]))
-    print(f"{count(cells, 'cell')} in common" + "".join(f"; {text}" for text in left))
-    paired = shares_streams(one, other)
-    print(
-        "paired replication by replication: both drew from the same streams of random numbers"
-        if paired
-        else "not paired: seed, block or axes differ, so each has random numbers of its own"
+        opened = {name: _opened_in_bucket(storage, name) for name in names_in(names, "compare", 2)}
+    first_name, second_name = opened
+    both = f"{first_name},{second_name}"
+    first, second, left_out = _together(opened[first_name], opened[second_name], both)
+    metrics = [name for name in map(str, first.data_vars) if name != "status" and name in second]
+    if not metrics or not all(first.sizes.values()):
+        raise InvalidInput("studies", both, "have no cell or no metric in common")
+    paired = shares_streams(first, second)
+    return Comparison(
+        first=first_name,
+        second=second_name,
+        cells=_cells(first),
+        left_out=left_out,
+        paired=paired,
+        metrics=[_metric(first, second, metric, paired) for metric in metrics],
     )
-    for metric in metrics:
-        for line in _lines(difference(one, other, metric, paired), one[metric], cells):
-            print(printable(line))
-    return EXIT_DONE
+
+
+def _metric(first: xr.Dataset, second: xr.Dataset, metric: str, paired: bool) -> MetricDifference:
+    """How one metric differs."""
+    attributes = first[metric].attrs
+    return MetricDifference(
+        metric=metric,
+        label=str(attributes.get("long_name", metric)),
+        unit=str(attributes.get("units", "1")),
+        values=difference(first, second, metric, paired),
+    )
+
+
+def _cells(data: xr.Dataset) -> int:
+    """How many cells a dataset has."""
+    return int(np.prod([size for name, size in data.sizes.items() if name != REPLICATION]))
 
 
 def _opened(study: Shelved) -> xr.Dataset:
@@ -98,47 +185,51 @@ def _opened_in_bucket(storage: Storage, name: str) -> xr.Dataset:
 
 
 def _together(
-    one: xr.Dataset, other: xr.Dataset, names: str
+    first: xr.Dataset, second: xr.Dataset, names: str
 ) -> tuple[xr.Dataset, xr.Dataset, list[str]]:
     """Both on the cells that they have in common, and what was left out.
 
     An axis of one alone must have one level.
     """
-    left = []
-    for data, beside in ((one, other), (other, one)):
-        for axis in set(data.dims) - set(beside.dims):
-            if data.sizes[axis] > 1:
-                raise InvalidInput(
-                    "studies",
-                    names,
-                    f"axis {axis} has {data.sizes[axis]} levels in one of them and is "
-                    "none of the other: compare studies with the same axes",
-                )
-    one, other = (
-        data.squeeze([axis for axis in data.dims if axis not in beside.dims], drop=True)
-        for data, beside in ((one, other), (other, one))
-    )
-    axes = [axis for axis in one.dims if axis != REPLICATION]
-    for axis in axes:
-        own = one[axis].values.tolist()
-        others = other[axis].values.tolist()
-        shared = [level for level in own if level in others]
-        if lost := len({*own, *others}) - len(shared):
-            left.append(f"{lost} level{'s' * (lost > 1)} of {axis} in one of them only")
-        one = one.sel({axis: shared})
-        other = other.sel({axis: shared})
-    return one, other.transpose(*one.dims), left
+    first = _on_axes_of(second, first, names)
+    second = _on_axes_of(first, second, names)
+    left_out = []
+    for axis in [axis for axis in first.dims if axis != REPLICATION]:
+        of_first = first[axis].values.tolist()
+        of_second = second[axis].values.tolist()
+        shared = [level for level in of_first if level in of_second]
+        lost = len({*of_first, *of_second}) - len(shared)
+        if lost:
+            left_out.append(f"{count(lost, 'level')} of {axis} in one of them only")
+        first = first.sel({axis: shared})
+        second = second.sel({axis: shared})
+    return first, second.transpose(*first.dims), left_out
 
 
-def shares_streams(one: xr.Dataset, other: xr.Dataset) -> bool:
+def _on_axes_of(other: xr.Dataset, data: xr.Dataset, names: str) -> xr.Dataset:
+    """Results without the axes that others lack; InvalidInput where these have several levels."""
+    lacking = [axis for axis in data.dims if axis not in other.dims]
+    for axis in lacking:
+        if data.sizes[axis] > 1:
+            raise InvalidInput(
+                "studies",
+                names,
+                f"axis {axis} has {data.sizes[axis]} levels in one of them and is "
+                "no axis of the other: compare studies with the same axes",
+            )
+    return data.squeeze(lacking, drop=True)
+
+
+def shares_streams(first: xr.Dataset, second: xr.Dataset) -> bool:
     """Whether replication k of a cell drew from the same streams in both: the same seed, block and
     axes.
     """
-    first, second = (json.loads(data.attrs["study"]) for data in (one, other))
-    return all(first[name] == second[name] for name in ("seed", "block", "axes"))
+    identity = json.loads(first.attrs["study"])
+    other = json.loads(second.attrs["study"])
+    return all(identity[name] == other[name] for name in ("seed", "block", "axes"))
 
 
-def difference(one: xr.Dataset, other: xr.Dataset, metric: str, paired: bool) -> xr.Dataset:
+def difference(first: xr.Dataset, second: xr.Dataset, metric: str, paired: bool) -> xr.Dataset:
     """mean, mcse, low and high of the difference of means in every cell.
 
     The intervals hold together.
@@ -146,11 +237,8 @@ def difference(one: xr.Dataset, other: xr.Dataset, metric: str, paired: bool) ->
     Paired: t intervals of the differences of replications. Otherwise by Welch, with the fewer
     replications less one as degrees of freedom, which is at most too wide.
     """
-    cells = int(np.prod([size for name, size in one.sizes.items() if name != REPLICATION]))
-    confidence = 1 - (1 - CONFIDENCE) / max(cells, 1)
-    both: list[xr.Dataset] = [
-        data[[metric, "status"]].reset_coords(drop=True) for data in (one, other)
-    ]
+    confidence = 1 - (1 - CONFIDENCE) / max(_cells(first), 1)
+    both = [data[[metric, "status"]].reset_coords(drop=True) for data in (first, second)]
     if paired:
         least = min(data.sizes[REPLICATION] for data in both)
         joined: xr.Dataset = xr.concat(
@@ -160,38 +248,11 @@ def difference(one: xr.Dataset, other: xr.Dataset, metric: str, paired: bool) ->
             combine_attrs="override",
         )
         return paired_difference(joined, metric, "study", "first", "second", confidence).compute()
-    used = (data[metric].where(~data["status"].isin([0, FAILED])) for data in both)
-    moments = [mean_over_replications(values) for values in used]
-    mean: xr.DataArray = moments[0][0] - moments[1][0]
-    mcse: xr.DataArray = (moments[0][1] ** 2 + moments[1][1] ** 2) ** 0.5
-    n = moments[0][2]
-    other_n = moments[1][2]
-    fewer = n.where(n < other_n, other_n)
+    values = [data[metric].where(~data["status"].isin([0, FAILED])) for data in both]
+    first_mean, first_error, first_n = mean_over_replications(values[0])
+    second_mean, second_error, second_n = mean_over_replications(values[1])
+    mean: xr.DataArray = first_mean - second_mean
+    mcse: xr.DataArray = (first_error**2 + second_error**2) ** 0.5
+    fewer = first_n.where(first_n < second_n, second_n)
     low, high = t_interval(mean, mcse, fewer, confidence)
     return xr.Dataset(dict(mean=mean, mcse=mcse, low=low, high=high)).compute()
-
-
-def _lines(found: xr.Dataset, metric: xr.DataArray, cells: int) -> Iterator[str]:
-    """How many cells differ, and those that differ by most standard errors."""
-    known = np.isfinite(found["mean"].values)
-    apart = known & ((found["low"].values > 0) | (found["high"].values < 0))
-    label = metric.attrs.get("long_name", metric.name)
-    unit = metric.attrs.get("units", "1")
-    yield f"{metric.name}: {label}" + (f" ({unit})" if unit != "1" else "")
-    yield (
-        f"  {int(apart.sum()):,} of {int(known.sum()):,} cells differ at {100 * CONFIDENCE:g} % "
-        "confidence for all together"
-    )
-    with np.errstate(divide="ignore", invalid="ignore"):
-        far = np.nan_to_num(
-            np.abs(found["mean"].values / found["mcse"].values), nan=-1.0, posinf=1e300
-        )
-    for index in np.argsort(-far, axis=None, kind="stable")[:MOST]:
-        at = np.unravel_index(int(index), far.shape)
-        if known[at]:
-            one = found.isel(dict(zip(found["mean"].dims, map(int, at), strict=True)))
-            labels: dict[str, Any] = {str(axis): one[axis].item() for axis in found["mean"].dims}
-            mean, low, high = (number(float(one[name]), 3) for name in ("mean", "low", "high"))
-            yield f"  {levels(labels)}: {mean} [{low}, {high}]"
-    if cells > MOST:
-        yield f"  the {MOST} of {cells:,} cells that differ by most standard errors"

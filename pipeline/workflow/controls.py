@@ -3,21 +3,19 @@ claims say of it.
 """
 
 import dataclasses
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import xarray as xr
 
-from pipeline.analysis.claims import Check, Claim, NotSimulated, NotTested, SimulatedControl
+from pipeline.analysis.claims import Check, Claim, NotSimulated, NotTested
 from pipeline.analysis.wrong_worlds import (
-    AS_IT_MUST,
     OTHERWISE,
     UNDECIDED,
     checks_of_wrong_worlds,
     outcome,
 )
 from pipeline.cli.compose import compose_once
-from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED
 from pipeline.storage import datasets, results
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.streams import canonical
@@ -29,75 +27,57 @@ from pipeline.workflow.experiment import Experiment
 UNSEEN = "unseen"  # of a wrong world that all of an experiment's data leave undecided
 
 
-def controls(experiments: Sequence[Experiment]) -> int:
-    """Simulate and judge the wrong worlds; a line for each claim.
+@dataclass(frozen=True)
+class JudgedWorld:
+    """What a claim says of its wrong world. missing: what the data lack of the whole experiment.
 
-    Returns the exit code: 1 where a world is judged the wrong way, or left undecided by the whole
-    experiment. What fewer data than the experiment's leave undecided is no failure. Raises
-    InvalidInput, before anything is simulated, for a study that does not fit in memory.
+    outcome: AS_IT_MUST, OTHERWISE, UNDECIDED by fewer data than the experiment has, or UNSEEN.
+    """
+
+    claim: Claim
+    check: Check
+    missing: str
+    outcome: str
+
+    @property
+    def failed(self) -> bool:
+        """Whether the world is judged the wrong way, or left undecided by the whole experiment."""
+        return self.outcome in (OTHERWISE, UNSEEN)
+
+
+@dataclass(frozen=True)
+class NoWorld:
+    """A claim whose wrong world is not simulated, and why."""
+
+    claim: Claim
+    reason: str
+
+
+def controls(experiments: Sequence[Experiment]) -> Iterator[JudgedWorld | NoWorld]:
+    """Simulate and judge the wrong worlds of all claims, one after the other.
+
+    Raises InvalidInput, before anything is simulated, for a study that does not fit in memory.
     """
     studies = [_fixed(experiment.study) for experiment in experiments]
-    outcomes: Counter[str] = Counter()
     for experiment, study in zip(experiments, studies, strict=True):
-        outcomes += _judged(experiment, study)
-    print(_summary(outcomes))
-    return EXIT_FAILED if outcomes[OTHERWISE] or outcomes[UNSEEN] else EXIT_DONE
+        yield from _judged(experiment, study)
 
 
-def _judged(experiment: Experiment, study: Study) -> Counter[str]:
-    """Judge the wrong worlds of one experiment and print their lines.
-
-    Returns how many had each outcome.
-    """
+def _judged(experiment: Experiment, study: Study) -> Iterator[JudgedWorld | NoWorld]:
+    """Judge the wrong worlds of one experiment; claims without one come last."""
     claims = claims_of(experiment)
     blank = datasets.blank(study)
     reasons = [why_not(claim, blank) for claim in claims]
     to_simulate = [claim for claim, reason in zip(claims, reasons, strict=True) if not reason]
     missing = what_is_missing(experiment)
-    outcomes: Counter[str] = Counter()
     for claim, check in checks_of_wrong_worlds(to_simulate, study, blank):
         decision = outcome(claim, check)
-        outcomes[UNSEEN if decision == UNDECIDED and not missing else decision] += 1
-        print(line(claim, check, missing), flush=True)
+        if decision == UNDECIDED and not missing:
+            decision = UNSEEN
+        yield JudgedWorld(claim, check, missing, decision)
     for claim, reason in zip(claims, reasons, strict=True):
         if reason:
-            print(f"  not simulated {claim.id}: {reason}")
-    return outcomes
-
-
-def line(claim: Claim, check: Check, missing: str = "") -> str:
-    """What a claim says of its wrong world, in words.
-
-    missing: what the data lack of the whole experiment. A mark stands in front: ✗ where the claim
-    does not say what it must, ? where it says nothing because of what is missing.
-    """
-    control = claim.simulated
-    assert isinstance(control, SimulatedControl)
-    decision = outcome(claim, check)
-    mark = "✗"
-    comment = f"must be {control.verdict}"
-    if decision == AS_IT_MUST:
-        mark = " "
-        comment = "as it must be"
-    elif decision == UNDECIDED and missing:
-        mark = "?"
-        comment = f"too few data to decide ({missing})"
-    elif decision == UNDECIDED:
-        comment += ", but all data of the experiment do not decide it"
-    return f"{mark} {check.verdict:<13} {claim.id}, {comment}: {control.description}; {check.text}"
-
-
-def _summary(outcomes: Counter[str]) -> str:
-    """How many worlds were judged as they must be, and what to do about those that fewer data leave
-    undecided.
-    """
-    text = f"{outcomes[AS_IT_MUST]} of {outcomes.total()} wrong worlds were judged as they must be"
-    if not outcomes[UNDECIDED]:
-        return text
-    return (
-        f"{text}; {outcomes[UNDECIDED]} cannot be decided by fewer data than the experiment has, "
-        "which is no failure: size=paper simulates all of them"
-    )
+            yield NoWorld(claim, reason)
 
 
 def what_is_missing(experiment: Experiment) -> str:

@@ -5,58 +5,44 @@ Such as one that sends a mail.
 
 import os
 import subprocess
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from pipeline.cli.exit_codes import EXIT_BAD_INPUT, EXIT_FAILED, EXIT_MORE_TO_DO
 from pipeline.execution.systems.registry import job
-from pipeline.study.parameters import InvalidInput, path_of
+from pipeline.study.parameters import path_of
 from pipeline.workflow.settings import Settings
 from pipeline.workflow.studies import StoredStudy
 
 PATIENCE = 600.0  # seconds that the command may take
 
 
-def with_command(
-    settings: Settings, studies: Sequence[StoredStudy], work: Callable[[], int]
-) -> int:
-    """The exit code of a run, after which the command was called, if there is one.
-
-    Also where the run raised.
-
-    Not after a shard, which is no end, nor in a job that will be queued again.
+def is_wanted(settings: Settings, more_to_do: bool) -> bool:
+    """Whether a command is called at this end: not after a shard, which is no end, nor in a job
+    that will be queued again because there is more to do.
     """
-    code = EXIT_FAILED
-    try:
-        code = work()
-    except InvalidInput:
-        code = EXIT_BAD_INPUT
-        raise
-    except KeyboardInterrupt:
-        code = EXIT_MORE_TO_DO
-        raise
-    finally:
-        again = code == EXIT_MORE_TO_DO and job() is not None
-        if settings.on_end is not None and settings.shard is None and not again:
-            _call(settings.on_end, code, settings, studies)
-    return code
+    queued_again = more_to_do and job() is not None
+    return settings.on_end is not None and settings.shard is None and not queued_again
 
 
-def _call(command: str, code: int, settings: Settings, studies: Sequence[StoredStudy]) -> None:
-    """Call the command; whether it fails changes nothing but a line."""
+def call(settings: Settings, studies: Sequence[StoredStudy], code: int) -> str:
+    """Call the command with the exit code of the run and the folders of its studies.
+
+    Returns why it failed, which changes nothing else; empty where it did not.
+    """
+    command = settings.on_end
+    assert command is not None
     folders = [str(stored.store.folder.absolute()) for stored in studies]
-    said = {
+    environment = {
+        **os.environ,
         "PIPELINE_EXIT_CODE": str(code),
         "PIPELINE_STUDIES": "\n".join(folders),
         "PIPELINE_OUTPUTS": str(path_of(settings.outputs, "outputs").absolute()),
     }
-    sys.stdout.flush()
     try:
         ended = subprocess.run(
-            command, shell=True, env=os.environ | said, stdin=subprocess.DEVNULL, timeout=PATIENCE
+            command, shell=True, env=environment, stdin=subprocess.DEVNULL, timeout=PATIENCE
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        print(f"warning: on_end={command}: {error}", file=sys.stderr)
-        return
+        return f"on_end={command}: {error}"
     if ended.returncode:
-        print(f"warning: on_end={command} ended with code {ended.returncode}", file=sys.stderr)
+        return f"on_end={command} ended with code {ended.returncode}"
+    return ""

@@ -13,15 +13,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.cli.exit_codes import EXIT_DONE
 from pipeline.execution.amounts import format_bytes
 from pipeline.execution.sessions import sessions
-from pipeline.reporting.formatting import count
 from pipeline.storage.folder import SWEEPS, Folder, locked
 from pipeline.storage.replications import DESCRIPTION, RAW
 from pipeline.storage.results import REQUESTS, SEALED, root_attributes
 from pipeline.study.files import open_to_lock, read_regular, write_whole
-from pipeline.study.parameters import InvalidInput, nearest, printable
+from pipeline.study.parameters import InvalidInput, nearest
 from pipeline.workflow.own_experiments import RECORD
 from pipeline.workflow.reports import OF_FILES, OF_RESULTS, finished_size, is_whole
 
@@ -29,20 +27,34 @@ INDEX = "index.html"
 # Which an index page names, so that no page of somebody else is overwritten.
 GENERATOR = "pipeline task=list"
 SUITE = "suite-"
+OTHER = "other"  # part of a folder that is none of PARTS
 LONGEST_HEAD = 10_000  # bytes of a page in which its title is looked for
-# Parts of a folder: what its files start with, and what it costs to delete them.
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a study's folder that may be deleted. starts: of its files; cost: of deleting it."""
+
+    starts: tuple[str, ...]
+    cost: str
+
+
 PARTS = {
-    "units": (
-        "replications efforts",
+    "units": Part(
+        ("replications", "efforts"),
         "once sealed and if no more replications are wanted: results and report stay, "
         "but run and report of that study simulate it again from the start",
     ),
-    "results": ("results.zarr summary.zarr", "made again from the units, nothing is simulated"),
-    "report": (
-        "report.html figures summary.csv verdicts.csv",
+    "results": Part(
+        ("results.zarr", "summary.zarr"), "made again from the units, nothing is simulated"
+    ),
+    "report": Part(
+        ("report.html", "figures", "summary.csv", "verdicts.csv"),
         "made again from the results in seconds",
     ),
-    "temporary": ("interim reductions", "of unfinished studies; made again when they are needed"),
+    "temporary": Part(
+        ("interim", "reductions"), "of unfinished studies; made again when they are needed"
+    ),
 }
 
 
@@ -94,25 +106,71 @@ class Shelved:
         return f"{self.name}/report.html" if (self.path / "report.html").exists() else ""
 
 
+@dataclass(frozen=True)
+class DeletablePart:
+    """A part that may be deleted, over all studies. name: of PARTS; size: bytes."""
+
+    name: str
+    starts: tuple[str, ...]
+    size: int
+    cost: str
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """All studies of a folder of outputs. page: with their pictures; None where there are none.
+
+    page_is_foreign: whether a file that this program did not write is in the page's place.
+    """
+
+    outputs: Path
+    studies: Sequence[Shelved]
+    page: Path | None = None
+    page_is_foreign: bool = False
+
+    @property
+    def size(self) -> int:
+        """Bytes on disk."""
+        return sum(study.size for study in self.studies)
+
+    @property
+    def deletable(self) -> list[DeletablePart]:
+        """Every part that is there."""
+        parts = []
+        for name, part in PARTS.items():
+            size = sum(study.parts.get(name, 0) for study in self.studies)
+            if size:
+                parts.append(DeletablePart(name, part.starts, size, part.cost))
+        return parts
+
+
+@dataclass(frozen=True)
+class Removed:
+    """A study that was removed, or would be. sure: whether it was."""
+
+    study: Shelved
+    sure: bool
+
+
 def shelved(outputs: Path) -> list[Shelved]:
     """All studies and suites below a folder, by name; what is not of this program is passed over."""
-    folders = {
-        path.parent.parent
-        for deep in ("*", "*/*")
-        for name in (DESCRIPTION, f"{SEALED}/zarr.json")
-        for path in outputs.glob(f"{deep}/{name}")
-    }
-    folders |= {
-        path.parent
-        for deep in ("*", "*/*")
-        for path in outputs.glob(f"{deep}/{RECORD}")
-        if _says(path, OF_FILES)
-    }
-    folders |= {
-        path for folder in [*folders] for path in folder.glob(f"{REQUESTS}/*") if _is_request(path)
-    }
+    folders = _folders(outputs)
     reports = sorted(folder for folder in folders if is_whole(folder))
     return [_shelved(outputs, folder, reports) for folder in sorted(folders)]
+
+
+def _folders(outputs: Path) -> set[Path]:
+    """Folders of studies, of suites' reports, and of smaller requests."""
+    folders = set[Path]()
+    for deep in ("*", "*/*"):
+        for name in (DESCRIPTION, f"{SEALED}/zarr.json"):
+            folders.update(path.parent.parent for path in outputs.glob(f"{deep}/{name}"))
+        for record in outputs.glob(f"{deep}/{RECORD}"):
+            if _says(record, OF_FILES):
+                folders.add(record.parent)
+    for folder in list(folders):
+        folders.update(path for path in folder.glob(f"{REQUESTS}/*") if _is_request(path))
+    return folders
 
 
 def _is_request(folder: Path) -> bool:
@@ -126,48 +184,68 @@ def _shelved(outputs: Path, folder: Path, reports: Sequence[Path]) -> Shelved:
     What its own lacks, that of a suite has.
     """
     name = folder.relative_to(outputs).as_posix()
-    said = root_attributes(Folder(folder))
-    suite = name.startswith(SUITE)
+    attributes = root_attributes(Folder(folder))
     past = sessions(folder)
-    study = name.rpartition("-")[0]
-    stamp = Folder(folder).stamp(f"{SEALED}/zarr.json")
-    shared = [
-        one
-        for one in reports
-        if one.name.startswith(SUITE) and stamp and _says(one / RECORD, f"{OF_RESULTS} {stamp}\n")
-    ]  # it may be of another study of the same name
-    places = [(one, study) for one in shared]
-    if folder in reports:
-        places.insert(0, (folder, ""))
+    places = list(_places(folder, name, reports))
+    title = attributes.get("title") or _title(folder / "report.html") or name
     return Shelved(
         name=name,
         path=folder,
-        title=str(said.get("title") or _title(folder / "report.html") or name),
-        state="suite"
-        if suite
-        else "sealed"
-        if said
-        else "not sealed"
-        if (folder / RAW).exists()
-        else "report only"
-        if finished_size(folder / RECORD)
-        else "interim",
-        replications=int(said.get("replications") or 0),
-        verdicts=next(
-            filter(None, (_verdicts(one / "verdicts.csv", study) for one, study in places)), {}
-        ),
-        picture=next(
-            (
-                f"{one.relative_to(outputs).as_posix()}/figures/{picture}"
-                for one, study in places
-                if (picture := _first_figure(one, study))
-            ),
-            "",
-        ),
+        title=str(title),
+        state=_state(folder, name, sealed=bool(attributes)),
+        replications=int(attributes.get("replications") or 0),
+        verdicts=_first_verdicts(places),
+        picture=_first_picture(outputs, places),
         parts=_parts(folder),
         changed=folder not in reports and (folder / "report.html").exists(),
         when=past[-1].started[:16] if past else "",
     )
+
+
+def _state(folder: Path, name: str, sealed: bool) -> str:
+    """The state of a folder in words; see `Shelved`."""
+    if name.startswith(SUITE):
+        return "suite"
+    if sealed:
+        return "sealed"
+    if (folder / RAW).exists():
+        return "not sealed"
+    if finished_size(folder / RECORD):
+        return "report only"
+    return "interim"
+
+
+def _places(folder: Path, name: str, reports: Sequence[Path]) -> Iterator[tuple[Path, str]]:
+    """Reports on a study: its own first, then those of suites, with the study's name in them.
+
+    A suite may be about another study of the same name: it counts if it was made of these results.
+    """
+    if folder in reports:
+        yield folder, ""
+    stamp = Folder(folder).stamp(f"{SEALED}/zarr.json")
+    if not stamp:
+        return
+    for report in reports:
+        if report.name.startswith(SUITE) and _says(report / RECORD, f"{OF_RESULTS} {stamp}\n"):
+            yield report, name.rpartition("-")[0]
+
+
+def _first_verdicts(places: Sequence[tuple[Path, str]]) -> dict[str, int]:
+    """Verdicts of the first report that has some."""
+    for report, study in places:
+        verdicts = _verdicts(report / "verdicts.csv", study)
+        if verdicts:
+            return verdicts
+    return {}
+
+
+def _first_picture(outputs: Path, places: Sequence[tuple[Path, str]]) -> str:
+    """The first figure of the first report that has one; empty without one."""
+    for report, study in places:
+        picture = _first_figure(report, study)
+        if picture:
+            return f"{report.relative_to(outputs).as_posix()}/figures/{picture}"
+    return ""
 
 
 def _says(record: Path, line: str) -> bool:
@@ -180,8 +258,8 @@ def _says(record: Path, line: str) -> bool:
 
 def _title(page: Path) -> str:
     """The title of a report; empty if there is none."""
-    found = _head(page, "<title>(.*?)</title>")
-    return html.unescape(found[1]) if found else ""
+    title = _head(page, "<title>(.*?)</title>")
+    return html.unescape(title[1]) if title else ""
 
 
 def _head(page: Path, pattern: str) -> re.Match[str] | None:
@@ -197,11 +275,16 @@ def _parts(folder: Path) -> dict[str, int]:
     sizes: Counter[str] = Counter()
     for key, size in Folder(folder).sizes("").items():
         if not key.startswith(f"{REQUESTS}/"):
-            found = (
-                part for part, (starts, _) in PARTS.items() if key.startswith((*starts.split(),))
-            )
-            sizes[next(found, "other")] += size
-    return {part: sizes[part] for part in (*PARTS, "other") if sizes[part]}
+            sizes[_part_of(key)] += size
+    return {name: sizes[name] for name in (*PARTS, OTHER) if sizes[name]}
+
+
+def _part_of(key: str) -> str:
+    """The part to which a file belongs."""
+    for name, part in PARTS.items():
+        if key.startswith(part.starts):
+            return name
+    return OTHER
 
 
 def _first_figure(report: Path, study: str) -> str:
@@ -226,86 +309,47 @@ def _verdicts(table: Path, study: str) -> dict[str, int]:
         return {}
 
 
-def list_studies(outputs: Path) -> int:
-    """Print all studies with their verdicts and sizes, and write a page with their pictures.
+def listed(outputs: Path) -> Shelf:
+    """All studies of a folder of outputs; writes a page with their pictures beside them.
 
-    Returns the exit code.
+    A page that is not of this program stays as it is. Without a study, an old page is removed.
     """
-    if not (found := shelved(outputs)):
-        print(f"no study in {outputs}")
-        if _is_index(outputs / INDEX):  # of those that were removed
-            (outputs / INDEX).unlink()
-        return EXIT_DONE
-    for line in _table(found):
-        print(printable(line))
-    print("may be deleted from a study's folder:")
-    for part, files, size, cost in _deletable(found):
-        print(f"  {part}, {format_bytes(size)} in all ({', '.join(files)}): {cost}")
-    print(
-        f"{len(found)} in all, {format_bytes(sum(one.size for one in found))} on disk; "
-        "task=remove studies=NAME takes one away, task=compare studies=NAME,NAME compares two"
-    )
+    studies = shelved(outputs)
     page = outputs / INDEX
+    if not studies:
+        if _is_index(page):  # of those that were removed
+            page.unlink()
+        return Shelf(outputs, ())
     if (page.exists() or page.is_symlink()) and not _is_index(page):
-        print(f"page: not written, as {page} is no page of task=list; move it away first")
-    else:
-        write_whole(page, _page(found).encode())
-        print(f"page: {page}")
-    return EXIT_DONE
+        return Shelf(outputs, studies, page, page_is_foreign=True)
+    shelf = Shelf(outputs, studies, page)
+    write_whole(page, _page(shelf).encode())
+    return shelf
 
 
 def _is_index(page: Path) -> bool:
-    """Whether a file is an index page that this task wrote."""
+    """Whether a file is an index page that this program wrote."""
     return _head(page, f'<meta name="generator" content="{GENERATOR}">') is not None
 
 
-def _deletable(found: Sequence[Shelved]) -> list[tuple[str, list[str], int, str]]:
-    """Of every part that is there: what its files start with, bytes over all studies, what it costs
-    to delete them.
-    """
-    sizes = {part: sum(one.parts.get(part, 0) for one in found) for part in PARTS}
-    return [
-        (part, starts.split(), sizes[part], cost)
-        for part, (starts, cost) in PARTS.items()
-        if sizes[part]
-    ]
+def has_index(outputs: Path) -> bool:
+    """Whether there is a file in the place of the index page."""
+    return (outputs / INDEX).exists()
 
 
-def _table(found: Sequence[Shelved]) -> Iterator[str]:
-    wide = max(len(one.name) for one in found)
-    for one in found:
-        size = (
-            ""
-            if one.state == "suite"
-            else count(one.replications, "replication")
-            if one.replications
-            else ""
-        )
-        words = [
-            one.name.ljust(wide),
-            one.state.ljust(10),
-            one.when.ljust(16),
-            format_bytes(one.size).rjust(10),
-            size.rjust(20),
-            one.tally,
-        ]
-        yield "  ".join(words).rstrip()
-        if one.sizes:
-            yield f"{' ' * wide}  {one.sizes}"
-
-
-def _page(found: Sequence[Shelved]) -> str:
+def _page(shelf: Shelf) -> str:
+    """The index page."""
     from pipeline.reporting.page import rendered
     from pipeline.reporting.verdict_words import SYMBOLS
 
-    ordered = sorted(found, key=lambda one: (one.state != "suite", one.name))
+    ordered = sorted(shelf.studies, key=lambda study: (study.state != "suite", study.name))
     return rendered(
         "index.html.j2",
         generator=GENERATOR,
         studies=ordered,
         symbols=SYMBOLS,
-        size=sum(one.size for one in found),
-        deletable=_deletable(found),
+        size=shelf.size,
+        deletable=shelf.deletable,
     )
 
 
@@ -316,17 +360,17 @@ def named(
 
     InvalidInput for another number of them, or one that is not there.
     """
-    known = {one.name: one for one in shelved(outputs)}
-    asked = asked_for(names, task, how_many, f"{outputs}/")
-    for name in asked:
+    known = {study.name: study for study in shelved(outputs)}
+    wanted = names_in(names, task, how_many, f"{outputs}/")
+    for name in wanted:
         if name not in known:
             raise InvalidInput(
                 "studies", name, f"no such study in {outputs}; {nearest(name, known)}"
             )
-    return [known[name] for name in asked]
+    return [known[name] for name in wanted]
 
 
-def asked_for(
+def names_in(
     names: str | None, task: str, how_many: int | None = None, before: str = ""
 ) -> list[str]:
     """The names that a command gives.
@@ -334,49 +378,39 @@ def asked_for(
     InvalidInput for another number of them. before: may stand before a name.
     """
     words = (name.strip().removeprefix(before).rstrip("/") for name in (names or "").split(","))
-    asked = [*dict.fromkeys(filter(None, words))]
-    if not asked or (how_many and len(asked) != how_many):
+    wanted = [*dict.fromkeys(filter(None, words))]
+    if not wanted or (how_many and len(wanted) != how_many):
         number = f"{how_many} names" if how_many else "names"
         raise InvalidInput(
             "studies",
             names,
             f"task={task} needs {number} of studies with commas between, as task=list prints them",
         )
-    return asked
+    return wanted
 
 
-def remove(outputs: Path, names: str | None, sure: bool) -> int:
-    """Remove studies with all that was simulated, if `sure`; else print what would go.
+def remove(outputs: Path, names: str | None, sure: bool) -> Iterator[Removed]:
+    """Remove studies with all that was simulated, if `sure`; else only say which these are.
 
-    Returns the exit code.
-
-    Raises InvalidInput where another process works on one of them.
+    Each is yielded before it is removed. Raises InvalidInput where another process works on one.
     """
-    asked = named(outputs, names, "remove")
-    for one in asked:
-        print(
-            f"{'removes' if sure else 'would remove'} {one.name}: {one.state}, "
-            f"{format_bytes(one.size)}"
-        )
+    for study in named(outputs, names, "remove"):
+        yield Removed(study, sure)
         if sure:
-            _remove(one)
-    if not sure:
-        print("nothing is removed without sure=true; what was simulated is lost then")
-    elif (outputs / INDEX).exists():
-        list_studies(outputs)
-    return EXIT_DONE
+            _remove(study)
 
 
-def _remove(one: Shelved) -> None:
+def _remove(shelved_study: Shelved) -> None:
     """Remove the folder of a study while holding its locks, so that no other process simulates or
     seals there.
     """
-    study = one.path.parent.parent if one.path.parent.name == REQUESTS else one.path
+    folder = shelved_study.path
+    study = folder.parent.parent if folder.parent.name == REQUESTS else folder
     with locked(study), open_to_lock(study / SWEEPS) as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise InvalidInput(
-                "studies", one.name, "is being simulated; stop that run first"
+                "studies", shelved_study.name, "is being simulated; stop that run first"
             ) from None
-        shutil.rmtree(one.path)
+        shutil.rmtree(folder)

@@ -1,19 +1,18 @@
 """`task=submit`: a run as jobs of a batch system, checked and sized before anything is submitted."""
 
 import math
-import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from pipeline.cli.exit_codes import EXIT_DONE
 from pipeline.execution import plan
-from pipeline.execution.amounts import format_bytes, format_time
+from pipeline.execution.amounts import format_bytes
 from pipeline.execution.clusters import Cluster, queued
 from pipeline.execution.clusters.arrays import Submission
 from pipeline.execution.clusters.batch_workers import BatchWorkers
 from pipeline.execution.clusters.executor import DRIVER, LEAST_WORKER, size
-from pipeline.execution.systems.base import UNTRIED, System
+from pipeline.execution.systems.base import System
 from pipeline.execution.systems.registry import names
-from pipeline.execution.systems.sizes import MIB, Sizes, clock, sizes
+from pipeline.execution.systems.sizes import MIB, Sizes, sizes
 from pipeline.study.files import make_folders
 from pipeline.study.parameters import InvalidInput
 from pipeline.workflow.settings import Settings
@@ -21,17 +20,37 @@ from pipeline.workflow.studies import StoredStudy
 
 HOUR = 3600
 DAY = 86400
-MOST_SHARDS = (
-    1000  # unless a person asks for more: what systems allow in one array, as they are delivered
-)
+# Unless a person asks for more: what systems allow in one array, as they are delivered.
+MOST_SHARDS = 1000
 SLOWER = 3  # nodes may be so much slower than this machine
 OURS = ("task", "cluster", "shards")  # keys of which the jobs have their own values
 
 
+@dataclass(frozen=True)
+class Submitted:
+    """What was submitted. numbers: of the jobs: one, or an array and the job that follows it.
+
+    pending: units to do; seconds: of work. sizes: of each job. words: arguments of the command that
+    the jobs perform, without the keys that are the jobs' own.
+    """
+
+    system: System
+    numbers: Sequence[str]
+    pending: int
+    seconds: float
+    sizes: Sizes
+    words: Sequence[str]
+
+    @property
+    def is_array(self) -> bool:
+        """Whether an array simulates and another job reduces and reports."""
+        return len(self.numbers) > 1
+
+
 def submit(
     studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster, arguments: Sequence[str]
-) -> int:
-    """Submit; returns the exit code. arguments: of this command.
+) -> Submitted:
+    """Submit. arguments: of this command.
 
     InvalidInput before anything is submitted.
     """
@@ -41,47 +60,27 @@ def submit(
     system = cluster.system
     plan.check_room([stored.store for stored in studies])
     expected = [plan.predict(stored.store) for stored in studies]
-    wanted = _sizes(expected, settings.shards, system)
+    job_sizes = _sizes(expected, settings.shards, system)
     words = [
         word
         for word, (key, _) in zip(arguments, _pairs(arguments), strict=True)
         if key.split(".")[0] not in OURS
     ]
-    what = Submission(system, wanted, [*words, "cluster=local"], arguments)
-    what.check()
-    numbers = what.submit()
+    submission = Submission(system, job_sizes, [*words, "cluster=local"], arguments)
+    submission.check()
+    numbers = submission.submit()
     for stored in studies:
         make_folders(stored.store.folder)
         queued.record(
             stored.store.folder, queued.Submitted(system.name, tuple(numbers), str(system.output))
         )
-    pending = sum(one.pending for one in expected)
-    work = math.fsum(one.seconds or 0.0 for one in expected)
-    print(
-        f"{pending:,} units to do, about {format_time(work)} of work; each job: {system.cores} "
-        f"cores, {format_bytes(wanted.memory)}, walltime {clock(wanted.seconds)}"
-    )
-    if len(numbers) > 1:
-        print(
-            f"array {numbers[0]} of {wanted.shards} shards simulates, job {numbers[1]} reduces "
-            "and reports"
-        )
-    else:
-        print(f"job {numbers[0]} simulates and reports")
-    if system.untried:
-        print(f"warning: jobs of {system.name} were {UNTRIED}")
-    print(
-        f"watch:  {shlex.join(system.watch(numbers))}\n"
-        f"        {shlex.join(['pipeline', 'task=status', *words])}\n"
-        f"cancel: {shlex.join(system.cancel(numbers))}"
-    )
-    if len(numbers) > 1 and not system.cancels_follower:
-        print(
-            f"        both, as job {numbers[1]} does all that is left as soon as the array has "
-            "ended"
-        )
-    print(f"logs:   {system.output}")
-    return EXIT_DONE
+    pending = sum(prediction.pending for prediction in expected)
+    return Submitted(system, numbers, pending, _work(expected), job_sizes, words)
+
+
+def _work(expected: Sequence[plan.Prediction]) -> float:
+    """Seconds of work of all studies, as far as they are known."""
+    return math.fsum(prediction.seconds or 0.0 for prediction in expected)
 
 
 def _sizes(expected: Sequence[plan.Prediction], shards: int | None, system: System) -> Sizes:
@@ -89,8 +88,19 @@ def _sizes(expected: Sequence[plan.Prediction], shards: int | None, system: Syst
 
     InvalidInput where that is unknown.
     """
-    measured = all(one.seconds is not None for one in expected)
-    weighed = all(one.memory is not None for one in expected)
+    _check_known(expected, system)
+    longest = max(prediction.longest or 0.0 for prediction in expected)
+    count = _shards(expected, shards, system)
+    seconds = SLOWER * max(_work(expected) / system.cores / count, 10 * longest)
+    planned = min(DAY, max(HOUR // 2, HOUR // 6 * math.ceil(1 + seconds / (HOUR // 6))))
+    walltime = planned if system.walltime is None else system.seconds()
+    return sizes(system.walltime, count, _memory(expected, system), walltime, longest)
+
+
+def _check_known(expected: Sequence[plan.Prediction], system: System) -> None:
+    """Raise InvalidInput where neither a person gave nor the plan knows how large a job must be."""
+    measured = all(prediction.seconds is not None for prediction in expected)
+    weighed = all(prediction.memory is not None for prediction in expected)
     for key, known in (("walltime", measured), ("memory", weighed)):
         if not known and getattr(system, key) is None:
             raise InvalidInput(
@@ -98,30 +108,36 @@ def _sizes(expected: Sequence[plan.Prediction], shards: int | None, system: Syst
                 None,
                 "must be given: one replication is too long or too large to measure here",
             )
-    pending = sum(one.pending for one in expected)
-    work = math.fsum(one.seconds or 0.0 for one in expected)
-    longest = max(one.longest or 0.0 for one in expected)
-    usual = min(MOST_SHARDS, math.ceil(work / system.cores / HOUR)) if measured else 1
-    count = max(1, min(usual if shards is None else shards, pending))
-    seconds = SLOWER * max(work / system.cores / count, 10 * longest)
-    planned = min(DAY, max(HOUR // 2, HOUR // 6 * math.ceil(1 + seconds / (HOUR // 6))))
-    each = max(one.memory or 0.0 for one in expected)
-    planned_memory = _rounded(DRIVER + system.cores * max(1.25 * each, LEAST_WORKER))
-    memory = size(system.memory) if system.memory else planned_memory
-    if system.memory and each * system.cores > memory:
+
+
+def _shards(expected: Sequence[plan.Prediction], shards: int | None, system: System) -> int:
+    """How many shards: as many as a person gave, or such that each takes about an hour."""
+    pending = sum(prediction.pending for prediction in expected)
+    if shards is not None:
+        return max(1, min(shards, pending))
+    if any(prediction.seconds is None for prediction in expected):
+        return 1
+    of_an_hour = math.ceil(_work(expected) / system.cores / HOUR)
+    return max(1, min(MOST_SHARDS, of_an_hour, pending))
+
+
+def _memory(expected: Sequence[plan.Prediction], system: System) -> int:
+    """Bytes of a job: what a person gave, or what the plan says its workers take.
+
+    InvalidInput where workers take more than a person gave.
+    """
+    each = max(prediction.memory or 0.0 for prediction in expected)
+    if not system.memory:
+        return _rounded(DRIVER + system.cores * max(1.25 * each, LEAST_WORKER))
+    memory = size(system.memory)
+    if each * system.cores > memory:
         raise InvalidInput(
             "cluster.memory",
             system.memory,
             f"a worker takes about {format_bytes(int(each))}; give "
             "more, fewer cores, or a smaller block",
         )
-    return sizes(
-        system.walltime,
-        count,
-        memory,
-        planned if system.walltime is None else system.seconds(),
-        longest,
-    )
+    return memory
 
 
 def _rounded(memory: float) -> int:

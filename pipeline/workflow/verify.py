@@ -1,13 +1,14 @@
-"""`task=verify`: check every stored byte of a study.
+"""`task=verify`: check every stored byte of a study, or of a copy of its results alone.
 
-And `task=verify results=PATH`, of a copy of its results alone.
+`verify` yields what it found of each study as soon as that is checked.
 """
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED
 from pipeline.execution import sessions, sweep
 from pipeline.execution.clusters import Cluster, Executor, workers_of
 from pipeline.execution.reduction import Check, Digest
@@ -24,66 +25,12 @@ from pipeline.workflow.settings import Settings
 from pipeline.workflow.studies import StoredStudy, agree
 
 OF_REPORT = "it or another file of this report is not as it was written; task=report makes it anew"
-LONGEST = 300  # characters of what is printed of a damage
+LONGEST = 300  # characters of what is said of a damage
+DATASETS = (results.SEALED, results.SUMMARY)
 
 
-def verify(studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster) -> int:
-    """Check every file of every study, and repair if asked to; returns the exit code.
-
-    Raises InvalidInput where the code here computes other numbers than those stored.
-    """
-    code = max(_verify(stored, settings, cluster) for stored in studies)
-    for stored in studies if code == EXIT_DONE else ():
-        agree(stored, Schedule(stored.study, stored.store.listing()), settings, cluster)
-    return code
-
-
-def verify_copy(path: str) -> int:
-    """Check a copy of a study's results, by the digests that it holds; returns the exit code."""
-    folder = path_of(path, "results")
-    if not (folder / "zarr.json").is_file():
-        raise InvalidInput(
-            "results", path, "must be a folder with a copy of results.zarr; it has no zarr.json"
-        )
-    wrong = results.problems_of(Folder(folder.parent), folder.name)
-    for one in wrong:
-        print(f"  damaged: {one}")
-    print(
-        f"{folder}: {len(wrong)} damaged files"
-        if wrong
-        else f"{folder}: every byte is as it was written"
-    )
-    return EXIT_FAILED if wrong else EXIT_DONE
-
-
-def _verify(stored: StoredStudy, settings: Settings, cluster: Cluster) -> int:
-    """Check one study, print what is damaged, repair it if asked to; returns the exit code."""
-    if not settings.repair and not _begun(stored):
-        raise InvalidInput(
-            "task", "verify", f"{stored.study.name} is not begun; nothing at {stored.store.backend}"
-        )
-    integrity = Integrity(stored.store)
-    files = integrity.files()
-    with workers_of(cluster, worth_a_cluster([stored])) as executor:
-        damages = _damages(stored, integrity, files, executor)
-    for line in damages.lines():
-        print(f"  damaged: {line}")
-    if settings.repair:
-        _repair(stored, integrity, damages)
-    count = len([*damages.lines()])
-    print(
-        f"{stored.study.name}: {integrity.units(files):,} units checked, {count} damaged"
-        + (
-            f", {count} repaired: run again to simulate them anew"
-            if settings.repair and count
-            else ""
-        )
-        + ("; repair=true marks them as not run" if count and not settings.repair else "")
-    )
-    return EXIT_DONE if count == 0 or settings.repair else EXIT_FAILED
-
-
-class Damages(NamedTuple):
+@dataclass(frozen=True)
+class Damages:
     """What is damaged of a study: files of its replications, of its sealed datasets, and records of
     its sessions.
 
@@ -91,22 +38,90 @@ class Damages(NamedTuple):
     as it was written, such as the copy of a person's file beside it.
     """
 
-    replications: list[Damage]
-    datasets: list[str]
-    records: list[str]
-    reports: list[str]
+    replications: Sequence[Damage]
+    datasets: Sequence[str]
+    records: Sequence[str]
+    reports: Sequence[str]
 
-    def lines(self) -> Iterator[str]:
+    def lines(self) -> list[str]:
         """One line for each file."""
-        yield from (
-            f"{shorten(damage.key, LONGEST)}: {damage.fault}" for damage in self.replications
+        lines = [f"{shorten(damage.key, LONGEST)}: {damage.fault}" for damage in self.replications]
+        lines += [shorten(line, LONGEST) for line in self.datasets]
+        for record in self.records:
+            lines.append(shorten(f"{record}: is not what this program wrote", LONGEST))
+        for record in self.reports:
+            lines.append(shorten(f"{record}: {OF_REPORT}", LONGEST))
+        return lines
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What the check of one study found. study: its name; units: how many were checked.
+
+    repaired: whether damaged units were marked as not run.
+    """
+
+    study: str
+    units: int
+    damages: Damages
+    repaired: bool
+
+    @property
+    def sound(self) -> bool:
+        """Whether every byte is as it was written."""
+        return not self.damages.lines()
+
+
+@dataclass(frozen=True)
+class VerifiedCopy:
+    """What the check of a copy of results found: a line for each damaged file."""
+
+    folder: Path
+    damaged: Sequence[str]
+
+
+def verify(
+    studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster
+) -> Iterator[Verified]:
+    """Check every file of every study, and repair with `settings.repair`.
+
+    Where all are sound or repaired, the code here is compared last: raises InvalidInput where it
+    computes other numbers than those stored.
+    """
+    failed = False
+    for stored in studies:
+        verified = _verify(stored, settings.repair, cluster)
+        failed = failed or not (verified.sound or verified.repaired)
+        yield verified
+    if failed:
+        return
+    for stored in studies:
+        agree(stored, Schedule(stored.study, stored.store.listing()), settings, cluster)
+
+
+def verify_copy(path: str) -> VerifiedCopy:
+    """Check a copy of a study's results, by the digests that it holds."""
+    folder = path_of(path, "results")
+    if not (folder / "zarr.json").is_file():
+        raise InvalidInput(
+            "results", path, "must be a folder with a copy of results.zarr; it has no zarr.json"
         )
-        others = [
-            *self.datasets,
-            *(f"{record}: is not what this program wrote" for record in self.records),
-            *(f"{record}: {OF_REPORT}" for record in self.reports),
-        ]
-        yield from (shorten(line, LONGEST) for line in others)
+    return VerifiedCopy(folder, list(results.problems_of(Folder(folder.parent), folder.name)))
+
+
+def _verify(stored: StoredStudy, repair: bool, cluster: Cluster) -> Verified:
+    """Check one study, and repair what is damaged if that is wanted."""
+    if not repair and not _begun(stored):
+        raise InvalidInput(
+            "task", "verify", f"{stored.study.name} is not begun; nothing at {stored.store.backend}"
+        )
+    integrity = Integrity(stored.store)
+    files = integrity.files()
+    with workers_of(cluster, worth_a_cluster([stored])) as executor:
+        damages = _damages(stored, integrity, files, executor)
+    if repair:
+        _repair(stored, integrity, damages)
+    return Verified(stored.study.name, integrity.units(files), damages, repair)
 
 
 def _damages(
@@ -121,9 +136,10 @@ def _damages(
         *agreement.damaged(stored.store),
         *_damaged(integrity, files, executor),
     ]
+    datasets = [] if replications else _wrong_results(stored, executor)
     return Damages(
         replications,
-        [] if replications else _wrong_results(stored, executor),
+        datasets,
         [*sessions.damaged(stored.store.folder), *efforts.damaged(stored.store)],
         _changed_reports(stored),
     )
@@ -141,25 +157,24 @@ def _changed_reports(stored: StoredStudy) -> list[str]:
 
 
 def _repair(stored: StoredStudy, integrity: Integrity, damages: Damages) -> None:
-    """Remove damaged records, and sealed datasets whose own or whose replications' files are
-    damaged.
+    """Remove damaged records, damaged files of replications, and sealed datasets where their own
+    files or those of replications are damaged.
 
     A report without a record is made again by the next run.
     """
     for record in (*damages.records, *damages.reports):
         (stored.store.folder / record).unlink(missing_ok=True)
-    stored.store.backend.delete(
-        *(record for record in damages.records if record.startswith(f"{efforts.FOLDER}/"))
-    )
-    lost = [
-        damage for damage in damages.replications if damage.fault != LEFT_OVER
-    ]  # results do not depend on others
-    if damages.replications or damages.datasets:
-        with stored.store.locked():
-            if lost or damages.datasets:
-                results.unseal(stored.store)
-            for damage in damages.replications:
-                integrity.repair(damage)
+    of_units = [record for record in damages.records if record.startswith(f"{efforts.FOLDER}/")]
+    stored.store.backend.delete(*of_units)
+    if not damages.replications and not damages.datasets:
+        return
+    # Results do not depend on what was left over.
+    lost = [damage for damage in damages.replications if damage.fault != LEFT_OVER]
+    with stored.store.locked():
+        if lost or damages.datasets:
+            results.unseal(stored.store)
+        for damage in damages.replications:
+            integrity.repair(damage)
 
 
 def _begun(stored: StoredStudy) -> bool:
@@ -171,33 +186,39 @@ def _begun(stored: StoredStudy) -> bool:
 def _wrong_results(stored: StoredStudy, executor: Executor) -> list[str]:
     """What is wrong with the sealed datasets, if there are any."""
     backend = stored.store.backend
-    both = (results.SEALED, results.SUMMARY)
 
     def digests_of(location: ZarrLocation, keys: list[str]) -> list[str]:
-        found: dict[str, str] = {}
+        digests: dict[str, str] = {}
         sweep.run(
             executor,
             Digest(stored.store, location.key),
             ((key, 1.0) for key in keys),
-            on_done=lambda some, *_: found.update(some),
+            on_done=lambda some, *_: digests.update(some),
         )
-        return [found[key] for key in keys]
+        return [digests[key] for key in keys]
 
-    own = results.place(stored.store) if is_current(stored.store) else None
-    names = [
-        where + name
-        for where in results.places(backend)
-        for name in both
-        if where == own or any(backend.keys(where + name))
-    ]
-    wrong = [
-        f"{name}/{one}"
-        for name in names
-        for one in results.problems_of(backend, name, digests_of=digests_of)
-    ]
-    return wrong or [
-        line for where in results.places(backend) for line in _misplaced(stored, where)
-    ]
+    wrong = []
+    for name in _names_of_datasets(stored):
+        problems = results.problems_of(backend, name, digests_of=digests_of)
+        wrong += [f"{name}/{problem}" for problem in problems]
+    if wrong:
+        return wrong
+    misplaced = []
+    for place in results.places(backend):
+        misplaced += _misplaced(stored, place)
+    return misplaced
+
+
+def _names_of_datasets(stored: StoredStudy) -> list[str]:
+    """Datasets that must be there, as they are this request's, or are there."""
+    backend = stored.store.backend
+    current = results.place(stored.store) if is_current(stored.store) else None
+    names = []
+    for place in results.places(backend):
+        for dataset in DATASETS:
+            if place == current or any(backend.keys(place + dataset)):
+                names.append(place + dataset)
+    return names
 
 
 def _misplaced(stored: StoredStudy, where: str) -> list[str]:

@@ -6,6 +6,7 @@ import pytest
 
 from pipeline.analysis.claims import SUPPORTED, NotSimulated, SimulatedControl
 from pipeline.cli.compose import compose
+from pipeline.cli.controls import perform
 from pipeline.problems.common.changes import with_parameters
 from pipeline.problems.crowd.claims.limits import CLAIMS
 from pipeline.study.parameters import InvalidInput
@@ -34,7 +35,7 @@ def judged(monkeypatch, capsys):
     def judged(*chosen, words=()):
         claims = tuple(dataclasses.replace(LOSS, simulated=control) for control in chosen)
         monkeypatch.setattr(controls, "claims_of", lambda experiment: claims)
-        code = controls.controls([experiment(*words)])
+        code = perform([experiment(*words)])
         return code, capsys.readouterr().out.splitlines()
 
     return judged
@@ -87,7 +88,7 @@ def test_too_few_data_are_no_failure_and_the_line_says_what_is_missing(judged):
 def test_a_claim_about_people_s_files_asks_for_its_file(capsys):
     """Its world is not simulated on other data, which are no failure."""
     raw = compose(["experiment=nguyen/figure_2", "size=quick"])[0]
-    assert controls.controls([read_experiment(raw)]) == 0
+    assert perform([read_experiment(raw)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) > 1 and all(
         line.startswith("  not simulated nguyen.figure_2.") for line in lines[:-1]
