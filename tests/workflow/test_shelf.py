@@ -85,6 +85,7 @@ def test_a_report_that_was_changed_has_no_verdicts(outputs, names, capsys):
     out, page = capsys.readouterr().out, (outputs / "index.html").read_text()
     assert out.count("files of its report were changed; task=report writes them again") == 1
     assert "certain" not in out + page and "files of its report were changed" in page
+    wanted = record[: record.index("# of files")]
     (folder / "report.yaml").write_text(wanted + digest_line(wanted, folder / "report.html", []))
     assert main(["task=list", f"outputs={outputs}"]) == 0  # of a version with other verdicts
     assert (
