@@ -18,6 +18,7 @@ from tests.helpers.fault_runs import (
     finish,
     folder,
     grows,
+    killed,
     reaches,
     start,
     units,
@@ -38,6 +39,16 @@ def moments(chance):
     return early + late if FULL else early[:3] + late[1:]
 
 
+def moment_of(name, where):
+    """Condition: a run in a folder has come to a moment, from now on."""
+    return {
+        "start": lambda: True,
+        "sweep": grows(where),
+        "seal": lambda: (folder(where) / "results.zarr.partial/zarr.json").exists(),
+        "report": lambda: (folder(where) / "results.zarr/zarr.json").exists(),
+    }[name]
+
+
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("seed", [1, 2, 3, 4, 5] if FULL else [1])
 def test_the_whole_group_is_killed_and_the_end_is_the_same(seed, tmp_path, expected):
@@ -45,29 +56,15 @@ def test_the_whole_group_is_killed_and_the_end_is_the_same(seed, tmp_path, expec
     when = moments(chance)
     tally, where = Tally("SIGKILL of the driver's group", len(when)), tmp_path / "0"
     for moment, seconds in when:
-        killed = False
-        while not killed:
-            before = units(where)
-            driver = start(where)
-            happened = {
-                "start": lambda: True,
-                "sweep": grows(where),
-                "seal": lambda where=where: (
-                    folder(where) / "results.zarr.partial/zarr.json"
-                ).exists(),
-                "report": lambda where=where: (folder(where) / "results.zarr/zarr.json").exists(),
-            }[moment]
-            if reaches(driver, happened):
-                time.sleep(seconds)
-            if killed := driver.poll() is None:
-                os.killpg(driver.pid, signal.SIGKILL)
-                tally.injected += 1
-            driver.communicate()
-            assert ended(driver.pid) and units(where) >= before
-            if not killed:  # it was done before the moment came: check it, and begin another study
-                finish(where, expected, tally)
-                study += 1
-                where = tmp_path / str(study)
+        before = units(where)
+        while not killed(start(where), moment_of(moment, where), seconds):
+            # It was done before the moment came: check it, and begin another study.
+            assert units(where) >= before
+            finish(where, expected, tally)
+            study += 1
+            where, before = tmp_path / str(study), 0
+        tally.injected += 1
+        assert units(where) >= before
         print(f"{moment}+{seconds:.2f}s: {units(where)} units")
     finish(where, expected, tally)
 
@@ -96,21 +93,19 @@ def test_killed_workers(seed, kills, tmp_path, expected):
 @pytest.mark.parametrize("seed", range(10) if FULL else [0])
 def test_two_drivers_at_once_and_one_is_killed(seed, tmp_path, expected):
     chance = random.Random(seed)
-    at_once, killed = (
-        Tally("two drivers on one store", 1),
-        Tally("one of two drivers killed", seed % 2),
-    )
+    at_once = Tally("two drivers on one store", 1)
+    one_killed = Tally("one of two drivers killed", seed % 2)
     drivers = [start(tmp_path, tmp_path / name, **{"cluster.workers": "1"}) for name in "ab"]
     if reaches(drivers[0], grows(tmp_path, 5)) and drivers[1].poll() is None:
         at_once.injected += 1
         if seed % 2:
             time.sleep(chance.uniform(0, 1))
             os.killpg(drivers[1].pid, signal.SIGKILL)
-            killed.injected += 1
+            one_killed.injected += 1
     said = [driver.communicate(timeout=900) for driver in drivers]
     codes = [driver.returncode for driver in drivers]
-    right = codes[0] == 0 and codes[1] in (0, -signal.SIGKILL if killed.injected else 0)
-    for tally in (at_once, killed):
+    right = codes[0] == 0 and codes[1] in (0, -signal.SIGKILL if one_killed.injected else 0)
+    for tally in (at_once, one_killed):
         tally.check(right, right and complete(tmp_path, expected))
     assert not any("Traceback" in error for _, error in said)
     finish(tmp_path, expected)

@@ -1,16 +1,11 @@
 """Studies that stop by a rule, or grow by one, killed at any moment: what counts is the same to the last bit."""
 
-import os
 import random
-import signal
-import subprocess
-import sys
-import time
 
 import pytest
 
-from tests.helpers.engine import ROOT, arguments, command, contents, environment
-from tests.helpers.fault_runs import DRIVERS, FULL, Tally, ended, folder, grows, reaches
+from tests.helpers.engine import arguments, command, contents
+from tests.helpers.fault_runs import FULL, Tally, folder, grows, killed, start
 
 SMALL = {
     "grid.m": "[5]",
@@ -18,7 +13,7 @@ SMALL = {
     "grid.epsilon": "[0.5,1,2]",
     "figures": "[]",
     "block": "20",
-    **({"cluster": "local", "cluster.workers": "2"} if FULL else {}),
+    **({"cluster": "local", "cluster.workers": "2"} if FULL else {"cluster": "synchronous"}),
 }
 RULES = {
     "precision": {
@@ -52,35 +47,15 @@ def run(where, rule):
 )
 def test_the_same_replications_count_after_kills(rule, kills, tmp_path):
     expected = run(tmp_path / "undisturbed", rule)
-    chance, tally, study = (
-        random.Random(rule),
-        Tally(f"SIGKILL of the driver's group, {rule}", kills),
-        0,
-    )
+    tally = Tally(f"SIGKILL of the driver's group, {rule}", kills)
+    chance, study = random.Random(rule), 0
     while tally.injected < kills:
         where = tmp_path / str(study)
-        where.mkdir(exist_ok=True)
-        words = [sys.executable, "-m", "pipeline", *arguments(where, **SMALL | RULES[rule])]
-        driver = subprocess.Popen(
-            words,
-            cwd=ROOT,
-            env=environment(),
-            start_new_session=True,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        DRIVERS.append(driver)
-        if reaches(driver, grows(where)):
-            time.sleep(chance.uniform(0, 0.5))
-        if driver.poll() is None:
-            os.killpg(driver.pid, signal.SIGKILL)
+        driver = start(where, **SMALL | RULES[rule])
+        if killed(driver, grows(where), chance.uniform(0, 0.5)):
             tally.injected += 1
-        driver.wait()
-        assert ended(driver.pid)
-        if (
-            driver.returncode == 0
-        ):  # it was done before the moment came: check it, and begin another study
-            assert run(where, rule) == expected
+        else:  # it was done before the moment came: check it, and begin another study
+            assert driver.returncode == 0 and run(where, rule) == expected
             study += 1
     again = run(tmp_path / str(study), rule)
     tally.check(True, again == expected)

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -91,6 +92,18 @@ def reaches(driver, condition, seconds=120):
         assert time.monotonic() < end, "timed out"
         time.sleep(0.004)
     return True
+
+
+def killed(driver, happened=lambda: True, seconds=0.0):
+    """Kill a driver's group some seconds after something happened; whether it had not ended before."""
+    if reaches(driver, happened):
+        time.sleep(seconds)
+    running = driver.poll() is None
+    if running:
+        os.killpg(driver.pid, signal.SIGKILL)
+    driver.communicate()
+    assert ended(driver.pid)
+    return running
 
 
 def grows(where, more=1):
