@@ -4,13 +4,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipeline.cli import inspect, on_end, shelf, submit, verify
+from pipeline.cli import inspect, on_end, shelf, status, submit, verify
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO
 from pipeline.execution.clusters import Cluster
 from pipeline.execution.errors import SweepError
 from pipeline.study.errors import Stopped
 from pipeline.study.parameters import InvalidInput, path_of
-from pipeline.workflow import reports, run, status
+from pipeline.workflow import reports, run
 from pipeline.workflow.experiment import Experiment
 from pipeline.workflow.invocation import Invocation
 from pipeline.workflow.job import Job
@@ -79,7 +79,7 @@ def perform(
     if settings.task == "verify":
         return verify.perform(studies, settings, cluster)
     if settings.task == "status":
-        return status.status(studies, invocation, as_json)
+        return status.perform(studies, invocation, as_json)
     return max(inspect.replay(stored, settings) for stored in studies)
 
 

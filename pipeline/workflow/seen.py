@@ -1,13 +1,11 @@
-"""What `task=status` shows of a study besides its units: the slowest cells, memory of workers, jobs
-in the queue.
-"""
+"""What a status says of a study besides its units: slow cells, memory of workers, jobs in a queue."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from pipeline.execution.amounts import format_bytes, format_time
 from pipeline.execution.clusters import queued
 from pipeline.execution.schedule import cell_in_words
 from pipeline.storage import efforts
@@ -15,33 +13,56 @@ from pipeline.study.arrays import Floats
 from pipeline.workflow.studies import StoredStudy
 
 MOST_CELLS = 3  # that are listed as the slowest
-NO_JOB_LEFT = "no job of the last submission is in the queue"
 
 
-def effort_facts(stored: StoredStudy) -> dict[str, Any]:
-    """Seconds of work and most memory of a worker in bytes, of all units.
+@dataclass(frozen=True)
+class SlowCell:
+    """A cell, its labels and its name, and mean seconds of its units."""
 
-    Of the slowest cells seconds a unit.
+    cell: Mapping[str, Any]
+    name: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What units took. seconds_of_work: of all; memory_of_worker: the most, in bytes, or None."""
+
+    seconds_of_work: float
+    memory_of_worker: int | None
+    slowest: Sequence[SlowCell]
+
+
+@dataclass(frozen=True)
+class Queue:
+    """The last submission of a study. submitted: its jobs; output: where they write.
+
+    known: whether the batch system says which are left. jobs: those, in words.
     """
+
+    system: str
+    submitted: Sequence[str]
+    output: str
+    known: bool
+    left: int
+    jobs: str
+
+
+def effort(stored: StoredStudy) -> Effort:
+    """What the units of a study took, and its slowest cells."""
     entries = efforts.read(stored.store)
     work = float(entries["seconds"].sum())
-    facts: dict[str, Any] = {"seconds_of_work": work, "memory_of_worker": None, "slowest": []}
     if not len(entries):
-        return facts
-    facts["memory_of_worker"] = int(entries["memory"].max())
+        return Effort(work, None, [])
     seconds = _seconds_of_cells(stored, entries)
-    slowest = np.argsort(-np.nan_to_num(seconds, nan=-1.0), kind="stable")[:MOST_CELLS]
+    order = np.argsort(-np.nan_to_num(seconds, nan=-1.0), kind="stable")
     study = stored.study
-    facts["slowest"] = [
-        {
-            "cell": study.grid.labels(cell),
-            "name": cell_in_words(study, cell),
-            "seconds": float(seconds[cell]),
-        }
-        for cell in slowest.tolist()
-        if seconds[cell] > 0
-    ]
-    return facts
+    slowest = []
+    for cell in order[:MOST_CELLS].tolist():
+        if seconds[cell] > 0:
+            labels = study.grid.labels(cell)
+            slowest.append(SlowCell(labels, cell_in_words(study, cell), float(seconds[cell])))
+    return Effort(work, int(entries["memory"].max()), slowest)
 
 
 def _seconds_of_cells(stored: StoredStudy, entries: Any) -> Floats:
@@ -58,43 +79,17 @@ def _seconds_of_cells(stored: StoredStudy, entries: Any) -> Floats:
     return seconds
 
 
-def queue_facts(stored: StoredStudy) -> dict[str, Any]:
-    """What is known of the last submission of a study; empty where there was none."""
+def queue(stored: StoredStudy) -> Queue | None:
+    """What is known of the last submission of a study; None where there was none."""
     submitted = queued.latest(stored.store.folder)
     if submitted is None:
-        return {}
+        return None
     jobs = queued.unfinished(submitted)
-    return {
-        "system": submitted.system,
-        "submitted": list(submitted.jobs),
-        "output": submitted.output,
-        "known": jobs is not None,
-        "left": len(jobs or ()),
-        "jobs": queued.in_words(jobs or ()),
-    }
-
-
-def lines_of(facts: Mapping[str, Any]) -> list[str]:
-    """The same for a person."""
-    lines = []
-    effort = facts["effort"]
-    queue = facts["queue"]
-    if effort["slowest"]:
-        cells = "; ".join(
-            f"{cell['name'] or 'the only one'}: {format_time(cell['seconds'])} a unit"
-            for cell in effort["slowest"]
-        )
-        lines.append(f"  slowest cells: {cells}")
-    if effort["memory_of_worker"]:
-        lines.append(
-            f"  work so far: {format_time(effort['seconds_of_work'])}; a worker took up to "
-            f"{format_bytes(effort['memory_of_worker'])}"
-        )
-    if queue and queue["known"]:
-        lines.append(f"  jobs of {queue['system']}: {queue['jobs']}")
-    if facts["deserted"]:
-        lines.append(
-            f"  {NO_JOB_LEFT}, and there is more to do: the same task=submit goes on; the jobs' "
-            f"output is in {queue['output']}"
-        )
-    return lines
+    return Queue(
+        system=submitted.system,
+        submitted=list(submitted.jobs),
+        output=submitted.output,
+        known=jobs is not None,
+        left=len(jobs or ()),
+        jobs=queued.in_words(jobs or ()),
+    )

@@ -3,12 +3,11 @@
 From the storage alone.
 """
 
-import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
-from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO
-from pipeline.execution.amounts import format_time
 from pipeline.execution.schedule import Schedule
 from pipeline.execution.sessions import (
     FAILED,
@@ -20,134 +19,171 @@ from pipeline.execution.sessions import (
 )
 from pipeline.storage import agreement
 from pipeline.storage.layout import counted
-from pipeline.storage.replications import Listing, Store
+from pipeline.storage.replications import Listing
 from pipeline.study.parameters import InvalidInput
 from pipeline.workflow import seen
+from pipeline.workflow.events import Failed, OnTarget
 from pipeline.workflow.failed_units import failed_units
 from pipeline.workflow.invocation import Invocation
-from pipeline.workflow.lines import lines_of
 from pipeline.workflow.precision import all_done, on_target, settled
 from pipeline.workflow.sealed import is_current
+from pipeline.workflow.seen import Effort, Queue
 from pipeline.workflow.shortfalls import line_of
 from pipeline.workflow.studies import StoredStudy
-from pipeline.workflow.until import ends, ends_in_words
-
-MOST_SESSIONS = 20, 3  # that are listed: running ones, and the last ended ones
-SHOWN = (
-    "started",
-    "state",
-    "units",
-    "pending",
-    "seconds",
-    "workers",
-    "lost",
-    "host",
-    "process",
-    "job",
-    "shard",
-    "error",
-)
+from pipeline.workflow.until import ends
 
 
-def status(studies: Sequence[StoredStudy], invocation: Invocation, as_json: bool = False) -> int:
-    """Print the state of studies, for a person or as JSON; returns the exit code."""
-    listings = [stored.store.listing() if stored.store.exists() else None for stored in studies]
-    found = [facts(stored, listing) for stored, listing in zip(studies, listings, strict=True)]
-    code: int = max(one["exit_code"] for one in found)
-    if as_json:
-        print(json.dumps({"exit_code": code, "studies": found}, indent=1))
-        return code
-    for stored, listing, one in zip(studies, listings, found, strict=True):
-        print("\n".join(_lines(one)))
-        if listing is not None:
-            print("\n".join(lines_of(failed_units(stored, listing, invocation))))
-    return code
+class State(StrEnum):
+    """Whether anything is left to do, and whether somebody will do it."""
+
+    DONE = "done"
+    FAILED = "failed"
+    MORE_TO_DO = "more to do"
 
 
-def facts(stored: StoredStudy, listing: Listing | None) -> dict[str, Any]:
-    """What is known of a study.
+@dataclass(frozen=True)
+class Units:
+    """How many units there are, are done, and failed. at_most: whether fewer may be enough."""
 
-    The keys are described in docs/guide.md. listing: None before it is begun.
+    all: int
+    done: int
+    failed: int
+    at_most: bool
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What is known of a study that was begun.
+
+    groups_on_target: of cells that met their targets of precision, once sealed. shortfalls: what did
+    not converge or is not finite, in words. mixed: code or arithmetic that a person accepted beside
+    another. failed: units, with what happened. seconds_left: None where no pace is known.
     """
+
+    sealed: bool
+    units: Units
+    groups_on_target: OnTarget | None
+    shortfalls: str
+    mixed: Sequence[str]
+    sessions: Sequence[Facts]
+    units_per_second: float
+    seconds_left: float | None
+    state: State
+    failed: Failed
+
+    @property
+    def running(self) -> bool:
+        """Whether a session runs."""
+        return any(session.state == RUNNING for session in self.sessions)
+
+
+@dataclass(frozen=True)
+class StudyStatus:
+    """The state of a study. storage: where it is; progress: None before it is begun.
+
+    wanted: units that it has in all. targets: of precision. stops: which cells ended when, see
+    `pipeline.workflow.until.ends`. queue: its last submission, if any.
+    """
+
+    name: str
+    storage: str
+    cells: int
+    blocks: int
+    replications_of_a_block: int
+    wanted: Units
+    targets: Sequence[str]
+    stops: Sequence[Mapping[str, Any]]
+    effort: Effort
+    queue: Queue | None
+    progress: Progress | None
+
+    @property
+    def units(self) -> Units:
+        """How many units there are, and how many of them are done."""
+        return self.wanted if self.progress is None else self.progress.units
+
+    @property
+    def deserted(self) -> bool:
+        """Whether there is more to do and nobody who will do it."""
+        queue_is_empty = self.queue is not None and self.queue.known and not self.queue.left
+        running = self.progress is not None and self.progress.running
+        return queue_is_empty and not running and self._state == State.MORE_TO_DO
+
+    @property
+    def state(self) -> State:
+        """Failed also where it is deserted, so that no script waits for ever."""
+        return State.FAILED if self.deserted else self._state
+
+    @property
+    def _state(self) -> State:
+        return State.MORE_TO_DO if self.progress is None else self.progress.state
+
+
+def status(studies: Sequence[StoredStudy], invocation: Invocation) -> list[StudyStatus]:
+    """The state of studies. invocation: whose words the commands that replay failed units have."""
+    statuses = []
+    for stored in studies:
+        listing = stored.store.listing() if stored.store.exists() else None
+        statuses.append(status_of(stored, listing, invocation))
+    return statuses
+
+
+def status_of(stored: StoredStudy, listing: Listing | None, invocation: Invocation) -> StudyStatus:
+    """The state of a study. listing: None before it is begun."""
+    study = stored.study
+    count = int(counted(study).sum())
+    return StudyStatus(
+        name=study.name,
+        storage=str(stored.store.backend),
+        cells=len(study.grid),
+        blocks=study.blocks,
+        replications_of_a_block=study.block,
+        wanted=Units(count, 0, 0, bool(study.precision)),
+        targets=[str(target) for target in study.precision],
+        stops=ends(study),
+        effort=seen.effort(stored),
+        queue=seen.queue(stored),
+        progress=None if listing is None else _progress(stored, listing, invocation),
+    )
+
+
+def _progress(stored: StoredStudy, listing: Listing, invocation: Invocation) -> Progress:
+    """What is known of a study that was begun."""
     study = stored.study
     store = stored.store
-    wanted = counted(stored.study)
-    one: dict[str, Any] = {
-        "name": study.name,
-        "storage": str(store.backend),
-        "begun": listing is not None,
-        "sealed": False,
-        "cells": len(study.grid),
-        "blocks": study.blocks,
-        "replications_of_a_block": study.block,
-        "units": {
-            "all": int(wanted.sum()),
-            "done": 0,
-            "failed": 0,
-            "at_most": bool(study.precision),
-        },
-        "targets": [str(target) for target in study.precision],
-        "groups_on_target": "",
-        "stops": ends(study),
-        "shortfalls": "",
-        "mixed": [],
-        "sessions": [],
-        "units_per_second": 0.0,
-        "seconds_left": None,
-        "exit_code": EXIT_MORE_TO_DO,
-        "effort": seen.effort_facts(stored),
-        "queue": seen.queue_facts(stored),
-        "deserted": False,
-    }
-    if listing is None:
-        return _with_deserted(one)
+    wanted = counted(study)
     sealed = is_current(store)
-    one["sealed"] = sealed
-    one["units"] |= {
-        "done": int((listing.done & wanted).sum()),
-        "failed": int(listing.failed.sum()),
-    }
-    one["groups_on_target"] = _on_target(store)
-    one["shortfalls"] = _shortfalls(stored) if sealed else ""
-    one["mixed"] = [writer.accepted for writer in agreement.recorded(store) if writer.accepted]
     past = sessions(store.folder)
-    one["sessions"] = [_shown(session) for session in past]
     running = [session for session in past if session.state == RUNNING and session.seconds]
-    one["units_per_second"] = units_per_second(running)
     pace = cost_per_second(running)
-    if pace:
-        one["seconds_left"] = Schedule(study, listing).cost / pace
-    if all_done(study, listing, settled(store, listing) if sealed else None):
-        one["exit_code"] = EXIT_FAILED if listing.failed.any() else EXIT_DONE
-    elif (
-        past and not running and past[-1].state == FAILED and not past[-1].shard
-    ):  # whose units others do
-        one["exit_code"] = EXIT_FAILED
-    return _with_deserted(one)
+    done = all_done(study, listing, settled(store, listing) if sealed else None)
+    return Progress(
+        sealed=sealed,
+        units=Units(
+            all=int(wanted.sum()),
+            done=int((listing.done & wanted).sum()),
+            failed=int(listing.failed.sum()),
+            at_most=bool(study.precision),
+        ),
+        groups_on_target=on_target(store),
+        shortfalls=_shortfalls(stored) if sealed else "",
+        mixed=[writer.accepted for writer in agreement.recorded(store) if writer.accepted],
+        sessions=past,
+        units_per_second=units_per_second(running),
+        seconds_left=Schedule(study, listing).cost / pace if pace else None,
+        state=_state(done, listing, past, bool(running)),
+        failed=failed_units(stored, listing, invocation),
+    )
 
 
-def _shown(session: Facts) -> dict[str, Any]:
-    """What is shown of a session."""
-    known = session.content() | {"error": session.error}
-    return {name: known[name] for name in SHOWN}
-
-
-def _with_deserted(facts: dict[str, Any]) -> dict[str, Any]:
-    """The same facts; failed, where there is more to do and nobody who will do it, so that no
-    script waits for ever.
-    """
-    queue = facts["queue"]
-    running = any(session["state"] == RUNNING for session in facts["sessions"])
-    gone = bool(queue) and queue["known"] and not queue["left"]
-    if gone and not running and facts["exit_code"] == EXIT_MORE_TO_DO:
-        facts |= {"deserted": True, "exit_code": EXIT_FAILED}
-    return facts
-
-
-def _on_target(store: Store) -> str:
-    """A line on how many groups of cells met their targets; "" without targets."""
-    met = on_target(store)
-    return "" if met is None else lines_of(met)[0]
+def _state(done: bool, listing: Listing, past: Sequence[Facts], running: bool) -> State:
+    """Whether anything is left to do. past: sessions."""
+    if done:
+        return State.FAILED if listing.failed.any() else State.DONE
+    # What a shard left, others do.
+    if past and not running and past[-1].state == FAILED and not past[-1].shard:
+        return State.FAILED
+    return State.MORE_TO_DO
 
 
 def _shortfalls(stored: StoredStudy) -> str:
@@ -156,60 +192,3 @@ def _shortfalls(stored: StoredStudy) -> str:
         return line_of(stored)
     except (InvalidInput, OSError) as error:
         return f"not known whether all converged and is finite: {error}"
-
-
-def _lines(one: Mapping[str, Any]) -> list[str]:
-    """The state of a study, for a person."""
-    lines = [f"{one['name']}: {one['storage']}"]
-    if not one["begun"]:
-        return [*lines, "  not begun", *seen.lines_of(one)]
-    units = one["units"]
-    most = "at most " * one["units"]["at_most"]
-    up_to = "up to " * (units["all"] < one["cells"] * one["blocks"])
-    lines += [
-        f"  {units['done']:,} of {most}{units['all']:,} units done "
-        f"({100 * units['done'] / units['all']:.1f} %), {one['cells']:,} cells × "
-        f"{up_to}{one['blocks']} blocks of {one['replications_of_a_block']:,} replications; "
-        f"{'sealed' if one['sealed'] else 'not sealed'}"
-    ]
-    lines += [f"  target: {target}" for target in one["targets"]]
-    lines += [f"  {one['groups_on_target']}"] if one["groups_on_target"] else []
-    lines += [f"  {line}" for line in ends_in_words(one["stops"])]
-    lines += [f"  {one['shortfalls']}"] if one["shortfalls"] else []
-    lines += [
-        f"  mixed: numbers of different code or arithmetic ({accepted})"
-        for accepted in one["mixed"]
-    ]
-    running = [session for session in one["sessions"] if session["state"] == RUNNING]
-    ended = [session for session in one["sessions"] if session["state"] != RUNNING]
-    if running:
-        left = (
-            "time left unknown"
-            if one["seconds_left"] is None
-            else f"{most}{format_time(one['seconds_left'])} left"
-        )
-        hosts = len({session["host"] for session in running})
-        lines += [
-            f"  running: {len(running)} session{'s' * (len(running) > 1)} on {hosts} "
-            f"host{'s' * (hosts > 1)}, {sum(session['workers'] for session in running)} workers, "
-            f"{one['units_per_second']:.3g} units/s, {left}"
-        ]
-    for some, most_shown in ((running, MOST_SESSIONS[0]), (ended, MOST_SESSIONS[1])):
-        lines += [_session(session) for session in some[-most_shown:]]
-        lines += (
-            [f"  and {len(some) - most_shown:,} sessions before"] if len(some) > most_shown else []
-        )
-    return [*lines, *seen.lines_of(one)]
-
-
-def _session(session: Mapping[str, Any]) -> str:
-    where = [
-        f"{name} {session[key]}"
-        for name, key in (("shard", "shard"), ("on", "host"), ("job", "job"))
-        if session[key]
-    ]
-    return (
-        f"  session {', '.join([session['started'], *where])}: {session['state']}, "
-        f"{session['units']:,} of {session['pending']:,} units in {format_time(session['seconds'])}"
-        + (f": {session['error']}" if session["error"] else "")
-    )

@@ -8,30 +8,33 @@ import numpy as np
 import pytest
 
 from pipeline.__main__ import main
+from pipeline.cli.status import lines
 from pipeline.execution.clusters import queued
 from pipeline.execution.sessions import Facts
 from pipeline.storage import efforts, replications
 from pipeline.storage.replications import Store
 from pipeline.study.study import Study
 from pipeline.workflow import status
+from pipeline.workflow.invocation import Invocation
+from pipeline.workflow.status import State
 from tests.helpers.engine import advance, arguments, pending, stored, study
 
 SESSION = Facts(units=0, seconds=1.0)
 
 
-def facts(folder):
+def status_in(folder):
     one = stored(study(), folder)
-    return status.facts(one, one.store.listing())
+    return status.status_of(one, one.store.listing(), Invocation(()))
 
 
-@pytest.mark.parametrize("shard, code", [(None, 1), ("1/2", 75)])
-def test_a_shard_that_failed_is_no_study_that_failed(tmp_path, monkeypatch, shard, code):
+@pytest.mark.parametrize("shard, state", [(None, State.FAILED), ("1/2", State.MORE_TO_DO)])
+def test_a_shard_that_failed_is_no_study_that_failed(tmp_path, monkeypatch, shard, state):
     """Others may do what it left."""
     pending(study(), Store(study(), tmp_path))
     monkeypatch.setattr(
         status, "sessions", lambda folder: [replace(SESSION, state="failed", shard=shard)]
     )
-    assert facts(tmp_path)["exit_code"] == code
+    assert status_in(tmp_path).state == state
 
 
 def test_time_left_is_the_cost_that_is_left_over_the_pace_of_all_sessions(tmp_path, monkeypatch):
@@ -41,9 +44,9 @@ def test_time_left_is_the_cost_that_is_left_over_the_pace_of_all_sessions(tmp_pa
     session = replace(session, workers_now=4, units_made=3, cost_made=50.0, seconds_made=10.0)
     waiting = replace(SESSION, state="running", seconds=60.0)
     monkeypatch.setattr(status, "sessions", lambda folder: [session] * 2 + [waiting])
-    found = facts(tmp_path)
-    assert found["seconds_left"] == pytest.approx(schedule.cost / (2 * 4 * 50 / 10))
-    assert found["units_per_second"] == pytest.approx(2 * 4 * 3 / 10)
+    progress = status_in(tmp_path).progress
+    assert progress.seconds_left == pytest.approx(schedule.cost / (2 * 4 * 50 / 10))
+    assert progress.units_per_second == pytest.approx(2 * 4 * 3 / 10)
 
 
 def test_slow_cells_and_memory_are_shown_and_survive_packing(tmp_path, monkeypatch, capsys):
@@ -118,28 +121,26 @@ def test_jobs_in_the_queue_and_their_reasons_are_shown_and_none_is_an_end(
     squeue.write_text(SQUEUE.replace("FOLDER", str(tmp_path)))
     squeue.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    assert facts(tmp_path)["exit_code"] == 75, "nothing was submitted"
+    assert status_in(tmp_path).state == State.MORE_TO_DO, "nothing was submitted"
     queued.record(tmp_path, queued.Submitted("slurm", ("7", "8"), "logs"))
     (tmp_path / "queue").write_text(
         "7_1|RUNNING|None\n7_[2-9]|PENDING|Priority\n8|PENDING|Dependency\n"
     )
-    known = facts(tmp_path)
-    assert known["exit_code"] == 75 and known["queue"]["left"] == 3
-    assert "  jobs of slurm: 1 running, 2 waiting (Priority 1, Dependency 1)" in status._lines(
-        known
-    )
+    known = status_in(tmp_path)
+    assert known.state == State.MORE_TO_DO and known.queue.left == 3
+    jobs = "  jobs of slurm: 1 running, 2 waiting (Priority 1, Dependency 1)"
+    assert jobs in lines(known)
     (tmp_path / "queue").unlink()
-    gone = facts(tmp_path)
-    assert gone["exit_code"] == 1 and gone["deserted"]
+    gone = status_in(tmp_path)
+    assert gone.state == State.FAILED and gone.deserted
     assert any(
-        "the same task=submit goes on; the jobs' output is in logs" in line
-        for line in status._lines(gone)
+        "the same task=submit goes on; the jobs' output is in logs" in line for line in lines(gone)
     )
     monkeypatch.setattr(status, "sessions", lambda folder: [replace(SESSION, state="running")])
-    assert facts(tmp_path)["exit_code"] == 75, "somebody else is at it"
+    assert status_in(tmp_path).state == State.MORE_TO_DO, "somebody else is at it"
     monkeypatch.undo()
     monkeypatch.setenv("PATH", "/nowhere")
-    assert facts(tmp_path)["exit_code"] == 75, "the queue cannot be asked here"
+    assert status_in(tmp_path).state == State.MORE_TO_DO, "the queue cannot be asked here"
 
 
 def test_units_that_do_not_count_are_not_counted_as_done(tmp_path, monkeypatch):
@@ -148,5 +149,5 @@ def test_units_that_do_not_count_are_not_counted_as_done(tmp_path, monkeypatch):
     cells, blocks = schedule.mine.shape
     first = np.broadcast_to(np.arange(blocks) == 0, (cells, blocks))
     monkeypatch.setattr(status, "counted", lambda study: first)
-    units = facts(tmp_path)["units"]
-    assert (units["all"], units["done"]) == (cells, cells)
+    units = status_in(tmp_path).units
+    assert (units.all, units.done) == (cells, cells)
