@@ -24,8 +24,9 @@ def compilers() -> Iterator[list[str]]:
     if shutil.which("cc"):
         yield ["cc"]
     if find_spec("ziglang"):  # it would compile for this very processor
-        kind = f"{platform.machine()}-linux-{'gnu' if platform.libc_ver()[0] else 'musl'}"
-        yield [sys.executable, "-m", "ziglang", "cc", "-target", kind, "-mcpu=baseline"]
+        libc = "gnu" if platform.libc_ver()[0] else "musl"
+        target = f"{platform.machine()}-linux-{libc}"
+        yield [sys.executable, "-m", "ziglang", "cc", "-target", target, "-mcpu=baseline"]
 
 
 def build(source: Path, compiler: list[str], target: Path) -> None:
@@ -34,16 +35,15 @@ def build(source: Path, compiler: list[str], target: Path) -> None:
     Raises PipelineError with the reason.
     """
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".build-") as folder:
-        made = Path(folder).resolve() / target.name
-        given = f"-I{HEADERS}", f'-DKERNEL_DIGEST="{digest(source)}"', source.name, "-o", str(made)
-        done = subprocess.run(
-            [*compiler, *FLAGS, *given], cwd=source.parent, capture_output=True, text=True
-        )
+        compiled = Path(folder).resolve() / target.name
+        define = f'-DKERNEL_DIGEST="{digest(source)}"'
+        command = [*compiler, *FLAGS, f"-I{HEADERS}", define, source.name, "-o", str(compiled)]
+        done = subprocess.run(command, cwd=source.parent, capture_output=True, text=True)
         if done.returncode:
             raise PipelineError(
                 f"{source}: {' '.join(compiler)} cannot compile it\n{done.stderr.strip()}"
             )
-        made.replace(target)
+        compiled.replace(target)
 
 
 def build_all(package: Path = PACKAGE) -> list[Path]:
@@ -53,15 +53,15 @@ def build_all(package: Path = PACKAGE) -> list[Path]:
     """
     sources = sorted(package.rglob("*.c"))
     for source in sources:
-        if not (
-            library(source).is_file() and digest(source).encode() in library(source).read_bytes()
-        ):
-            compiler = next(compilers(), None)
-            if compiler is None:
-                raise PipelineError(
-                    f"{source}: no C compiler; install `cc`, or the Python package ziglang"
-                )
-            build(source, compiler, library(source))
+        target = library(source)
+        if target.is_file() and digest(source).encode() in target.read_bytes():
+            continue
+        compiler = next(compilers(), None)
+        if compiler is None:
+            raise PipelineError(
+                f"{source}: no C compiler; install `cc`, or the Python package ziglang"
+            )
+        build(source, compiler, target)
     return [library(source) for source in sources]
 
 

@@ -14,16 +14,17 @@ class Kernels(BuildHookInterface[Any]):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Before files are collected."""
         root = Path(self.root)
-        made = self._builder().build_all(root / "pipeline")
-        build_data["artifacts"] += [f"/{path.relative_to(root)}" for path in made]
+        libraries = self._builder().build_all(root / "pipeline")
+        build_data["artifacts"] += [f"/{path.relative_to(root)}" for path in libraries]
         build_data["pure_python"] = False
-        build_data["tag"] = (
-            f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
-        )
+        platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+        build_data["tag"] = f"py3-none-{platform}"
 
     def dependencies(self) -> list[str]:
         """What to install in order to build: a compiler, where there is none."""
-        return [] if any(self._builder().compilers()) else ["ziglang>=0.14"]
+        if any(self._builder().compilers()):
+            return []
+        return ["ziglang>=0.14"]
 
     def _builder(self) -> Any:
         if self.root not in sys.path:

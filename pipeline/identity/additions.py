@@ -32,16 +32,17 @@ class Addition(NamedTuple):
         """
         if self.new is not None:
             if known is not None and known != self.new:
-                said = f"is registered by {known.package} already; choose another name"
-                raise InvalidInput("problem", self.problem, said)
+                allowed = f"is registered by {known.package} already; choose another name"
+                raise InvalidInput("problem", self.problem, allowed)
             return self.new
         assert known is not None
         tables: dict[str, Any] = {
             f"{kind}s": {**known.names(kind), **_checked(known, kind, table)}
             for kind, table in self.tables.items()
         }
-        claims = (known.claims, *self.claims) if self.claims else known.claims
-        return replace(known, claims=claims, **tables)
+        if not self.claims:
+            return replace(known, **tables)
+        return replace(known, claims=(known.claims, *self.claims), **tables)
 
 
 def addition(
@@ -57,38 +58,51 @@ def addition(
         raise InvalidInput(
             "claims", shorten(claims), "must be a list of claims, or 'module:name' of one"
         )
+    new_parts = {}
     for kind, table in zip(KINDS, tables, strict=True):
-        check_table(kind, {} if table is None else table)
-    given = {kind: dict(table) for kind, table in zip(KINDS, tables, strict=True) if table}
+        if table is None:
+            continue
+        check_table(kind, table)
+        if table:
+            new_parts[kind] = dict(table)
     if isinstance(new, Problem):
-        if given or listed:
+        if new_parts or listed:
             raise InvalidInput("problem", new.name, "give its parts with the problem itself")
         return Addition(new.name, new, {}, ())
-    return Addition(new, None, given, listed)
+    return Addition(new, None, new_parts, listed)
 
 
-def _is_claim(one: Any) -> bool:
-    return hasattr(one, "id") and hasattr(one, "decide")
+def _is_claim(value: Any) -> bool:
+    return hasattr(value, "id") and hasattr(value, "decide")
 
 
 def _checked(known: Problem, kind: str, table: Mapping[str, Any]) -> Mapping[str, Any]:
     """New parts, whose names are not taken by others."""
     for name, part in table.items():
-        wrong = "" if isinstance(part, str) else fault(kind, part)
-        if wrong:
-            value = getattr(part, "__name__", part)
-            raise InvalidInput(f"{kind}s.{name}", value, f"is no {kind}: {wrong}")
+        if not isinstance(part, str):
+            _check_part(f"{kind}s.{name}", kind, part)
         existing = known.names(kind).get(name, part)
         if existing is part or existing == part or _redefined(existing, part):
             continue
-        owner = existing if isinstance(existing, str) else _where(existing)
-        value = part.__qualname__ if callable(part) else part
-        said = f"is {owner} in problem={known.name} already; choose another name"
-        raise InvalidInput(f"{kind}s.{name}", value, said)
+        value = part
+        if callable(part):
+            value = part.__qualname__
+        allowed = f"is {_where(existing)} in problem={known.name} already; choose another name"
+        raise InvalidInput(f"{kind}s.{name}", value, allowed)
     return table
 
 
+def _check_part(key: str, kind: str, part: Any) -> None:
+    wrong = fault(kind, part)
+    if wrong:
+        value = getattr(part, "__name__", part)
+        raise InvalidInput(key, value, f"is no {kind}: {wrong}")
+
+
 def _where(part: Any) -> str:
+    """Where the code of a part is, which a table may say in a text."""
+    if isinstance(part, str):
+        return part
     return f"{part.__module__}:{part.__qualname__}"
 
 

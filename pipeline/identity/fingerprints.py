@@ -63,13 +63,11 @@ def fingerprint(part: Any) -> str:
 def modules(parts: Iterable[Any]) -> dict[str, str]:
     """Digest of every module that the fingerprints of some parts cover, by name."""
     parts = tuple(parts)
-    names = {name for part in parts for name in _needed(part)}
-    patched = (
-        {name: digest for part in parts for name, digest in _patches_of(part).items()}
-        if others_ran()
-        else {}
-    )
-    return {name: _module(name).digest for name in sorted(names)} | patched
+    digests = {name: _module(name).digest for name in sorted(_needed_by(parts))}
+    if others_ran():
+        for part in parts:
+            digests |= _patches_of(part)
+    return digests
 
 
 def own_digests() -> dict[str, str]:
@@ -79,11 +77,11 @@ def own_digests() -> dict[str, str]:
     digests: dict[str, str] = {}
     for file in own_files.loaded():
         met = own_files.surroundings(file)
-        sources = {what: _source_digest(content) for what, content in met.sources.items()}
         digests[file.name] = _source_digest(file.content)
-        digests |= {
-            f"{file.name} {what}": digest for what, digest in {**sources, **met.digests}.items()
-        }
+        for name, content in met.sources.items():
+            digests[f"{file.name} {name}"] = _source_digest(content)
+        for name, digest in met.digests.items():
+            digests[f"{file.name} {name}"] = digest
     return digests
 
 
@@ -93,14 +91,11 @@ def replacements(parts: Iterable[Any]) -> dict[str, str]:
     """
     if not others_ran():
         return {}
-    values = {
-        name: value
-        for file in own_files.loaded()
-        for name, value in own_files.replaced(file).items()
-    }
-    members = {
-        name: patches.digest_of(value, name.rpartition(".")[0]) for name, value in values.items()
-    }
+    members = {}
+    for file in own_files.loaded():
+        for name, value in own_files.replaced(file).items():
+            module = name.rpartition(".")[0]
+            members[name] = patches.digest_of(value, module)
     members |= patches.replacements(third_parties(parts) | {"numpy", "scipy"})
     return {f"{name} replaced": digest for name, digest in members.items()}
 
@@ -111,9 +106,10 @@ def uncovered(met: Surroundings, parts: Iterable[Any]) -> list[str]:
     """
     if not met.sources and not met.digests:  # as of the program's own parts
         return [*met.unseen]
-    at_load = [own_files.surroundings(file) for file in own_files.loaded()]
-    known = {what for one in at_load for what in {**one.sources, **one.digests}}
-    known |= {f"imports {Path(_file(name)).name}" for name in modules(parts) if _file(name)}
+    known = {f"imports {Path(_file(name)).name}" for name in modules(parts) if _file(name)}
+    for file in own_files.loaded():
+        met_at_load = own_files.surroundings(file)
+        known |= met_at_load.sources.keys() | met_at_load.digests.keys()
     return [*({**met.sources, **met.digests}.keys() - known), *met.unseen]
 
 
@@ -126,29 +122,25 @@ def _source_digest(content: bytes) -> str:
 
 def kernel_libraries(parts: Iterable[Any]) -> dict[str, str]:
     """Digest of the bytes of every compiled library that some parts call, by its name."""
-    files = {Path(_file(name)) for part in parts for name in _needed(part) if _file(name)}
-    libraries: dict[str, str] = {}
-    for file in sorted(
-        files
-    ):  # those of one name, most of which have no library, in an order that is always the same
-        name = loader.library(file).name
+    files = {Path(_file(name)) for name in _needed_by(parts) if _file(name)}
+    digests: dict[str, list[str]] = {}
+    for file in sorted(files):  # libraries of one name, in an order that is always the same
         digest = loader.library_digest(file)
-        if digest:
-            libraries[name] = f"{libraries[name]} {digest}" if name in libraries else digest
-    return dict(sorted(libraries.items()))
+        if digest:  # most files have no library
+            digests.setdefault(loader.library(file).name, []).append(digest)
+    return {name: " ".join(digests[name]) for name in sorted(digests)}
 
 
 def _patches_of(part: Any) -> dict[str, str]:
     """What stands in this process in place of what the program's files say, of all modules that a
     part needs.
     """
-    modules = sorted(name for name in _needed(part) if name.partition(".")[0] == PROGRAM)
-    found = {
-        f"{module}.{name}": digest
-        for module in modules
-        for name, digest in patches.patches(module).items()
-    }
-    return found | foreign_members(part)
+    replaced = {}
+    for module in sorted(_needed(part)):
+        if module.partition(".")[0] == PROGRAM:
+            for name, digest in patches.patches(module).items():
+                replaced[f"{module}.{name}"] = digest
+    return replaced | foreign_members(part)
 
 
 def others_ran() -> bool:
@@ -168,37 +160,25 @@ def source_digest(parts: Iterable[Any]) -> str:
 
     It is made from syntax trees, not from bytecode, so that names of local variables count as well.
     """
-    names = {name for part in parts for name in _needed(part)}
-    return hashlib.blake2b("".join(sorted(map(_syntax, names))).encode(), digest_size=8).hexdigest()
+    digests = sorted(map(_syntax, _needed_by(parts)))
+    return hashlib.blake2b("".join(digests).encode(), digest_size=8).hexdigest()
 
 
 def third_parties(parts: Iterable[Any]) -> set[str]:
     """Names of the packages that the code of some parts imports and that their fingerprints do not
     cover.
     """
-    parts = tuple(parts)
-    starts = {start for part in parts for start in _starts(part)}
-    imported = {
-        (other, start)
-        for start in starts
-        for name in _closure(start)
-        for other in _module(name).imports
-    }
-    imported |= {
-        (name, part.__module__)
-        for part in parts
-        if _in_memory(part)
-        for name in reached(part).modules
-    }
-    imported |= {
-        (name, PROGRAM)
-        for file in own_files.loaded()
-        for name in own_files.surroundings(file).packages
-    }
-    tops = {other.partition(".")[0] for other, start in imported if not _own(other, start)} - {
-        SCRIPT
-    }
-    return {top for top in tops if top and top not in sys.stdlib_module_names}
+    imported: set[tuple[str, str]] = set()  # a module, and where the import was begun
+    for part in parts:
+        for start in _starts(part):
+            for name in _closure(start):
+                imported.update((other, start) for other in _module(name).imports)
+        if _in_memory(part):
+            imported.update((name, part.__module__) for name in reached(part).modules)
+    for file in own_files.loaded():
+        imported.update((name, PROGRAM) for name in own_files.surroundings(file).packages)
+    tops = {name.partition(".")[0] for name, start in imported if not _own(name, start)}
+    return {top for top in tops if top and top not in (SCRIPT, *sys.stdlib_module_names)}
 
 
 def code_digest(source: str | bytes) -> str:
@@ -208,7 +188,8 @@ def code_digest(source: str | bytes) -> str:
     A variable that an inner function shares does not count as local: renaming it may change the
     digest.
 
-    >>> code_digest("def f(x):\\n y = x\\n return y") == code_digest("def f(x):\\n 'doc'\\n z = x  # z\\n return z")
+    >>> plain = code_digest("def f(x):\\n y = x\\n return y")
+    >>> plain == code_digest("def f(x):\\n 'doc'\\n z = x  # z\\n return z")
     True
     """
     with PARSING:
@@ -218,9 +199,7 @@ def code_digest(source: str | bytes) -> str:
 
 def _tree_digest(tree: ast.Module, nodes: Iterable[ast.AST]) -> str:
     for node in nodes:
-        for (
-            position
-        ) in node._attributes:  # from Python 3.13 on a class holds the number of its first line
+        for position in node._attributes:  # from Python 3.13 on, a class holds its first line
             setattr(node, position, 1)
     code = compile(tree, "", "exec", dont_inherit=True, optimize=2)  # 2: without docstrings
     return hashlib.blake2b("\n".join(code_texts(code)).encode(), digest_size=16).hexdigest()
@@ -231,23 +210,35 @@ def _module(name: str) -> Module:
     path = _file(name)
     content = own_files.source(name)
     if content is None:
-        content = read_regular(path) if path else b""
+        content = _content(path)
         if not path.endswith(".py"):  # compiled, or none
             return Module(hashlib.blake2b(content, digest_size=16).hexdigest(), ())
-    package = name if Path(path).name == "__init__.py" else name.rpartition(".")[0]
+    package = name.rpartition(".")[0]
+    if Path(path).name == "__init__.py":
+        package = name
     with PARSING:
         if path:
             _check_imported(name, path, content)
         tree = parse(content)
         nodes = tuple(ast.walk(tree))
-        digest = _tree_digest(tree, nodes) + (loader.digest_of(Path(path)) if path else "")
+        digest = _tree_digest(tree, nodes)
+        if path:
+            digest += loader.digest_of(Path(path))
         return Module(digest, tuple(dict.fromkeys(_imported(nodes, package))))
+
+
+def _content(path: str) -> bytes:
+    """Content of a file; empty where there is none."""
+    if not path:
+        return b""
+    return read_regular(path)
 
 
 def syntax_digest(source: str | bytes) -> str:
     """Digest of a source's syntax tree without docstrings, positions and whatever is empty.
 
-    >>> syntax_digest("def f(x):\\n 'doc'\\n return (x)  # x") == syntax_digest("def f(x): return x")
+    >>> plain = syntax_digest("def f(x): return x")
+    >>> plain == syntax_digest("def f(x):\\n 'doc'\\n return (x)  # x")
     True
     """
     with PARSING:
@@ -268,17 +259,16 @@ def _shape(node: Any) -> str:
         return f"[{','.join(map(_shape, node))}]"
     if not isinstance(node, ast.AST):
         return repr(node)
-    kept = {
+    fields = {
         name: value
         for name, value in ast.iter_fields(node)
         if value not in (None, []) and name != "kind"
     }
-    if (
-        isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef))
-        and ast.get_docstring(node) is not None
-    ):
-        kept["body"] = node.body[1:]
-    return f"{type(node).__name__}({','.join(f'{name}={_shape(value)}' for name, value in kept.items())})"
+    if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
+        documented = ast.get_docstring(node) is not None
+        fields["body"] = node.body[1:] if documented else node.body
+    shapes = [f"{name}={_shape(value)}" for name, value in fields.items()]
+    return f"{type(node).__name__}({','.join(shapes)})"
 
 
 def _check_imported(name: str, path: str, content: bytes) -> None:
@@ -293,27 +283,22 @@ def _check_imported(name: str, path: str, content: bytes) -> None:
     while waiting:
         code = waiting.pop()
         texts.setdefault(code.co_qualname, set()).add(_of_function(code))
-        waiting += [one for one in code.co_consts if isinstance(one, CodeType)]
+        waiting += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
     values = [*vars(module).values()]
-    values += [
-        value
-        for one in values
-        if isinstance(one, type) and one.__module__ == name
-        for value in vars(one).values()
-    ]
+    classes = [value for value in values if isinstance(value, type) and value.__module__ == name]
+    for defined in classes:
+        values += vars(defined).values()
     for value in values:
-        if (
-            isinstance(value, FunctionType)
-            and value.__module__ == name
-            and value.__code__.co_filename == path
-            and _of_function(value.__code__) not in texts.get(value.__code__.co_qualname, ())
-        ):
-            raise InvalidInput(
-                "code",
-                name,
-                f"{value.__qualname__} was edited in {Path(path).name} after this process "
-                "had imported it; start the program, or the notebook, again",
-            )
+        if not isinstance(value, FunctionType) or value.__module__ != name:
+            continue
+        code = value.__code__
+        if code.co_filename != path or _of_function(code) in texts.get(code.co_qualname, ()):
+            continue
+        allowed = (
+            f"{value.__qualname__} was edited in {Path(path).name} after this process "
+            "had imported it; start the program, or the notebook, again"
+        )
+        raise InvalidInput("code", name, allowed)
 
 
 def _of_function(code: CodeType) -> tuple[str, ...]:
@@ -333,21 +318,24 @@ def _in_memory(part: Any) -> bool:
 def _starts(part: Any) -> frozenset[str]:
     """Modules that contain a part's own code."""
     module: str = part.__module__
-    return (
-        frozenset(n for n in reached(part).modules if _own(n, module))
-        if _in_memory(part)
-        else frozenset({module})
-    )
+    if not _in_memory(part):
+        return frozenset({module})
+    return frozenset(name for name in reached(part).modules if _own(name, module))
 
 
 def _needed(part: Any) -> frozenset[str]:
     """Names of all modules that the fingerprint of a part covers."""
-    return frozenset(name for start in _starts(part) for name in _closure(start))
+    return frozenset().union(*map(_closure, _starts(part)))
+
+
+def _needed_by(parts: Iterable[Any]) -> frozenset[str]:
+    """Names of all modules that the fingerprints of some parts cover."""
+    return frozenset().union(*map(_needed, parts))
 
 
 @cache
 def _closure(start: str) -> frozenset[str]:
-    """Names of a module and of those that it needs, if they are the program's or the person's own."""
+    """Names of a module and of those that it needs, of the program's and the person's own."""
     seen: set[str] = set()
     waiting = [start]
     while waiting:
@@ -388,31 +376,31 @@ def _imported(nodes: tuple[ast.AST, ...], package: str) -> Iterator[str]:
             base = _absolute(node, package)
             yield base
             yield from (f"{base}.{alias.name}" for alias in node.names)
-    aliases = {
-        name
-        for node in statements
-        if isinstance(node, ast.Import)
-        for name in _program_aliases(node)
-    }
+    aliases: set[str] = set()
+    for node in statements:
+        if isinstance(node, ast.Import):
+            aliases.update(_program_aliases(node))
     if aliases:
         yield from _library_names(nodes, aliases)
 
 
 def _for_type_checkers(nodes: Iterable[ast.AST]) -> set[int]:
     """Ids of the nodes under `if TYPE_CHECKING`, which never run."""
-    return {
-        id(node)
-        for one in nodes
-        if isinstance(one, ast.If) and "TYPE_CHECKING" in ast.dump(one.test)
-        for line in one.body
-        for node in ast.walk(line)
-    }
+    skipped: set[int] = set()
+    for node in nodes:
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            for line in node.body:
+                skipped.update(map(id, ast.walk(line)))
+    return skipped
 
 
 def _absolute(node: ast.ImportFrom, package: str) -> str:
     """The module that a statement `from … import` names, without leading dots."""
     module = node.module or ""
-    return importlib.util.resolve_name("." * node.level + module, package) if node.level else module
+    if not node.level:
+        return module
+    dots = "." * node.level
+    return importlib.util.resolve_name(f"{dots}{module}", package)
 
 
 def _program_aliases(node: ast.Import) -> Iterator[str]:
@@ -427,18 +415,17 @@ def _program_aliases(node: ast.Import) -> Iterator[str]:
 def _library_names(nodes: Iterable[ast.AST], aliases: set[str]) -> Iterator[str]:
     """Names of the library that are used as attributes, such as `pipeline.ranking.Debiased`."""
     for node in nodes:
-        first, _, rest = (ast.unparse(node) if isinstance(node, ast.Attribute) else "").partition(
-            "."
-        )
+        if not isinstance(node, ast.Attribute):
+            continue
+        first, _, rest = ast.unparse(node).partition(".")
         if first in aliases and all(name.isidentifier() for name in rest.split(".")):
             yield f"{PROGRAM}.{rest}"
 
 
 def _own(name: str, start: str) -> bool:
     """Whether a module belongs to the program, to the package of `start` or, where that is a
-    person's own, to no
-
-    installed package, wherever it lies."""
+    person's own, to no installed package, wherever it lies.
+    """
     top = name.partition(".")[0]
     first = start.partition(".")[0]
     if top in (PROGRAM, first):
@@ -468,5 +455,8 @@ def _file(name: str) -> str:
             spec = importlib.util.find_spec(name)
         except (ImportError, AttributeError, ValueError):
             return ""
-        path = spec.origin if spec else None
-    return path if path and Path(path).is_file() else ""
+        if spec is not None:
+            path = spec.origin
+    if path and Path(path).is_file():
+        return path
+    return ""

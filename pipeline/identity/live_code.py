@@ -70,110 +70,116 @@ def code_texts(code: CodeType, documented: bool = False) -> Iterator[str]:
     for constant in code.co_consts[documented:]:
         if isinstance(constant, CodeType):
             yield from code_texts(constant)
+        elif isinstance(constant, frozenset):
+            yield repr(sorted(map(repr, constant)))
         else:
-            yield repr(sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant)
+            yield repr(constant)
 
 
-def _texts(one: Any, module: str, seen: dict[int, Any], names: set[str]) -> Iterator[str]:
+def _texts(value: Any, module: str, seen: dict[int, Any], names: set[str]) -> Iterator[str]:
     """Texts of an object and of all that it refers to in the module."""
-    if isinstance(one, (bool, int, float, complex, str, bytes, type(None))):
-        yield repr(one)
+    if isinstance(value, (bool, int, float, complex, str, bytes, type(None))):
+        yield repr(value)
         return
-    if id(one) in seen:
+    if id(value) in seen:
         return
-    seen[id(one)] = one  # kept, so that no other object gets its id
-    if isinstance(one, ModuleType):
-        names.add(one.__name__)
-    elif isinstance(one, np.ndarray) and one.dtype != object:
-        yield (
-            f"{one.dtype} {one.shape} {hashlib.blake2b(one.tobytes(), digest_size=16).hexdigest()}"
-        )
-    elif isinstance(one, (type, FunctionType)) and one.__module__ != module:
-        names.add(one.__module__)
-        yield f"{one.__module__}:{one.__qualname__}"
+    seen[id(value)] = value  # kept, so that no other object gets its id
+    if isinstance(value, ModuleType):
+        names.add(value.__name__)
+    elif isinstance(value, np.ndarray) and value.dtype != object:
+        digest = hashlib.blake2b(value.tobytes(), digest_size=16).hexdigest()
+        yield f"{value.dtype} {value.shape} {digest}"
+    elif isinstance(value, (type, FunctionType)) and value.__module__ != module:
+        names.add(value.__module__)
+        yield f"{value.__module__}:{value.__qualname__}"
     else:
-        for name, value in _members(one):
+        for name, member in _members(value):
             yield name
-            yield from [value] if name == "code" else _texts(value, module, seen, names)
+            if name == "code":
+                yield member
+            else:
+                yield from _texts(member, module, seen, names)
 
 
 @functools.singledispatch
-def _members(one: Any) -> Iterator[tuple[str, Any]]:
-    """Name and value of everything that an object computes with, by its type; for code, its texts."""
-    if hasattr(one, "__wrapped__"):
-        yield "wrapped", one.__wrapped__
+def _members(value: Any) -> Iterator[tuple[str, Any]]:
+    """Name and value of all that an object computes with, by its type; for code, its texts."""
+    if hasattr(value, "__wrapped__"):
+        yield "wrapped", value.__wrapped__
         return
-    yield "class", type(one)
-    if dataclasses.is_dataclass(one):
-        yield "fields", {field.name: getattr(one, field.name) for field in dataclasses.fields(one)}
+    yield "class", type(value)
+    if dataclasses.is_dataclass(value):
+        names = [field.name for field in dataclasses.fields(value)]
+        yield "fields", {name: getattr(value, name) for name in names}
 
 
 @_members.register
-def _of_function(one: FunctionType) -> Iterator[tuple[str, Any]]:
+def _of_function(value: FunctionType) -> Iterator[tuple[str, Any]]:
     documented = (
-        bool(one.__code__.co_consts)
-        and isinstance(one.__doc__, str)
-        and (one.__code__.co_consts[0] == one.__doc__)
+        bool(value.__code__.co_consts)
+        and isinstance(value.__doc__, str)
+        and (value.__code__.co_consts[0] == value.__doc__)
     )
-    yield from (("code", text) for text in code_texts(one.__code__, documented))
-    yield from (("default", value) for value in (one.__defaults__ or (), one.__kwdefaults__ or {}))
-    yield from inspect.getclosurevars(one).nonlocals.items()
-    yield from _used(one.__code__, one.__globals__)
+    yield from (("code", text) for text in code_texts(value.__code__, documented))
+    yield "default", value.__defaults__ or ()
+    yield "default", value.__kwdefaults__ or {}
+    yield from inspect.getclosurevars(value).nonlocals.items()
+    yield from _used(value.__code__, value.__globals__)
 
 
 @_members.register
-def _of_class(one: type) -> Iterator[tuple[str, Any]]:
-    yield from (("base", base) for base in one.__bases__)
-    generated = GENERATED if "__dataclass_fields__" in vars(one) else set()
-    if dataclasses.is_dataclass(one):
-        for field in dataclasses.fields(one):
-            yield (
-                field.name,
-                (
-                    str(field.type),
-                    field.default if field.default is not dataclasses.MISSING else None,
-                ),
-            )
+def _of_class(value: type) -> Iterator[tuple[str, Any]]:
+    yield from (("base", base) for base in value.__bases__)
+    skipped = set(SKIPPED)
+    if "__dataclass_fields__" in vars(value):
+        skipped |= GENERATED
+    if dataclasses.is_dataclass(value):
+        for field in dataclasses.fields(value):
+            default = None if field.default is dataclasses.MISSING else field.default
+            yield field.name, (str(field.type), default)
             yield field.name, dict(field.metadata)
-    yield from ((name, vars(one)[name]) for name in sorted(vars(one).keys() - SKIPPED - generated))
+    for name in sorted(vars(value).keys() - skipped):
+        yield name, vars(value)[name]
 
 
 @_members.register(Mapping)
-def _of_mapping(one: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
-    yield from ((repr(key), value) for key, value in one.items())
+def _of_mapping(value: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
+    for key, member in value.items():
+        yield repr(key), member
 
 
 @_members.register(tuple)
 @_members.register(list)
-def _of_sequence(one: Iterable[Any]) -> Iterator[tuple[str, Any]]:
-    yield from (("item", value) for value in one)
+def _of_sequence(value: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    for member in value:
+        yield "item", member
 
 
 @_members.register(set)
 @_members.register(frozenset)
-def _of_set(one: Iterable[Any]) -> Iterator[tuple[str, Any]]:
-    yield "items", sorted(map(repr, one))
+def _of_set(value: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    yield "items", sorted(map(repr, value))
 
 
 @_members.register
-def _of_property(one: property) -> Iterator[tuple[str, Any]]:
-    yield "get", one.fget
+def _of_property(value: property) -> Iterator[tuple[str, Any]]:
+    yield "get", value.fget
 
 
 @_members.register(staticmethod)
 @_members.register(classmethod)
-def _of_method(one: Any) -> Iterator[tuple[str, Any]]:
-    yield "function", one.__func__
+def _of_method(value: Any) -> Iterator[tuple[str, Any]]:
+    yield "function", value.__func__
 
 
 @_members.register(functools.cached_property)
-def _of_cached_property(one: Any) -> Iterator[tuple[str, Any]]:
-    yield "function", one.func
+def _of_cached_property(value: Any) -> Iterator[tuple[str, Any]]:
+    yield "function", value.func
 
 
 @_members.register(functools.partial)
-def _of_partial(one: Any) -> Iterator[tuple[str, Any]]:
-    yield "partial", (one.func, one.args, one.keywords)
+def _of_partial(value: Any) -> Iterator[tuple[str, Any]]:
+    yield "partial", (value.func, value.args, value.keywords)
 
 
 def _used(code: CodeType, variables: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -197,9 +203,9 @@ def _used(code: CodeType, variables: Mapping[str, Any]) -> Iterator[tuple[str, A
             yield from _used(constant, variables)
 
 
-def _is_namespace(one: Any) -> bool:
+def _is_namespace(value: Any) -> bool:
     """Whether its attributes are names of code: a module, or the parts of a problem."""
     return (
-        isinstance(one, ModuleType)
-        or type(one).__module__ == f"{__name__.partition('.')[0]}.library.parts"
+        isinstance(value, ModuleType)
+        or type(value).__module__ == f"{__name__.partition('.')[0]}.library.parts"
     )

@@ -127,12 +127,8 @@ def execute(file: OwnFile) -> None:
     module = types.ModuleType(file.module)
     try:
         text = file.content.decode()
-        linecache.cache[where] = (
-            len(text),
-            None,
-            text.splitlines(keepends=True),
-            where,
-        )  # for tracebacks
+        lines = text.splitlines(keepends=True)
+        linecache.cache[where] = (len(text), None, lines, where)  # for tracebacks
         code = compile(file.content, where, "exec", dont_inherit=True)
         sys.modules[file.module] = module
         _LOADED[file.module] = file
@@ -147,12 +143,17 @@ def execute(file: OwnFile) -> None:
     except (Exception, SystemExit) as error:
         sys.modules.pop(file.module, None)
         _LOADED.pop(file.module, None)
-        lines = [
-            frame.lineno
-            for frame in traceback.extract_tb(error.__traceback__)
-            if frame.filename == where
-        ]
-        line = lines[-1] if lines else getattr(error, "lineno", None)
-        at = f" in line {line}" if line else ""
-        said = str(error) if isinstance(error, InvalidInput) else f"{type(error).__name__}: {error}"
-        raise InvalidInput(FLAG, file.name, f"stops{at} with {shorten(said, 200)}") from None
+        raise _stops(file, where, error) from None
+
+
+def _stops(file: OwnFile, where: str, error: BaseException) -> InvalidInput:
+    """What is said of an error in a file. where: the name of its code."""
+    reason = f"{type(error).__name__}: {error}"
+    if isinstance(error, InvalidInput):
+        reason = str(error)
+    line = getattr(error, "lineno", None)  # of a SyntaxError
+    for frame in traceback.extract_tb(error.__traceback__):
+        if frame.filename == where:
+            line = frame.lineno
+    at = f" in line {line}" if line else ""
+    return InvalidInput(FLAG, file.name, f"stops{at} with {shorten(reason, 200)}")

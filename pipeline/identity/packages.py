@@ -34,13 +34,17 @@ class Broken(NamedTuple):
     @property
     def package(self) -> str:
         """Name of the package, as pip knows it."""
-        return self.entry.dist.name if self.entry.dist else self.entry.module
+        if self.entry.dist is None:
+            return self.entry.module
+        return self.entry.dist.name
 
     def __str__(self) -> str:
-        version = f" {self.entry.dist.version}" if self.entry.dist else ""
+        package = self.package
+        if self.entry.dist is not None:
+            package = f"{package} {self.entry.dist.version}"
         entry = f"{self.entry.name} = {self.entry.value}"
         return (
-            f"package {self.package}{version} is left out: its {self.entry.group} entry {entry} "
+            f"package {package} is left out: its {self.entry.group} entry {entry} "
             f"{self.why}; repair it, or pip uninstall {self.package}"
         )
 
@@ -64,7 +68,7 @@ class Installed:
             self._add_problem(entry, brought)
         for entry in entries_of(PARTS):
             self._add_parts(entry)
-        LEFT_OUT[:] = [f"{one.package} ({one.why})" for one in self.broken]
+        LEFT_OUT[:] = [f"{broken.package} ({broken.why})" for broken in self.broken]
 
     def _add_problem(self, entry: EntryPoint, brought: dict[str, EntryPoint]) -> None:
         try:
@@ -80,16 +84,18 @@ class Installed:
             return
         other = brought.setdefault(new.name, entry)
         known = self.problems.setdefault(new.name, new)
-        if known.package != new.package:
-            self._contest(new.name, known, new, entry if _top(other) == PROGRAM else other)
+        if known.package == new.package:
+            return
+        if _top(other) == PROGRAM:
+            other = entry
+        self._contest(new.name, known, new, other)
 
     def _contest(self, name: str, known: Problem, new: Problem, entry: EntryPoint) -> None:
-        """Note that two packages bring a problem of one name; entry: one that is not the program's."""
-        said = f"is brought by {known.package} and by {new.package}; uninstall one of them"
-        self.contested[name] = said
-        self.broken.append(
-            Broken(entry, f"is of a name that two packages bring: problem={name} {said}")
-        )
+        """Note that two packages bring a problem of one name; entry: of another than the program."""
+        packages = f"is brought by {known.package} and by {new.package}; uninstall one of them"
+        self.contested[name] = packages
+        why = f"is of a name that two packages bring: problem={name} {packages}"
+        self.broken.append(Broken(entry, why))
 
     def _add_parts(self, entry: EntryPoint) -> None:
         before = dict(self.problems)
@@ -153,8 +159,10 @@ def _readable(group: str) -> Iterable[EntryPoint]:
 
 def broken_by(entry: EntryPoint, error: BaseException) -> Broken:
     """An entry point that raised an error while it was loaded."""
-    said = str(error) if isinstance(error, PipelineError) else f"{type(error).__name__}: {error}"
-    return Broken(entry, f"cannot be loaded ({shorten(said, 200)})")
+    reason = f"{type(error).__name__}: {error}"
+    if isinstance(error, PipelineError):
+        reason = str(error)
+    return Broken(entry, f"cannot be loaded ({shorten(reason, 200)})")
 
 
 def _top(entry: EntryPoint) -> str:

@@ -69,9 +69,14 @@ def _patches(module: str) -> dict[str, str]:
         return {}
     before = _written(module, path)
     now = dict(_of_namespace(vars(live), module))
-    return {name: now.get(name, "removed") for name in before if now.get(name) != before[name]} | {
-        name: digest for name, digest in now.items() if name not in before and "." in name
-    }
+    replaced = {}
+    for name, digest in before.items():
+        if now.get(name) != digest:
+            replaced[name] = now.get(name, "removed")
+    for name, digest in now.items():
+        if name not in before and "." in name:
+            replaced[name] = digest
+    return replaced
 
 
 def foreign_members(part: Any) -> dict[str, str]:
@@ -81,15 +86,14 @@ def foreign_members(part: Any) -> dict[str, str]:
     The program makes these with functions of its own; those of other files were put in their place.
     """
     members: dict[str, str] = {}
-    for one in getattr(part, "__mro__", ()):
-        written = getattr(sys.modules.get(one.__module__), one.__name__, None)
-        if one.__module__.partition(".")[0] != PROGRAM.name or written is one:
+    for base in getattr(part, "__mro__", ()):
+        module = base.__module__
+        written = getattr(sys.modules.get(module), base.__name__, None)
+        if module.partition(".")[0] != PROGRAM.name or written is base:
             continue
-        for name, value in vars(one).items():
+        for name, value in vars(base).items():
             if isinstance(value, FunctionType) and not _is_programs(value.__code__.co_filename):
-                members[f"{one.__module__}.{one.__qualname__}.{name}"] = _digest(
-                    _text(value, one.__module__)
-                )
+                members[f"{module}.{base.__qualname__}.{name}"] = _digest(_text(value, module))
     return members
 
 
@@ -104,19 +108,20 @@ def replacements(packages: Collection[str]) -> dict[str, str]:
     for module, live in [*sys.modules.items()]:
         if module.partition(".")[0] not in packages or not isinstance(live, ModuleType):
             continue
-        for name, value in [*vars(live).items()]:
-            if isinstance(value, type) and value.__module__ == module:
-                inside = {
-                    f"{module}.{name}.{member}": one for member, one in [*vars(value).items()]
-                }
-            else:
-                inside = {f"{module}.{name}": value}
-            members |= {
-                place: _digest(_text(one, module))
-                for place, one in inside.items()
-                if _is_persons(one)
-            }
+        for name, value in _with_members(live):
+            if _is_persons(value):
+                members[f"{module}.{name}"] = _digest(_text(value, module))
     return members
+
+
+def _with_members(module: ModuleType) -> Iterator[tuple[str, Any]]:
+    """Names and values in a module, of its own classes those of their members."""
+    for name, value in [*vars(module).items()]:
+        if not isinstance(value, type) or value.__module__ != module.__name__:
+            yield name, value
+            continue
+        for member, inside in [*vars(value).items()]:
+            yield f"{name}.{member}", inside
 
 
 def digest_of(value: Any, module: str) -> str:
@@ -136,7 +141,7 @@ def _is_persons(value: Any) -> bool:
 
 
 def _is_programs(path: str) -> bool:
-    """Whether code is of a file of the program, or made by Python, as methods of dataclasses are."""
+    """Whether code is of a file of the program, or made by Python, as dataclasses' methods are."""
     return path.startswith("<string>") or PROGRAM in Path(path).parents
 
 
@@ -169,9 +174,10 @@ def _is_filled_later(value: Any) -> bool:
     return isinstance(value, list | set | dict) and not value
 
 
-def _of_class(one: type, module: str) -> Iterator[tuple[str, str]]:
-    yield "(bases)", " ".join(f"{base.__module__}:{base.__qualname__}" for base in one.__bases__)
-    for name, value in vars(one).items():
+def _of_class(defined: type, module: str) -> Iterator[tuple[str, str]]:
+    bases = [f"{base.__module__}:{base.__qualname__}" for base in defined.__bases__]
+    yield "(bases)", " ".join(bases)
+    for name, value in vars(defined).items():
         pythons = name in SKIPPED | CHANGING or isinstance(value, types.MemberDescriptorType)
         data = name.startswith("__") and not callable(value)  # such as __slotnames__, set by pickle
         if not pythons and not data:
@@ -223,7 +229,9 @@ def _shallow(value: Any, module: str) -> str:
     """What a closure holds, without what that refers to in turn."""
     if isinstance(value, FunctionType):
         return "\n".join(code_texts(value.__code__))
-    return _text(value, module) if isinstance(value, PLAIN) else f"a {type(value).__qualname__}"
+    if isinstance(value, PLAIN):
+        return _text(value, module)
+    return f"a {type(value).__qualname__}"
 
 
 def _is_set(cell: types.CellType) -> bool:
@@ -235,11 +243,11 @@ def _is_set(cell: types.CellType) -> bool:
 
 def _of_container(value: Any, module: str) -> str:
     if isinstance(value, dict):
-        return " ".join(f"{key!r}: {_text(one, module)}" for key, one in value.items())
-    texts = [_text(one, module) for one in value]
-    return (
-        f"{type(value).__name__} {sorted(texts) if isinstance(value, set | frozenset) else texts}"
-    )
+        return " ".join(f"{key!r}: {_text(item, module)}" for key, item in value.items())
+    texts = [_text(item, module) for item in value]
+    if isinstance(value, set | frozenset):
+        texts.sort()
+    return f"{type(value).__name__} {texts}"
 
 
 @functools.lru_cache(maxsize=4096)

@@ -32,7 +32,7 @@ def is_own(path: str) -> bool:
 
 @cache
 def _installed_in(folder: Path) -> frozenset[str]:
-    """Names directly below a folder that packages installed there, as `pip install --target` does."""
+    """Names directly below a folder that packages have installed, as by `pip install --target`."""
     names: set[str] = set()
     try:
         records = [*folder.glob("*.dist-info/RECORD")]

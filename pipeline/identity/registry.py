@@ -19,16 +19,14 @@ from pipeline.identity.packages import PROBLEMS, Broken, installed
 from pipeline.study.parameters import InvalidInput, nearest
 from pipeline.study.problem import KINDS, Problem
 
-_REGISTERED: dict[
-    str, Problem
-] = {}  # new problems, and those that have more parts than they were installed with
-_BROUGHT: list[
-    Addition
-] = []  # what workers can neither import nor get from a file given with --with
+# New problems, and those that have more parts than they were installed with.
+_REGISTERED: dict[str, Problem] = {}
+# What workers can neither import nor get from a file given with --with.
+_BROUGHT: list[Addition] = []
 
 
 class Registered(NamedTuple):
-    """All that was registered in a process: files by their content, and what did not come from one."""
+    """All that was registered in a process: files by content, and what did not come from one."""
 
     files: tuple[OwnFile, ...]
     additions: tuple[Addition, ...]
@@ -40,7 +38,7 @@ def problems() -> Mapping[str, Problem]:
     But for those of packages that are broken, or bring one of the same name.
     """
     there = installed()
-    known = {name: one for name, one in there.problems.items() if name not in there.contested}
+    known = {name: new for name, new in there.problems.items() if name not in there.contested}
     return dict(sorted({**known, **_REGISTERED}.items()))
 
 
@@ -51,15 +49,14 @@ def left_out() -> list[Broken]:
 
 def packages() -> list[str]:
     """Names of all packages and modules that bring problems or parts of problems."""
-    return list(
-        dict.fromkeys([*(one.package for one in problems().values()), *installed().modules])
-    )
+    of_problems = [known.package for known in problems().values()]
+    return list(dict.fromkeys([*of_problems, *installed().modules]))
 
 
 def has_others() -> bool:
     """Whether there are problems, or parts, of other packages than this program's."""
-    own = __name__.partition(".")[0]
-    return any(name.partition(".")[0] != own for name in packages())
+    program = __name__.partition(".")[0]
+    return any(name.partition(".")[0] != program for name in packages())
 
 
 def problem(name: Any, key: str = "problem") -> Problem:
@@ -113,25 +110,24 @@ def register(
     >>> "doubled" in pl.ranking.problem.estimators
     True
     """
-    one = addition(new, (models, mechanisms, estimators, metrics, derivations), claims)
-    if one.new is None:
-        problem(one.problem)
+    brought = addition(new, (models, mechanisms, estimators, metrics, derivations), claims)
+    if brought.new is None:
+        problem(brought.problem)
     collected = installed().collected
     if (
         collected is not None
-    ):  # by a package that is being loaded: it is known wherever it is installed
-        collected.append(one)
+    ):  # of a package that is being loaded: it is known where it is installed
+        collected.append(brought)
         return
-    _add(one)
+    _add(brought)
     if own_files.executing() is None:
-        _bring(one)
+        _bring(brought)
 
 
 def registrations() -> Registered:
     """What was registered in this process, to be sent to workers."""
-    return Registered(
-        own_files.loaded(), tuple(one for one in _BROUGHT if one.problem in _REGISTERED)
-    )
+    known = tuple(brought for brought in _BROUGHT if brought.problem in _REGISTERED)
+    return Registered(own_files.loaded(), known)
 
 
 @contextmanager
@@ -150,20 +146,20 @@ def registered(*new: Problem, alone: bool = False) -> Iterator[None]:
     >>> "tried" in problem("ranking").estimators
     False
     """
-    known = dict(_REGISTERED)
-    brought = list(_BROUGHT)
+    known_before = dict(_REGISTERED)
+    brought_before = list(_BROUGHT)
     if alone:
         _REGISTERED.clear()
         _BROUGHT.clear()
     with own_files.restored(alone=alone):
         try:
-            for one in new:
-                _put_in_place(one)
+            for put_in_place in new:
+                _put_in_place(put_in_place)
             yield
         finally:
             _REGISTERED.clear()
-            _REGISTERED.update(known)
-            _BROUGHT[:] = brought
+            _REGISTERED.update(known_before)
+            _BROUGHT[:] = brought_before
 
 
 def _put_in_place(new: Problem) -> None:
@@ -174,24 +170,24 @@ def _put_in_place(new: Problem) -> None:
         _bring(addition(new, (None,) * len(KINDS), ()))
 
 
-def adopt(what: Registered) -> None:
+def adopt(registrations: Registered) -> None:
     """Register in a worker what was registered in the process that it works for."""
-    for file in what.files:
+    for file in registrations.files:
         own_files.execute(file)
-    for one in what.additions:
-        _add(one)
-        _bring(one)
+    for brought in registrations.additions:
+        _add(brought)
+        _bring(brought)
 
 
-def _bring(one: Addition) -> None:
+def _bring(new: Addition) -> None:
     """Record an addition; it replaces an earlier one of the same names."""
-    _BROUGHT[:] = [other for other in _BROUGHT if other.subject != one.subject] + [one]
+    others = [other for other in _BROUGHT if other.subject != new.subject]
+    _BROUGHT[:] = [*others, new]
 
 
-def _add(one: Addition) -> None:
-    known = problems().get(one.problem)
-    if known is None and one.new is None:
-        raise InvalidInput(
-            "problem", one.problem, f"no such problem; {nearest(one.problem, problems())}"
-        )
-    _REGISTERED[one.problem] = one.added_to(known)
+def _add(new: Addition) -> None:
+    known = problems().get(new.problem)
+    if known is None and new.new is None:
+        allowed = f"no such problem; {nearest(new.problem, problems())}"
+        raise InvalidInput("problem", new.problem, allowed)
+    _REGISTERED[new.problem] = new.added_to(known)

@@ -81,7 +81,7 @@ def watched(threads: bool = False) -> Iterator[Surroundings]:
         _HOOKED.append(True)
         sys.addaudithook(_audit)
     watch = _Watch(threads)
-    found = Surroundings()
+    met = Surroundings()
     finder = _Finder(watch)
     before = {*sys.modules}
     environments: tuple[Any, ...] = (os.environ, os.environb)
@@ -90,13 +90,13 @@ def watched(threads: bool = False) -> Iterator[Surroundings]:
     sys.meta_path.insert(0, finder)
     _WATCHES.append(watch)
     try:
-        yield found
+        yield met
     finally:
         _WATCHES.remove(watch)
         sys.meta_path.remove(finder)
         for environment in environments:
             environment.__class__ = os._Environ
-        watch.describe(found, {*sys.modules} - before)
+        watch.describe(met, {*sys.modules} - before)
 
 
 class _Watch:
@@ -134,9 +134,10 @@ class _Watch:
         elif event in UNSEEN:
             self.unseen[UNSEEN[event]] = None
         elif event in FOLDERS:
-            self.listed[_path(arguments[0] if arguments and arguments[0] is not None else ".")] = (
-                None
-            )
+            folder = "."
+            if arguments and arguments[0] is not None:
+                folder = arguments[0]
+            self.listed[_path(folder)] = None
         elif event in FILES and Path(_path(arguments[0])).is_file():
             self.read[_path(arguments[0])] = None
 
@@ -167,34 +168,34 @@ class _Watch:
         if self.watches(threading.get_ident()) and _importer() == OWN:
             self.packages[name.partition(".")[0]] = None
 
-    def describe(self, found: Surroundings, modules: set[str]) -> None:
+    def describe(self, met: Surroundings, modules: set[str]) -> None:
         """Fill in what was noted. modules: names of those that were imported meanwhile."""
         files = [getattr(sys.modules.get(name), "__file__", None) for name in sorted(modules)]
         self.code |= dict.fromkeys(path for path in files if path)
         for path in self.code:
             if is_own(path):
-                _describe_code(path, found)
+                _describe_code(path, met)
         for path in self.read:
             if path not in self.written and not path.startswith(SYSTEM) and is_own(path):
-                _describe_file(path, found)
+                _describe_file(path, met)
         for path in self.listed:
             if is_own(path) and Path(path).is_dir():
-                found.digests[_new(f"lists {Path(path).name}/", found)] = _digest(
+                met.digests[_new(f"lists {Path(path).name}/", met)] = _digest(
                     "\n".join(sorted(os.listdir(path)))
                 )
-        self._describe_variables(found)
-        found.packages |= {name for name in self.packages if _is_installed(name)}
-        found.unseen += self.unseen
+        self._describe_variables(met)
+        met.packages |= {name for name in self.packages if _is_installed(name)}
+        met.unseen += self.unseen
 
-    def _describe_variables(self, found: Surroundings) -> None:
+    def _describe_variables(self, met: Surroundings) -> None:
         if self.all_variables:
-            found.unseen.append("reads all variables of the environment")
+            met.unseen.append("reads all variables of the environment")
             return
         for name, value in self.variables.items():
             if any(part in name.upper() for part in SECRET):
-                found.unseen.append(f"reads {name}, which may be a secret and is not kept")
+                met.unseen.append(f"reads {name}, which may be a secret and is not kept")
             else:
-                found.digests[f"reads ${name}"] = "unset" if value is None else _digest(value)
+                met.digests[f"reads ${name}"] = _digest_or_unset(value)
 
 
 class _Finder:
@@ -226,9 +227,19 @@ class _Variables(os._Environ):  # type: ignore[type-arg]
         yield from super().__iter__()
 
 
+def _digest_or_unset(value: str | None) -> str:
+    if value is None:
+        return "unset"
+    return _digest(value)
+
+
 def _note_variable(name: Any, value: Any) -> None:
-    if _WATCHES and isinstance(name, str | bytes):
-        _WATCHES[-1].note_variable(os.fsdecode(name), None if value is None else os.fsdecode(value))
+    if not _WATCHES or not isinstance(name, str | bytes):
+        return
+    text = None
+    if value is not None:
+        text = os.fsdecode(value)
+    _WATCHES[-1].note_variable(os.fsdecode(name), text)
 
 
 def _audit(event: str, arguments: tuple[Any, ...]) -> None:
@@ -312,48 +323,51 @@ def _source_of(path: str) -> str:
         return path
 
 
-def _describe_code(path: str, found: Surroundings) -> None:
+def _describe_code(path: str, met: Surroundings) -> None:
     try:
         content = read_regular(path)
     except OSError:
         return
-    name = _new(f"imports {Path(path).name}", found)
+    name = _new(f"imports {Path(path).name}", met)
     if path.endswith(".py"):
-        found.sources[name] = content
+        met.sources[name] = content
     else:
-        found.digests[name] = _digest(content)
+        met.digests[name] = _digest(content)
 
 
-def _describe_file(path: str, found: Surroundings) -> None:
+def _describe_file(path: str, met: Surroundings) -> None:
     """The content of a file, or that there is none."""
     name = Path(path).name
     try:
         kind = os.stat(path).st_mode
     except OSError:
-        found.digests[_new(f"reads {name}", found)] = "missing"
+        met.digests[_new(f"reads {name}", met)] = "missing"
         return
     if stat.S_ISDIR(kind):
         return
     if not stat.S_ISREG(kind):
-        found.unseen.append(f"reads {name}, which is no file")
+        met.unseen.append(f"reads {name}, which is no file")
         return
     digest = hashlib.blake2b(digest_size=8)
     with open_regular(path) as file:
-        while part := file.read(BYTES):
+        part = file.read(BYTES)
+        while part:
             digest.update(part)
-    found.digests[_new(f"reads {name}", found)] = digest.hexdigest()
+            part = file.read(BYTES)
+    met.digests[_new(f"reads {name}", met)] = digest.hexdigest()
 
 
-def _new(name: str, found: Surroundings) -> str:
+def _new(name: str, met: Surroundings) -> str:
     """The name, with a number where another file has it."""
     number = 1
     several = name
-    while several in found.sources or several in found.digests:
+    while several in met.sources or several in met.digests:
         number += 1
         several = f"{name} ({number})"
     return several
 
 
 def _digest(content: str | bytes) -> str:
-    content = content.encode(errors="surrogateescape") if isinstance(content, str) else content
+    if isinstance(content, str):
+        content = content.encode(errors="surrogateescape")
     return hashlib.blake2b(content, digest_size=8).hexdigest()

@@ -46,7 +46,7 @@ Names = dict[str, Any]  # values of arguments, and lengths that arrays gave
 
 
 class WrongArgument(PipelineError, TypeError):
-    """A kernel is called with what it must not get: kernel, argument, what it must be, what it is."""
+    """A kernel is called with what it must not get: kernel, argument, what it must be and is."""
 
 
 @dataclass(frozen=True)
@@ -78,12 +78,12 @@ class Argument:
 class Declaration:
     """All arguments of a kernel, in their order.
 
-    given: (place, axis, name) where an array's length gives a name.
+    named_lengths: (place, axis, name) where an array's length gives a name.
     """
 
     kernel: str
     arguments: tuple[Argument, ...]
-    given: tuple[tuple[int, int, str], ...]
+    named_lengths: tuple[tuple[int, int, str], ...]
 
 
 class _Span(NamedTuple):
@@ -99,33 +99,34 @@ def read(kernel: str, text: str) -> Declaration:
     """The declaration of a kernel; ValueError for a line that is no argument."""
     arguments = tuple(_argument(line) for line in map(str.strip, text.splitlines()) if line)
     known = {argument.name for argument in arguments}
-    given: list[tuple[int, int, str]] = []
+    named_lengths: list[tuple[int, int, str]] = []
     for place, argument in enumerate(arguments):
         for axis, name in _names_alone(argument.lengths):
             if name not in known:
                 known.add(name)
-                given.append((place, axis, name))
-    return Declaration(kernel, arguments, tuple(given))
+                named_lengths.append((place, axis, name))
+    return Declaration(kernel, arguments, tuple(named_lengths))
 
 
 def _argument(line: str) -> Argument:
-    found = LINE.fullmatch(line)
-    if found is None or (found["shape"] is None and (found["kind"] not in WORDS or found["out"])):
+    match = LINE.fullmatch(line)
+    if match is None:
         raise ValueError(f"{line}: no argument of a kernel")
-    conditions = tuple(_comparisons(found["condition"])) if found["condition"] else ()
-    if found["shape"] is None:
-        return Argument(found["name"], found["kind"], None, 0, "", "", conditions, line)
-    flags = CONTIGUOUS | ALIGNED | (WRITABLE if found["out"] else 0)
-    return Argument(
-        found["name"],
-        found["kind"],
-        np.dtype(found["kind"]),
-        flags,
-        found["shape"],
-        found["below"] or "",
-        conditions,
-        line,
-    )
+    name = match["name"]
+    kind = match["kind"]
+    shape = match["shape"]
+    conditions: tuple[str, ...] = ()
+    if match["condition"]:
+        conditions = tuple(_comparisons(match["condition"]))
+    if shape is None:
+        if kind not in WORDS or match["out"]:
+            raise ValueError(f"{line}: no argument of a kernel")
+        return Argument(name, kind, None, 0, "", "", conditions, line)
+    flags = CONTIGUOUS | ALIGNED
+    if match["out"]:
+        flags |= WRITABLE
+    below = match["below"] or ""
+    return Argument(name, kind, np.dtype(kind), flags, shape, below, conditions, line)
 
 
 def _names_alone(lengths: str) -> Iterator[tuple[int, str]]:
@@ -138,8 +139,14 @@ def _names_alone(lengths: str) -> Iterator[tuple[int, str]]:
 def _comparisons(condition: str) -> Iterator[str]:
     """Each comparison of a chain: an array in its middle has no truth as a whole."""
     (statement,) = parse(condition).body
-    tree = statement.value if isinstance(statement, ast.Expr) else None
-    for chain in tree.values if isinstance(tree, ast.BoolOp) else [tree]:
+    chains: list[ast.expr] = []
+    if isinstance(statement, ast.Expr):
+        chains = [statement.value]
+    if chains and isinstance(chains[0], ast.BoolOp):
+        chains = chains[0].values
+    if not chains:
+        raise ValueError(f"{condition}: no comparison")
+    for chain in chains:
         if not isinstance(chain, ast.Compare):
             raise ValueError(f"{condition}: no comparison")
         sides = [chain.left, *chain.comparators]
@@ -164,8 +171,10 @@ def check(declaration: Declaration, values: Sequence[Any]) -> list[Any]:
     for argument in arguments:
         value = names[argument.name]
         if argument.dtype is not None:
-            address = _address(kernel, argument, value, eval(f"({argument.lengths},)", {}, names))
-            spans.append(_Span(address, address + value.nbytes, argument.is_written, argument.name))
+            shape = eval(f"({argument.lengths},)", {}, names)
+            address = _address(kernel, argument, value, shape)
+            stop = address + value.nbytes
+            spans.append(_Span(address, stop, argument.is_written, argument.name))
             value = address
         passed.append(value)
     for argument in arguments:
@@ -195,7 +204,7 @@ def _converted(kernel: str, argument: Argument, value: Any) -> Any:
 
 def _add_lengths(declaration: Declaration, names: Names, values: Sequence[Any]) -> None:
     """Add the names that lengths of arrays give."""
-    for place, axis, name in declaration.given:
+    for place, axis, name in declaration.named_lengths:
         shape = values[place].shape
         if axis >= len(shape):
             raise _wrong(declaration.kernel, declaration.arguments[place], values[place])
@@ -220,30 +229,33 @@ def _check_items(kernel: str, argument: Argument, names: Names) -> None:
     value = names[argument.name]
     if argument.below and value.size:
         end = eval(argument.below, {}, names)
-        if (
-            np.maximum.reduce(value.view(np.uint64), axis=None) >= end
-        ):  # those below 0 are very large
+        greatest = np.maximum.reduce(value.view(np.uint64), axis=None)
+        if greatest >= end:  # those below 0 are very large
             raise WrongArgument(
                 f"kernel {kernel}: {argument.name} must be from 0 to {end - 1}; {_extent(value)}"
             )
     for condition in argument.conditions:
         if not all_hold(eval(condition, {}, names)):
             whole = argument.text.partition("; ")[2]
-            asked = dict.fromkeys(re.findall(r"\w+", condition))
-            actual = ", ".join(f"{name} {_extent(names[name])}" for name in asked if name in names)
+            words = dict.fromkeys(re.findall(r"\w+", condition))
+            actual = ", ".join(f"{name} {_extent(names[name])}" for name in words if name in names)
             raise WrongArgument(f"kernel {kernel}: {argument.name} must have {whole}; {actual}")
 
 
 def all_hold(comparison: Any) -> bool:
     """Whether a comparison holds; of an array, for all of its items."""
-    return comparison if isinstance(comparison, bool) else bool(comparison.all())
+    if isinstance(comparison, bool):
+        return comparison
+    return bool(comparison.all())
 
 
 def _extent(value: Any) -> str:
     """A number, or the least and the greatest item of an array."""
     if not isinstance(value, np.ndarray):
         return f"is {value}"
-    return f"is {value.min()} to {value.max()}" if value.size else "is empty"
+    if not value.size:
+        return "is empty"
+    return f"is {value.min()} to {value.max()}"
 
 
 def _check_apart(kernel: str, spans: list[_Span]) -> None:
@@ -257,7 +269,9 @@ def _check_apart(kernel: str, spans: list[_Span]) -> None:
         if start == stop:
             continue
         if start < end_of_written or (is_written and start < end):
-            other = last_written if start < end_of_written else last
+            other = last
+            if start < end_of_written:
+                other = last_written
             raise WrongArgument(
                 f"kernel {kernel}: {name} and {other} share memory, and C writes to one of them; "
                 "must be arrays of their own"
@@ -289,7 +303,13 @@ def _shown(value: Any) -> str:
     """What a value is, in a few words."""
     if not isinstance(value, np.ndarray):
         text = repr(value)
-        return f"{type(value).__name__} {text if len(text) < 60 else text[:57] + '…'}"
-    kind = value.dtype.str if value.dtype.byteorder == ">" else value.dtype.str[1:]
-    strides = "" if value.flags.c_contiguous else f", strides {value.strides}"
-    return f"{kind} of shape {value.shape}{strides}"
+        if len(text) >= 60:
+            text = f"{text[:57]}…"
+        return f"{type(value).__name__} {text}"
+    kind = value.dtype.str
+    if value.dtype.byteorder != ">":
+        kind = kind[1:]
+    shown = f"{kind} of shape {value.shape}"
+    if not value.flags.c_contiguous:
+        shown = f"{shown}, strides {value.strides}"
+    return shown

@@ -32,34 +32,35 @@ def fast_check(declaration: Declaration) -> Callable[..., tuple[Any, ...] | None
     arguments = declaration.arguments
     arrays = [argument for argument in arguments if argument.dtype is not None]
     names = [argument.name for argument in arguments]
-    whole = [
-        argument.name
-        for argument in arguments
-        if argument.kind in ("size", "i8") and argument.dtype is None
-    ]
     lines = [f"def fast({', '.join(names)}):"]
-    lines += [f" if type({name}) is not int: {name} = index({name})" for name in whole]
-    lines += [f" {name} = {names[place]}.shape[{axis}]" for place, axis, name in declaration.given]
-    lines += [
-        f" if not ({test}): return None" for argument in arguments for test in _type_tests(argument)
-    ]
-    lines += [
-        f" if not ({test}): return None" for argument in arguments for test in _item_tests(argument)
-    ]
-    lines += [f" at_{one.name} = {one.name}.ctypes.data" for one in arrays]
-    lines += [f" to_{one.name} = at_{one.name} + {one.name}.nbytes" for one in arrays]
-    lines += [
-        f" if at_{one.name} < to_{other.name} and at_{other.name} < to_{one.name}: return None"
-        for one, other in combinations(arrays, 2)
-        if one.is_written or other.is_written
-    ]
-    lines += [f" return ({', '.join(map(_passed, arguments))},)"]
-    known: dict[str, Any] = KNOWN | {
-        f"type_of_{argument.name}": argument.dtype for argument in arrays
-    }
+    for argument in arguments:
+        if argument.kind in ("size", "i8") and argument.dtype is None:
+            name = argument.name
+            lines.append(f" if type({name}) is not int: {name} = index({name})")
+    for place, axis, name in declaration.named_lengths:
+        lines.append(f" {name} = {names[place]}.shape[{axis}]")
+    for tests_of in (_type_tests, _item_tests):
+        for argument in arguments:
+            lines += [f" if not ({test}): return None" for test in tests_of(argument)]
+    for array in arrays:
+        name = array.name
+        lines.append(f" at_{name} = {name}.ctypes.data")
+        lines.append(f" to_{name} = at_{name} + {name}.nbytes")
+    for first, second in combinations(arrays, 2):
+        if first.is_written or second.is_written:
+            lines.append(f" if {_overlap(first.name, second.name)}: return None")
+    lines.append(f" return ({', '.join(map(_passed, arguments))},)")
+    known = dict(KNOWN)
+    for array in arrays:
+        known[f"type_of_{array.name}"] = array.dtype
     exec("\n".join(lines), known)
     function: Callable[..., tuple[Any, ...] | None] = known["fast"]
     return function
+
+
+def _overlap(name: str, other: str) -> str:
+    """An expression that is true where two arrays share memory."""
+    return f"at_{name} < to_{other} and at_{other} < to_{name}"
 
 
 def _type_tests(argument: Argument) -> Iterator[str]:
@@ -77,7 +78,8 @@ def _type_tests(argument: Argument) -> Iterator[str]:
     elif argument.kind == "f8":
         yield f"isinstance({name}, float)"
     else:
-        yield f"{'0' if argument.kind == 'size' else '-2**63'} <= {name} < 2**63"
+        least = "0" if argument.kind == "size" else "-2**63"
+        yield f"{least} <= {name} < 2**63"
 
 
 def _item_tests(argument: Argument) -> Iterator[str]:
@@ -95,8 +97,6 @@ def _passed(argument: Argument) -> str:
     """What C gets of an argument."""
     if argument.dtype is not None:
         return f"at_{argument.name}"
-    return (
-        f"{argument.name}.ctypes.bit_generator.value"
-        if argument.kind == "generator"
-        else argument.name
-    )
+    if argument.kind == "generator":
+        return f"{argument.name}.ctypes.bit_generator.value"
+    return argument.name

@@ -71,7 +71,11 @@ def digest_of(module: Path) -> str:
     Empty if there is none.
     """
     source = module.with_suffix(".c")
-    return _loaded.get(source) or (digest(source) if source.is_file() else "")
+    if source in _loaded:
+        return _loaded[source]
+    if not source.is_file():
+        return ""
+    return digest(source)
 
 
 @cache
@@ -81,7 +85,9 @@ def library_digest(module: Path) -> str:
     Empty if it has none.
     """
     path = library(module)
-    return hashlib.blake2b(read_regular(path), digest_size=4).hexdigest() if path.is_file() else ""
+    if not path.is_file():
+        return ""
+    return hashlib.blake2b(read_regular(path), digest_size=4).hexdigest()
 
 
 class Kernel:
@@ -95,7 +101,9 @@ class Kernel:
         self._call = call
         self._fast_check = fast_check(declaration)
         kinds = [argument.kind for argument in declaration.arguments]
-        self._drawn_from = kinds.index("generator") if "generator" in kinds else None
+        self._drawn_from = None
+        if "generator" in kinds:
+            self._drawn_from = kinds.index("generator")
 
     def __call__(self, *values: Any) -> None:
         passed = self._passed(values)
@@ -113,7 +121,9 @@ class Kernel:
             passed = self._fast_check(*values)
         except Exception:  # of a value that has nothing of what it must be
             passed = None
-        return check(self.declaration, values) if passed is None else passed
+        if passed is None:
+            return check(self.declaration, values)
+        return passed
 
 
 def function(module: str, name: str, declaration: str) -> Kernel:

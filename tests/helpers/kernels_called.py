@@ -95,7 +95,7 @@ def content(rng, argument, shape, names):
 
 def sizes(rng, declaration):
     """Numbers, and lengths that arrays give."""
-    names = {name: size(rng) for _, _, name in declaration.given}
+    names = {name: size(rng) for _, _, name in declaration.named_lengths}
     for argument in declaration.arguments:
         if argument.dtype is None:
             names[argument.name] = number(rng, argument, names)
