@@ -204,7 +204,7 @@ def test_who_lost_the_lock_writes_no_more(backend):
 def test_half_of_a_hierarchy_never_passes_for_the_whole(backend, monkeypatch):
     """Whatever was done last before a kill: where the root is, all files are that belong to it."""
     contents = {name: {f"{k}/c": name.encode() for k in range(3)} for name in ("old", "new")}
-    seen = set()
+    seen, calls = set(), []
 
     def build(name):
         staged = backend.stage("data")
@@ -221,6 +221,7 @@ def test_half_of_a_hierarchy_never_passes_for_the_whole(backend, monkeypatch):
 
     def looking(done):
         def call(*arguments):
+            calls.append(arguments)
             done(*arguments)
             look()
 
@@ -231,7 +232,9 @@ def test_half_of_a_hierarchy_never_passes_for_the_whole(backend, monkeypatch):
         monkeypatch.setattr(backend, name, looking(getattr(backend, name)))
     build("new")
     look()
+    calls.clear()
     backend.remove("data")
+    assert calls[0] == (f"data/{DOCUMENT}",), "the root is gone before anything else"
     assert [*backend.keys("data")] == [] and {b"new", None} <= seen
 
 
