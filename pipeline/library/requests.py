@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 from pipeline.execution.clusters import Cluster, Connected
 from pipeline.execution.runner import parts
 from pipeline.identity.registry import SCRIPT
-from pipeline.library import composition
 from pipeline.study.parameters import InvalidInput, fields
 from pipeline.study.study import Study
-from pipeline.workflow import config_files, own_experiments
+from pipeline.workflow import composition, config_files, own_experiments
 from pipeline.workflow.config import present, read_cluster, read_experiments, read_settings
 from pipeline.workflow.invocation import NOTEBOOK, Invocation
 from pipeline.workflow.job import Job
