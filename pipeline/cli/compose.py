@@ -40,14 +40,6 @@ def compose(overrides: Sequence[str], own: Mapping[str, Any] | None = None) -> l
         return [_sized(_compose(words), words) for words in each]
 
 
-def compose_once(overrides: Sequence[str], own: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The config of one experiment at its full size: all keys that a person can change."""
-    from hydra import initialize_config_dir
-
-    with initialize_config_dir(str(folder()), version_base="1.3"):
-        return _compose(_checked(overrides, own))
-
-
 def _checked(overrides: Sequence[str], own: Mapping[str, Any] | None) -> list[str]:
     """The overrides, quoted, an experiment of a person's own by a name that Hydra knows.
 

@@ -100,9 +100,10 @@ class Parts:
         return getattr(getattr(self, holding[0]), name)
 
     def __dir__(self) -> Iterator[str]:
-        return iter(
-            sorted({*GROUPS, *(name for kind in GROUPS for name in dir(getattr(self, kind)))})
-        )
+        names = set(GROUPS)
+        for kind in GROUPS:
+            names.update(dir(getattr(self, kind)))
+        return iter(sorted(names))
 
     def __repr__(self) -> str:
         return f"<parts of the problem {self.problem.name}: {self.problem.title}>"

@@ -15,12 +15,12 @@ from pipeline.analysis.wrong_worlds import (
     checks_of_wrong_worlds,
     outcome,
 )
-from pipeline.cli.compose import compose_once
 from pipeline.storage import datasets, results
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.streams import canonical
 from pipeline.study.study import Study
 from pipeline.workflow.assess import claims_of
+from pipeline.workflow.composition import named_experiment, whole_experiment
 from pipeline.workflow.config_files import options
 from pipeline.workflow.experiment import Experiment
 
@@ -88,7 +88,7 @@ def what_is_missing(experiment: Experiment) -> str:
     study = experiment.study
     if study.name not in options("experiment"):
         return ""
-    shipped = compose_once([f"experiment={study.name}"])
+    shipped = whole_experiment(named_experiment(study.name))
     size = {key: shipped[key] for key in ("grid", "replications", "block")}
     whole = dataclasses.replace(study, **size)
     cells_whole = {canonical(labels) for labels in whole.grid}
