@@ -27,7 +27,7 @@ class Unit(NamedTuple):
     block: int
 
 
-class Limits(Protocol):
+class NeededBlocks(Protocol):
     """How many blocks the cells of a study with targets of precision still need; see `stopping`."""
 
     @property
@@ -69,7 +69,7 @@ class Schedule:
         study: Study,
         listing: Listing,
         shard: tuple[int, int] = (0, 1),
-        limits: Limits | None = None,
+        limits: NeededBlocks | None = None,
         chance: np.random.Generator | None = None,
     ):
         self.study = study

@@ -24,10 +24,11 @@ from pipeline.study.protocols import Data
 from pipeline.study.returned import WrongPart
 from pipeline.study.study import Memo, Study
 
-COUNTS = (3, 4, 5, 7, 11, 13, 17, 19)  # of replications: the first that is no size, so that no
-# axis passes for another
+# Numbers of replications: the first that is no size is taken, so that no axis passes for another.
+COUNTS = (3, 4, 5, 7, 11, 13, 17, 19)
 EXPENSIVE = 2e7  # predicted steps of about a nanosecond: of such a replication one is enough
-METHODS = {  # what is compared, in the order in which it is made -> the part that makes it, and how
+# What is compared, in the order in which it is made -> the part that makes it, and how.
+METHODS = {
     "truth": ("model", "truth"),
     "data": ("model", "simulate"),
     "release": ("mechanism", "release"),
@@ -53,11 +54,12 @@ class Trial:
     @classmethod
     def of(cls, study: Study, cells: Sequence[int]) -> "Trial":
         """The trial of some cells of a study."""
-        sizes = {
-            value for cell in cells for value in study.values(study.grid.labels(cell)).values()
-        }
+        labels = [study.grid.labels(cell) for cell in cells]
+        sizes: set[object] = set()
+        for of_cell in labels:
+            sizes.update(study.values(of_cell).values())
         count = next((count for count in COUNTS if count not in sizes), COUNTS[-1])
-        if max(study.cost(study.grid.labels(cell)) for cell in cells) > EXPENSIVE * study.block:
+        if max(map(study.cost, labels)) > EXPENSIVE * study.block:
             count = 1
         small = copy.copy(study)  # as it is: to check all of its cells takes longer than a unit
         for name in ("block", "replications"):
@@ -106,16 +108,34 @@ class Trial:
 
     def _error(self, cell: int, step: str, elsewhere: bool) -> WrongPart:
         labels = self.study.grid.labels(cell)
+        where = "in another process"
         if not elsewhere:
+            where = "when it is called again"
             step = _culprit(self.study, labels) or step
+        maker = _Maker.of(step, self.study, labels)
+        return maker.wrong(f"gives other values {where} with the same input; {RULE}")
+
+
+@dataclass(frozen=True)
+class _Maker:
+    """The part that makes a step of a unit. method: by which it does; "it" for a function."""
+
+    role: str
+    name: Any
+    method: str
+
+    @classmethod
+    def of(cls, step: str, study: Study, labels: Mapping[str, Any]) -> "_Maker":
+        """The maker of a step such as "release" or "metric error_l2"."""
         kind, _, name = step.partition(" ")
-        role, method = (kind, "it") if name else METHODS[kind]
-        where = "in another process" if elsewhere else "when it is called again"
-        return WrongPart(
-            role,
-            name or self.study.values(labels)[role],
-            f"{method} gives other values {where} with the same input; {RULE}",
-        )
+        if name:
+            return cls(kind, name, "it")
+        role, method = METHODS[kind]
+        return cls(role, study.values(labels)[role], method)
+
+    def wrong(self, fault: str) -> WrongPart:
+        """The error that says what the part does wrong."""
+        return WrongPart(self.role, self.name, f"{self.method} {fault}")
 
 
 def own_parts(study: Study, cells: Sequence[int]) -> bool:
@@ -125,8 +145,11 @@ def own_parts(study: Study, cells: Sequence[int]) -> bool:
 
 def _parts(study: Study, cells: Sequence[int]) -> list[Any]:
     """Classes and derivations that make the numbers of some cells."""
+    classes: set[Any] = set()
+    for cell in cells:
+        classes.update(map(type, _components(study, cell)))
     derivations = [function for function, _ in study.derivations.values()]
-    return [*{type(part) for cell in cells for part in _components(study, cell)}, *derivations]
+    return [*classes, *derivations]
 
 
 def _components(study: Study, cell: int) -> list[Any]:
@@ -150,8 +173,8 @@ def _record(study: Study, cell: int, memo: Memo) -> Record:
     except (WrongPart, OSError):
         raise
     except InputWritten as error:  # "estimator mine writes into what it is given …"
-        role, name, said = str(error).split(maxsplit=2)
-        raise WrongPart(role, name, said) from error
+        role, name, fault = str(error).split(maxsplit=2)
+        raise WrongPart(role, name, fault) from error
     except Exception:
         memo.pop("estimate", None)  # of another cell, perhaps
     if generator.drawn and own_parts(study, [cell]):
@@ -205,10 +228,8 @@ def _refuse_global_draws(study: Study, labels: Mapping[str, Any]) -> None:
         if not step:
             return
         if generator.drawn:
-            kind, _, name = step.partition(" ")
-            role, method = (kind, "it") if name else METHODS[kind]
-            said = f"{method} draws from np.random itself; {RULE}"
-            raise WrongPart(role, name or study.values(labels)[role], said)
+            maker = _Maker.of(step, study, labels)
+            raise maker.wrong(f"draws from np.random itself; {RULE}")
 
 
 def _made_steps(study: Study, labels: Mapping[str, Any]) -> Iterator[str]:
@@ -242,8 +263,8 @@ def _check_mechanism(study: Study, cell: int, data: Data) -> None:
     spent = mechanism.spent()
     if not isinstance(spent, Mapping) or not all(map(_is_budget, spent.items())):
         wanted = "what is released -> nats, such as {'one answer': 1.0}"
-        said = f"spent must give {wanted}, gives {shorten(spent)}"
-        raise WrongPart("mechanism", name, said)
+        fault = f"spent must give {wanted}, gives {shorten(spent)}"
+        raise WrongPart("mechanism", name, fault)
     unlimited = math.inf in (getattr(mechanism, name) for name in fields(type(mechanism)))
     if unlimited or mechanism.unit == UNPROTECTED:
         return
@@ -253,19 +274,19 @@ def _check_mechanism(study: Study, cell: int, data: Data) -> None:
     chain.release(data, generator, study.block)
     if repr(bits.state) == before and not bits.seed_seq.n_children_spawned:
         remedy = f"draw noise from rng, or say so: unit = {UNPROTECTED!r}"
-        said = f"release draws nothing from its generator, so it protects nobody; {remedy}"
-        raise WrongPart("mechanism", name, said)
+        fault = f"release draws nothing from its generator, so it protects nobody; {remedy}"
+        raise WrongPart("mechanism", name, fault)
 
 
 def _is_budget(item: tuple[Any, Any]) -> bool:
-    what, nats = item
-    return isinstance(what, str) and isinstance(nats, int | float | np.number)
+    released, nats = item
+    return isinstance(released, str) and isinstance(nats, int | float | np.number)
 
 
 def _steps(record: Record, other: Record) -> list[str]:
     """All steps that were made in either of two runs, in the order in which they are made."""
-    whole, part = (record, other) if len(record) >= len(other) else (other, record)
-    return [*whole, *(step for step in part if step not in whole)]
+    longer, shorter = sorted((record, other), key=len, reverse=True)
+    return [*longer, *(step for step in shorter if step not in longer)]
 
 
 def _culprit(study: Study, labels: Mapping[str, Any]) -> str:
@@ -290,9 +311,9 @@ def _unlike_steps(study: Study, labels: Mapping[str, Any]) -> Iterator[str]:
     data, again = (chain.data(truth, start("data"), reps) for truth in truths)
     if _unlike(data, again):
         yield "data"
-    release, repeated, other = (
-        chain.release(one, start("noise"), reps) for one in (data, data, again)
-    )
+    release = chain.release(data, start("noise"), reps)
+    repeated = chain.release(data, start("noise"), reps)
+    other = chain.release(again, start("noise"), reps)
     if _unlike(release, repeated):
         yield "release"
     if _unlike(release, other):
@@ -304,5 +325,5 @@ def _unlike_steps(study: Study, labels: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"metric {name}" for name in study.metrics if _unlike(values[name], others[name]))
 
 
-def _unlike(one: Any, other: Any) -> bool:
-    return digest_of(one) != digest_of(other)
+def _unlike(values: Any, others: Any) -> bool:
+    return digest_of(values) != digest_of(others)

@@ -5,7 +5,7 @@ import numpy as np
 from pipeline.execution import sweep
 from pipeline.execution.bundles import Bundle
 from pipeline.execution.clusters import FEW_FILES, Cluster, workers_of
-from pipeline.execution.schedule import Limits
+from pipeline.execution.schedule import NeededBlocks
 from pipeline.execution.stopping import Advance, Prefix, Rule, Settled, Stopping
 from pipeline.storage import results
 from pipeline.storage.layout import Layout, counted, positions
@@ -24,7 +24,7 @@ def rule_of(study: Study) -> Rule | None:
     return Rule(study)
 
 
-def all_done(study: Study, listing: Listing, limits: Limits | None) -> bool:
+def all_done(study: Study, listing: Listing, limits: NeededBlocks | None) -> bool:
     """Whether every unit that counts is there."""
     if limits is None:
         return bool(listing.done[counted(study)].all())
@@ -60,7 +60,7 @@ def on_target(store: Store) -> OnTarget | None:
     )
 
 
-def limits(store: Store, listing: Listing, cluster: Cluster) -> Limits | None:
+def limits(store: Store, listing: Listing, cluster: Cluster) -> NeededBlocks | None:
     """How many blocks the cells still need, read from those that are finished.
 
     None without targets of precision.

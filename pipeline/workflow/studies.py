@@ -10,7 +10,7 @@ import numpy as np
 from pipeline.execution import suspects, sweep
 from pipeline.execution.clusters import Cluster
 from pipeline.execution.runner import Runner
-from pipeline.execution.schedule import Limits, Schedule, Unit, failures
+from pipeline.execution.schedule import NeededBlocks, Schedule, Unit, failures
 from pipeline.execution.systems.registry import job
 from pipeline.storage import agreement, results
 from pipeline.storage.in_work import Driver
@@ -92,7 +92,7 @@ def scheduled(stored: StoredStudy, settings: Settings, cluster: Cluster) -> Sche
 
 
 def _schedule(
-    stored: StoredStudy, settings: Settings, listing: Listing, known: Limits | None
+    stored: StoredStudy, settings: Settings, listing: Listing, known: NeededBlocks | None
 ) -> Schedule:
     """What is left to do, in an order of this driver's own."""
     order = np.random.default_rng()
