@@ -180,7 +180,7 @@ function say(found, axis, people) {
   const at = best && Math.exp(best.begins[1]), missed = found.map(one => one.values.at(-1)[0]);
   const always = found.find(one => metric.sign * (one.values[0][0] - target) <= 0);
   $("answer").innerHTML = always ? `<b>The target is met at every ${axis.short} of the atlas</b> with ` +
-    `${words(always.one.name)}: ask for more.` : best ? `<b>${asked} from ${axis.short} = ${digits(at)} on</b>, ` +
+    `${words(always.one.name)}: choose a harder target.` : best ? `<b>${asked} from ${axis.short} = ${digits(at)} on</b>, ` +
     `in ${interval([best.begins[0], best.begins[2]])}, with ${words(best.one.name)}.` :
     `<b>Out of reach</b> at every ${axis.short} of the atlas: ${escaped(metric.label)} is ` +
     `${digits(metric.sign > 0 ? Math.min(...missed) : Math.max(...missed))} at ${axis.short} = ${digits(axis.levels.at(-1))}.`;

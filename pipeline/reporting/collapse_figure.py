@@ -135,7 +135,8 @@ def _agreement(spec: Collapse, columns: xr.Dataset, at: xr.DataArray, size: xr.D
     best = collapse_exponent(mean, mcse, at, size, spec.size, bounds, draws)
     if not math.isfinite(best.value):
         return f"{sentence}."
-    return f"{sentence}. Best exponent {interval(best)} (95 %), drawn {number(spec.exponent)}."
+    drawn = number(spec.exponent)
+    return f"{sentence}. Best exponent: {interval(best)} (95 %), drawn with {drawn}."
 
 
 def _quality(quality: float) -> str:
@@ -144,6 +145,6 @@ def _quality(quality: float) -> str:
         return ""
     apart = number(math.sqrt(quality), 2)
     return (
-        f" (they differ by {apart} standard errors in the root mean square, 1 if Monte Carlo "
-        "error alone parts them)"
+        f" (root mean square difference: {apart} standard errors; it is about 1 where only Monte "
+        "Carlo error sets them apart)"
     )

@@ -57,7 +57,7 @@ def draw(common: Common, summaries: Mapping[str, xr.Dataset]) -> Drawing:
     table = _table(studies)
     sentences = [_sentence(study) for study in studies]
     how = (
-        "Loss: 1 is that of a guess without data, 0 that of full knowledge; dashed at "
+        "Loss: 1 for a guess without data, 0 for full knowledge; the dashed line is at "
         f"{BROKEN:g}, where learning has broken down. Bars: {confidence} confidence "
         f"interval of the mean over {replications(table)} replications (corrected for "
         f"skewness). Intervals of crossings: {confidence}, from redrawn curves."

@@ -105,14 +105,14 @@ def what_stopped(summary: xr.Dataset, verdicts: "Sequence[Judgement]", is_interi
         )
     else:
         text = (
-            f"The claims: all that can be decided were so after {run:,} of at most {most:,} "
-            "replications of a cell, so no more were simulated. A cell ended where all claims that "
-            "read it were decided."
+            f"All claims that can be decided were decided after {run:,} of at most {most:,} "
+            "replications of a cell, so no more were simulated. Work on a cell ended when all "
+            "claims that use it were decided."
         )
     if for_good:
         text += (
-            f" {count(for_good, 'claim')} no number of replications can decide: add levels to the "
-            "grid."
+            f" No number of replications can decide {count(for_good, 'claim')}: add levels to "
+            "the grid."
         )
     return text
 
@@ -131,7 +131,7 @@ def cells_ended(facts: Facts) -> list[CellsEnded]:
         names = [levels(labels) for labels in end["labels"]]
         if end["cells"] > len(names):
             names.append("…")
-        claim = end["claim"] or "none: it was the first look"
+        claim = end["claim"] or "none: they ended at the first look"
         rows.append(CellsEnded(end["replications"], end["cells"], claim, "; ".join(names)))
     return rows
 

@@ -129,6 +129,8 @@ def percent(share: float) -> str:
     """A share in two significant digits: 0.012 → 1.2 %."""
     if math.isnan(share):
         return "–"
+    if 0 < share < 1e-6:
+        return "less than 0.0001 %"
     if share < 0.995:
         return f"{100 * share:.2g} %"
     return f"{100 * share:,.0f} %"

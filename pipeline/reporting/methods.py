@@ -128,7 +128,7 @@ def _estimands(verdicts: "Sequence[Judgement]") -> str:
     if len(estimands) > MOST_ESTIMANDS:
         few += "; and others, listed with each claim"
     verb = "is" if len(verdicts) == 1 else "are"
-    return f"{text} {count(len(verdicts), 'claim')} {verb} judged, on: {few}."
+    return f"{text} {count(len(verdicts), 'claim')} {verb} judged. Estimated: {few}."
 
 
 def _paired(axes: Sequence[str]) -> str:
@@ -168,13 +168,13 @@ def precision(summary: xr.Dataset, verdicts: "Sequence[Judgement]") -> str:
     if UNTIL in attributes:
         until = recorded(attributes[UNTIL])
         return (
-            f"{many} per cell: claims were judged after {until.least:,} replications and, in "
-            "every cell until all that read it were decided, after about 40 % more, up to "
-            f"{until.most:,}; their error probability was spent over these looks by a function of "
-            f"{SPENDING[until.spending]} type (Lan and DeMets, Biometrika 70 (1983) 659), shared "
-            "by Bonferroni's bound. Shares, means, ratios of means and exponents keep it; means "
-            f"over a few cells of skewed values may exceed it. Of {claims}, {decided:,} were "
-            "decided."
+            f"{many} per cell: claims were judged after {until.least:,} replications, and again "
+            "after each 40 % more, about, until all claims that use a cell were decided, up to "
+            f"{until.most:,}. Their probability of error was spent over these looks by a function "
+            f"of {SPENDING[until.spending]} type (Lan and DeMets, Biometrika 70 (1983) 659), and "
+            "shared among the claims by Bonferroni's bound. Shares, means, ratios of means and "
+            "exponents keep it; means over a few cells of skewed values may exceed it. Of "
+            f"{claims}, {decided:,} were decided."
         )
     if not verdicts:
         return f"{many} per cell, fixed in advance."

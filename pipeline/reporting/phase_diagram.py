@@ -158,33 +158,33 @@ def _words(spec: PhaseDiagram, data: xr.Dataset, diagram: Diagram) -> Iterator[s
     yield (
         f"Colour: mean of the {metric_label(data[spec.metric], spec.metric)} in every cell. Marks: "
         f"{symbol(spec.position)} where it crosses {_level(spec, data)}. Bars and brackets: "
-        f"{percent(data.attrs['confidence'])} intervals, Monte Carlo error and spacing of "
-        "the grid together; a bar that is not seen is shorter than its mark."
+        f"{percent(data.attrs['confidence'])} intervals, which cover Monte Carlo error and the "
+        "spacing of the grid; where no bar is seen, it is shorter than its mark."
     )
     if len(diagram.theory):
         source = f" ({spec.source})" if spec.source else ""
-        yield f"Line: the slope of the theory{source}, its height fitted."
+        yield f"Line: the slope is that of the theory{source}, the height is fitted."
     crossings = outermost(diagram.edge, spec)
     if crossings:
         yield f"Crossings: {'; '.join(crossings)}."
     if diagram.others:
-        yield f"Steps: {'; '.join(diagram.others)}, between cells by interpolation."
+        yield f"Steps: {'; '.join(diagram.others)}, interpolated between cells."
     if diagram.edge["product"].duplicated().any():
         yield (
-            f"Curves of one {product(spec.size)} stand side by side, {symbol(spec.size[0])} "
-            "growing to the right."
+            f"Curves with the same {product(spec.size)} stand side by side, with "
+            f"{symbol(spec.size[0])} growing to the right."
         )
 
 
 def _exponent(spec: PhaseDiagram, slope: Estimate, scatter: float) -> str:
     """The fitted exponent of the boundary in the size, beside that of the theory."""
-    name = f"Boundary exponent in {product(spec.size)}"
-    fitted = _slope_in_words(slope)
-    sentence = f"{name} {fitted}" if fitted else f"{name}: not determined (too few crossings)"
+    fitted = _slope_in_words(slope) or "not determined (too few crossings)"
+    sentence = f"Exponent of the boundary in {product(spec.size)}: {fitted}"
     if spec.theory is not None:
         sentence += f", theory {number(spec.theory)}"
-    if fitted and scatter > 5e-4:
-        sentence += f"; crossings scatter by {percent(scatter)} around it"
+    is_fitted = math.isfinite(slope.high - slope.low)
+    if is_fitted and scatter > 5e-4:
+        sentence += f"; the crossings scatter by {percent(scatter)} around the fitted line"
     return f"{sentence}."
 
 
@@ -200,4 +200,5 @@ def _outside(edge: "DataFrame") -> str:
     lost = int((edge["side"] != INSIDE).sum())
     if not lost:
         return ""
-    return f"{count(lost, 'curve')} of {len(edge)} without a crossing in the grid (arrows)."
+    verb = "does" if lost == 1 else "do"
+    return f"{count(lost, 'curve')} of {len(edge)} {verb} not cross the level in the grid (arrows)."

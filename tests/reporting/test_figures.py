@@ -168,7 +168,7 @@ def test_phase_caption_has_the_exponent_and_its_interval(make):
     boundary = crossing(summary["error"], summary["error_mcse"], "x", 0.5, summary["budget"])
     size = (boundary["m"] * boundary["L"]).astype(float)
     found = str(boundary_exponent(boundary, size=size).exponents["size"]).replace("-", "−")
-    assert f"Boundary exponent in mL {found}, theory −0.5" in drawing.caption
+    assert f"Exponent of the boundary in mL: {found}, theory −0.5" in drawing.caption
     assert "Fixed: rule = plain." in drawing.caption
 
 
@@ -333,7 +333,10 @@ def test_the_line_of_the_theory_and_the_crossings_are_named(make):
     slope = str(boundary_exponent(boundary, size=size).exponents["size"]).replace("-", "−")
     legend = [text.get_text() for text in drawing.figure.legends[0].get_texts()]
     assert f"measured: slope {slope}" in legend and "theory: slope −0.5" in legend
-    assert "the slope of the theory (A and B, Theorem 1), its height fitted." in drawing.caption
+    assert (
+        "the slope is that of the theory (A and B, Theorem 1), the height is fitted."
+        in drawing.caption
+    )
     said = [
         f"m = {m}, L = {L}: budget = "
         + "{:.3g} [{:.3g}, {:.3g}]".format(
@@ -578,7 +581,7 @@ def test_captions_count_what_is_not_drawn(make):
     assert (
         "One replication per cell: no intervals." in drawn(make(replications=1), CURVES)[0].caption
     )
-    assert "without a crossing in the grid" in drawn(make(x=[0.1, 0.2]), PHASE)[0].caption
+    assert "do not cross the level in the grid" in drawn(make(x=[0.1, 0.2]), PHASE)[0].caption
     assert "not determined" in drawn(make(m=[10], L=[100]), PHASE)[0].caption
     assert len(drawn(_not_rectangular(make()), CURVES)[0].table) == 24
 

@@ -266,7 +266,7 @@ def test_the_first_screen_says_what_was_found(written):
         "480 replications in 48 cells were simulated in 71.00 s on 4 workers",
         "stopped once and resumed",
         "4 replications failed and 6 did not converge",
-        "all came out so.",
+        "Every check noticed the change.",
     ]
     assert sorted(order, key=first.index) == order
     assert first.count("Statement of") == 2  # an undecided claim is no finding
@@ -445,7 +445,10 @@ def test_checks_that_are_too_weak_are_linked_from_the_first_screen(make, tmp_pat
     assert weakest["verdict"] == "too weak" and weakest["text"].startswith(
         "supported, but the check is too weak: its"
     )
-    assert "1 of 2 came out so" in first and '<a href="#a.weak"><code>a.weak</code></a>.' in first
+    assert (
+        "1 of 2 checks noticed the change" in first
+        and '<a href="#a.weak"><code>a.weak</code></a>.' in first
+    )
 
 
 def test_an_identity_is_called_so_and_is_no_finding(make, tmp_path):
@@ -581,7 +584,7 @@ def test_methods_to_paste(make, tmp_path):
         "Factors varied: L ∈ {100, 400}; x ∈ {1, 2, 4, 8}; rule ∈ {plain, other one}; all combinations",
         "16 cells. Constants: lambda scale = 0.5.",
         "Estimands. The truth",
-        "3 claims are judged, on: exponent.",
+        "3 claims are judged. Estimated: exponent.",
         "Methods. Mechanism: flip it. Estimators: plain (One); other (Two).",
         "rule are compared on the same data",
         "95 % intervals, of: error of it (logits); bound (logits²).",
@@ -752,7 +755,11 @@ def test_on_a_dark_screen_colours_keep_their_hue_and_can_be_seen(written):
 @pytest.mark.parametrize(
     "word, open_for_good, said",
     [
-        ("supported", False, "all that can be decided were so after 300 of at most 1,000"),
+        (
+            "supported",
+            False,
+            "All claims that can be decided were decided after 300 of at most 1,000",
+        ),
         (
             "inconclusive",
             False,
@@ -761,7 +768,7 @@ def test_on_a_dark_screen_colours_keep_their_hue_and_can_be_seen(written):
         (
             "inconclusive",
             True,
-            "were decided. 1 claim no number of replications can decide: add levels to the grid.",
+            "were decided. No number of replications can decide 1 claim: add levels to the grid.",
         ),
     ],
 )
