@@ -234,10 +234,12 @@ def _crossed(curve_: Curve) -> _Crossed:
     better = 1 if helps else -1
     ends = "{:.4g} to {:.4g}".format(*sorted(map(question.shown, curve_.levels[[0, -1]].tolist())))
     if met.all():
-        raise NotInAtlas(f"the targets are met at every {question.word} of its cells, {ends}")
+        raise NotInAtlas(f"the targets are met at every {question.level_name} of its cells, {ends}")
     if not met.any():
         near = ", but may be: they are within its band" if (curve_.excess(-1) <= 0).any() else ""
-        raise NotReached(f"the targets are met at no {question.word} of its cells, {ends}{near}")
+        raise NotReached(
+            f"the targets are met at no {question.level_name} of its cells, {ends}{near}"
+        )
     middle = _begin(curve_, 0, better)
     if middle is None:
         raise NotInAtlas(f"of its cells, {ends}, the targets are met where least is learned")

@@ -24,6 +24,14 @@ from pipeline.study.study import Study
 
 FILES = ("path", "items", "truth")  # of a person's own data, as in a config
 SEED = fields(Study)["seed"]
+# What one level of an unknown is called, where that is not its word.
+LEVELS = {
+    "people": "number of people",
+    "items": "number of items",
+    "questions": "number of questions",
+    "person": "budget of a person",
+    "missing": "share of missing answers",
+}
 
 
 @dataclass(frozen=True)
@@ -54,6 +62,11 @@ class Question:
     def unknown(self) -> Unknown:
         """The unknown's declaration."""
         return self.advice.unknowns[self.word]
+
+    @property
+    def level_name(self) -> str:
+        """What one level of the unknown is called, such as "number of people" or "epsilon"."""
+        return LEVELS.get(self.word, self.word)
 
     @property
     def parameter(self) -> str:

@@ -41,11 +41,13 @@ def refusal(simulator: Simulator, nowhere: Nowhere, mechanism: str | None = None
         return InvalidInput("target", targets, f"is met already, {_met(question, at)}")
     limit = shorten(nowhere.why.partition(";")[0], 120)
     if not limit:
-        why = f"is out of reach at any {question.word}: {at}"
+        why = f"is out of reach at any {question.level_name}: {at}"
     elif _of_the_machine(limit):
-        why = f"is not reached at any {question.word} that can be simulated: {at}; the next {limit}"
+        why = f"is not reached at any {question.level_name} that can be simulated: {at}; the next {limit}"
     else:
-        why = f"is out of reach at any {question.word} that there can be: {at}; beyond: {limit}"
+        why = (
+            f"is out of reach at any {question.level_name} that there can be: {at}; beyond: {limit}"
+        )
     return InvalidInput("target", targets, why + _people_needed(question, nowhere.last))
 
 
@@ -53,7 +55,7 @@ def _met(question: Question, at: str) -> str:
     if question.word == "epsilon":
         return f"a guess does as well: {at}; give a harder target"
     return (
-        f"it is met at every {question.word} that was tried: {at}; give a harder target, or ask "
+        f"it is met at every {question.level_name} that was tried: {at}; give a harder target, or ask "
         "for another unknown"
     )
 

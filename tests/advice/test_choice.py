@@ -124,7 +124,7 @@ def test_what_one_mechanism_meets_everywhere_is_refused_by_its_name():
     """Whichever comes first; another that meets it somewhere is no better."""
     with pytest.raises(
         InvalidInput,
-        match="is met at every people that was tried: .* at people = 500 with "
+        match="is met at every number of people that was tried: .* at people = 500 with "
         "mechanism=louder; give a harder target",
     ):
         answer(question(">=", 0.008, epsilon=1.0))

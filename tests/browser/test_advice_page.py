@@ -3,6 +3,7 @@
 import importlib.util
 import io
 import json
+import math
 import shlex
 import warnings
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from pipeline.__main__ import main
-from pipeline.advice import atlas
+from pipeline.advice import atlas, interpolation
 from pipeline.advice.first import first
 from pipeline.advice.question import read
 from tests.helpers.chromium import BROWSER, Chromium
@@ -100,6 +101,51 @@ def test_it_shows_what_python_says(page, browser):
             [float(one[5]) for one in mine], bands.levels, bands.bands["kendall"][which]
         )
         assert np.allclose([float(one[7 + which]) for one in mine], mean, rtol=5e-3, atol=1e-4)
+
+
+def test_the_page_interpolates_as_python_does(page, browser):
+    """Tables of three axes with one of them left, shares and other metrics: equal but for rounding.
+
+    As a control, linear interpolation in place of the cubic one is seen.
+    """
+    browser.open(page.as_uri())
+    rng = np.random.default_rng(5)
+    axes = [np.cumsum(rng.uniform(0.2, 1, n)) for n in (4, 3, 6)]
+    mean = rng.uniform(0.05, 0.95, (4, 3, 6))
+    error = rng.uniform(0.001, 0.02, mean.shape)
+    for limits in ((0, 1), (0, math.inf)):
+        for left in range(3):
+            at = [float(axis[0] + 0.37 * np.ptp(axis)) for axis in axes]
+            at[left] = None
+            positions = np.linspace(axes[left][0], axes[left][-1], 23)
+            exact = np.array(interpolation.band(mean, error, limits, axes, at, positions))
+            shown = _bands(browser, (mean, error), limits, axes, at, positions, "true")
+            linear = _bands(browser, (mean, error), limits, axes, at, positions, "false")
+            np.testing.assert_allclose(shown, exact, rtol=1e-9, atol=1e-12)
+            assert np.abs(linear - exact).max() > 1e-3
+
+
+def _bands(browser, cells, limits, axes, at, positions, smooth):
+    """Mean, low and high end at the positions, by the functions of the page."""
+    mean, error = (values.ravel().tolist() for values in cells)
+    words = {
+        "mean": mean,
+        "error": error,
+        "limits": [limits[0], None if math.isinf(limits[1]) else limits[1]],
+        "axes": [axis.tolist() for axis in axes],
+        "at": at,
+        "positions": positions.tolist(),
+    }
+    script = f"""(w => {{
+      const values = w.mean.map(scale(w.limits)[0]), errors = w.error.map(Math.log);
+      const tables = {{
+        axes: w.axes.filter((_, k) => w.at[k] === null),
+        smooth: reduced(values, w.axes, w.at, {smooth}),
+        straight: reduced(values, w.axes, w.at, false),
+        error: reduced(errors, w.axes, w.at, false)}};
+      return bands(tables, {{limits: w.limits}}, w.positions);
+    }})({json.dumps(words)})"""
+    return np.array(browser.run(script)).T
 
 
 @pytest.mark.parametrize(

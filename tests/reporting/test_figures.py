@@ -181,7 +181,7 @@ def test_collapse_caption_and_table(make):
         summary["error"], summary["error_mcse"], summary["budget"] * size**0.5, ("m", "L")
     )
     assert (
-        f"differ by {found.quality**0.5:.2g} standard errors in the root mean square"
+        f"(root mean square difference: {found.quality**0.5:.2g} standard errors;"
         in drawing.caption
     )
     assert "Best exponent" in drawing.caption
@@ -566,7 +566,7 @@ def test_axes_may_be_called_n_and_size(make):
         for figure in (PHASE, COLLAPSE, CURVES, RATIO)
     ]
     phase, *_ = drawn(make().rename(names), *figures)
-    assert "exponent in n·size" in phase.caption
+    assert "Exponent of the boundary in n·size" in phase.caption
     assert (
         phase.table["product"].dropna()[:16] == (phase.table["n"] * phase.table["size"])[:16]
     ).all()

@@ -377,7 +377,7 @@ def test_a_page_says_what_stopped_the_cells_and_what_they_cost(make, tmp_path):
         text, '<p class="notice">', "</p>"
     )
     said = between(text, '<h3 id="a-precision">', "</table>")
-    assert "2 met this; 16 cells stopped early, after 7 replications." in said
+    assert "2 reached it; 16 cells stopped early, after 7 replications." in said
     assert said.endswith("m = 20, L = 100 1.50 m = 20, L = 400 unknown")
     assert "m = 20 12 25 % 25.00 s" in between(text, "<h3>What it cost</h3>", "</table>")
 

@@ -113,6 +113,8 @@ def survey(model: Any, mechanism: Any) -> str:
 
 def _pairs_in_words(model: BTL) -> str:
     """Which pairs a person compares."""
+    if model.m == 2:
+        return "the only pair of 2 items, once"
     pairs = f"{model.m * (model.m - 1) // 2:,} pairs of {model.m:,} items"
     if model.survey is None:
         return f"all {pairs}, once"
@@ -140,8 +142,8 @@ ADVICE = Advice(
     needed=("K",),
     decisions={
         "kendall": "share of pairs of items in the wrong order",
-        "exact_top_k": "chance that the {K} best items are found, all of them",
-        "hamming_top_k": "share of the {K} best items that are missed",
+        "exact_top_k": "chance that the top {K} of the items is found without a mistake",
+        "hamming_top_k": "share of the top {K} of the items that is missed",
         "error_l2": "root mean square error of the scores, in logits",
         "error_inf": "largest error of a score, in logits",
     },
