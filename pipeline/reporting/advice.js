@@ -1,56 +1,8 @@
 const DATA = JSON.parse(document.getElementById("data").textContent), $ = id => document.getElementById(id);
-const Z = 1.96, LEAST = 1e-4, STEPS = 200, POINTS = 240, DASHES = ["", "7 4", "2 4", "9 3 2 3"];
+const Z = 1.96, STEPS = 200, POINTS = 240, DASHES = ["", "7 4", "2 4", "9 3 2 3"];
 const MARKS = [(x, y) => `M${x - 3.5} ${y}a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0-7 0`, (x, y) => `M${x - 3} ${y - 3}h6v6h-6z`,
   (x, y) => `M${x} ${y - 4}l4 7h-8z`, (x, y) => `M${x} ${y - 4.5}l4 4.5l-4 4.5l-4-4.5z`];
 const range = (low, high, count) => Array.from({length: count}, (_, k) => low + (high - low) * k / (count - 1));
-
-/* Interpolation, as in pipeline/advice/interpolation.py. */
-const share = limits => limits[0] === 0 && limits[1] === 1;
-const odds = v => { const inside = Math.min(Math.max(v, LEAST), 1 - LEAST); return Math.log(inside / (1 - inside)); };
-const scale = limits => share(limits) ? [odds, v => 1 / (1 + Math.exp(-v))] : [v => Math.log(Math.max(v, 1e-12)), Math.exp];
-
-function slopes(x, y) {
-  const h = x.slice(1).map((one, k) => one - x[k]), d = h.map((one, k) => (y[k + 1] - y[k]) / one), last = d.length - 1;
-  if (!last) return [d[0], d[0]];
-  const end = (h0, h1, d0, d1) => {
-    const s = ((2 * h0 + h1) * d0 - h0 * d1) / (h0 + h1);
-    if (Math.sign(s) !== Math.sign(d0)) return 0;
-    return Math.sign(d0) !== Math.sign(d1) && Math.abs(s) > 3 * Math.abs(d0) ? 3 * d0 : s;
-  };
-  const inner = h.slice(1).map((one, k) => {
-    if (d[k] * d[k + 1] <= 0) return 0;
-    const a = 2 * one + h[k], b = one + 2 * h[k];
-    return (a + b) / (a / d[k] + b / d[k + 1]);
-  });
-  return [end(h[0], h[1], d[0], d[1]), ...inner, end(h[last], h[last - 1], d[last], d[last - 1])];
-}
-
-function between(x, y, smooth) {  // a function of the position
-  const s = smooth ? slopes(x, y) : [];
-  return at => {
-    let k = 0;
-    while (k < x.length - 2 && at > x[k + 1]) k++;
-    const h = x[k + 1] - x[k], t = (at - x[k]) / h;
-    if (!smooth) return y[k] * (1 - t) + y[k + 1] * t;
-    return y[k] * (1 + 2 * t) * (1 - t) ** 2 + h * s[k] * t * (1 - t) ** 2 + y[k + 1] * t * t * (3 - 2 * t)
-      + h * s[k + 1] * t * t * (t - 1);
-  };
-}
-
-function reduced(values, axes, at, smooth) {  // values: in the order of the cells; where `at` is null the axis stays
-  let before = 1, sizes = axes.map(one => one.length);
-  axes.forEach((levels, k) => {
-    const count = sizes[k], after = values.length / before / count;
-    if (at[k] === null) { before *= count; return; }
-    const found = new Array(before * after);
-    for (let b = 0; b < before; b++) for (let a = 0; a < after; a++) {
-      const line = levels.map((_, c) => values[(b * count + c) * after + a]);
-      found[b * after + a] = between(levels, line, smooth)(at[k]);
-    }
-    values = found;
-  });
-  return values;
-}
 
 const own = (one, list) => list.filter((_, k) => one.axes.includes(problem.axes[k].name));  // of the axes of its cells
 
@@ -124,7 +76,7 @@ function chooseProblem(start) {
 function chooseMetric(start) {
   metric = problem.metrics.find(one => one.name === $("metric").value);
   const [low, high] = reach(), there = scale(metric.limits)[0];
-  const usual = share(metric.limits) ? odds(metric.sign > 0 ? 0.1 : 0.9) : low + 0.45 * (high - low);
+  const usual = isShare(metric.limits) ? odds(metric.sign > 0 ? 0.1 : 0.9) : low + 0.45 * (high - low);
   target = start?.target ?? Number(scale(metric.limits)[1](Math.min(Math.max(usual, low), high)).toPrecision(2));
   $("target").value = STEPS * (there(target) - low) / (high - low);
   $("look").value = STEPS / 2;
@@ -231,11 +183,11 @@ function ticks(low, high, log, most) {
 function chart(found, axis, positions, people) {
   const width = Math.max($("chart").clientWidth, 260), left = 58, right = 20, gap = 46;
   const x = v => left + (width - left - right) * (v - axis.logs[0]) / (axis.logs.at(-1) - axis.logs[0]);
-  const look = x(Math.log(epsilon)), there = share(metric.limits) ? v => v : v => Math.log(Math.max(v, 1e-12));
+  const look = x(Math.log(epsilon)), there = isShare(metric.limits) ? v => v : v => Math.log(Math.max(v, 1e-12));
   const all = found.flatMap(one => one.values.flat().concat(target)).map(there).filter(Number.isFinite);
   const panels = [
-    {kind: "mean", height: 230, name: metric.label, log: !share(metric.limits), low: share(metric.limits) ? 0 : Math.min(...all),
-      high: share(metric.limits) ? Math.min(1, Math.max(...all) * 1.05) : Math.max(...all)},
+    {kind: "mean", height: 230, name: metric.label, log: !isShare(metric.limits), low: isShare(metric.limits) ? 0 : Math.min(...all),
+      high: isShare(metric.limits) ? Math.min(1, Math.max(...all) * 1.05) : Math.max(...all)},
     people >= 0 && {kind: "people", height: 130, name: `people for the target (${problem.people})`, log: true,
       low: problem.axes[people].logs[0], high: problem.axes[people].logs.at(-1)},
     problem.risks.length && {kind: "risk", height: 110, name: "share found by the best attack, 5 % false alarms", log: false,

@@ -40,7 +40,7 @@ def page(
     return rendered(
         "advice.html.j2",
         data=Markup(data.replace("<", "\\u003c")),
-        script=script("advice.js"),
+        script=script("interpolation.js", "advice.js"),
         skipped=skipped,
         colours=[Colour(colour, dark(colour)) for colour in COLOURS],
     )

@@ -425,7 +425,7 @@ def test_crossings_are_where_the_level_is_crossed(make):
     found = rows(drawing.table, layer="budget (bits) = 0.04")["boundary"]
     assert len(found) == 4 and np.allclose(found.dropna(), 0.04) and found.notna().any()
     assert (
-        "Steps: bound (logits²) = 0.25; budget (bits) = 0.04, between cells by interpolation."
+        "Steps: bound (logits²) = 0.25; budget (bits) = 0.04, interpolated between cells."
         in drawing.caption
     )
     assert len(drawing.figure.axes[0].collections) >= 2
