@@ -161,7 +161,8 @@ def _axis(
 ) -> dict[str, Any]:
     """An axis of the cells as the page's script takes it."""
     levels = stored.axes[name]
-    is_last = name == [*stored.axes][-1]
+    *_, last_axis = stored.axes
+    is_last = name == last_axis
     short = "ε" if is_last else name
     having = [
         mechanism.replace("_", " ") for mechanism, solved in usable.items() if name in solved.axes

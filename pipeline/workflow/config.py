@@ -66,7 +66,9 @@ def read_experiments(mappings: Sequence[Mapping[str, Any]]) -> list[Experiment]:
         for name, path in (mappings[0].get("data") or {}).items()
         if path is not None
     }
-    taken = {name for experiment in experiments for name in experiment.study.parameters}
+    taken: set[str] = set()
+    for experiment in experiments:
+        taken.update(experiment.study.parameters)
     for name in files.keys() - taken:
         raise InvalidInput(
             _config_key(f"parameters.{name}"),

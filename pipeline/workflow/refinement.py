@@ -57,7 +57,10 @@ def crossings(stored: StoredStudy) -> list[Crossed]:
 
 def boundary_lines(stored: StoredStudy) -> list[str]:
     """The same, a line each."""
-    return [line for crossing in crossings(stored) for line in lines_of(crossing)]
+    lines = []
+    for crossing in crossings(stored):
+        lines += lines_of(crossing)
+    return lines
 
 
 def _walked(study: Study, moments: "xr.Dataset") -> Grid:

@@ -107,7 +107,7 @@ def _beside(studies: Sequence[StoredStudy], suite: Path | None = None) -> Path:
 
 def _request_digest(studies: Sequence[StoredStudy]) -> str:
     """Digest of what configs ask for, the same in all rounds of a study that grows."""
-    requests = [[stored.raw.get(key) for key in REQUESTED] for stored in studies]
+    requests = [list(map(stored.raw.get, REQUESTED)) for stored in studies]
     return digest(json.dumps(requests, sort_keys=True, default=str), 8).hex()
 
 

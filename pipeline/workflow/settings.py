@@ -162,7 +162,7 @@ class Settings(Checked):
                 self.outputs,
                 f"must be a folder, of names up to {LONGEST} bytes; outputs=. is this one",
             )
-        if any(one not in FORMATS for one in self.figure_formats):
+        if not set(self.figure_formats) <= set(FORMATS):
             raise InvalidInput(
                 "formats", self.formats, f"must be of {', '.join(FORMATS)}, with commas between"
             )

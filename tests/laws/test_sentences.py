@@ -59,13 +59,7 @@ SO_FAR = {
         "tricks": 7.4,
         "names": 110.0,
     },
-    "workflow": {
-        "comprehensions": 85.0,
-        "nested": 4.6,
-        "choices": 24.6,
-        "tricks": 2.4,
-        "names": 60.0,
-    },
+    "workflow": {"comprehensions": 69.5},
     "identity": {
         "comprehensions": 63.8,
         "nested": 12.7,
