@@ -5,6 +5,7 @@ are the problems, by their names, such as `pl.ranking`:
 
 - studies: `run`, `simulate`, `report`, `open_results`, `summarise`, `judge`, `boundary`; `Study`,
   `Grid`
+- stored studies: `status`, `verify`, `compare`, `list_studies`
 - decisions: `advise`, how small ε may be or how many people are needed
 - one data set: parts of a problem such as `pl.ranking.Debiased(m=10).fit(release)`;
   `simulate_data`, `simulate_release`
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from pipeline.execution.errors import SweepError as SweepError
     from pipeline.identity.registry import register as register
     from pipeline.library.advise import advise as advise
+    from pipeline.library.answers import compare as compare
+    from pipeline.library.answers import list_studies as list_studies
+    from pipeline.library.answers import status as status
+    from pipeline.library.answers import verify as verify
     from pipeline.library.results import boundary as boundary
     from pipeline.library.results import judge as judge
     from pipeline.library.results import open_results as open_results
@@ -78,7 +83,9 @@ _NAMES = {  # name -> module that holds it
     "SweepError": "execution.errors",
     "advise": "library.advise",
     "boundary": "library.results",
+    "compare": "library.answers",
     "judge": "library.results",
+    "list_studies": "library.answers",
     "metric": "study.metric",
     "open_results": "library.results",
     "parameter": "study.parameters",
@@ -88,7 +95,9 @@ _NAMES = {  # name -> module that holds it
     "simulate": "library.runs",
     "simulate_data": "library.single",
     "simulate_release": "library.single",
+    "status": "library.answers",
     "summarise": "library.results",
+    "verify": "library.answers",
 }
 
 
