@@ -399,8 +399,8 @@ def _absolute(node: ast.ImportFrom, package: str) -> str:
     module = node.module or ""
     if not node.level:
         return module
-    dots = "." * node.level
-    return importlib.util.resolve_name(f"{dots}{module}", package)
+    with_dots = module.rjust(len(module) + node.level, ".")
+    return importlib.util.resolve_name(with_dots, package)
 
 
 def _program_aliases(node: ast.Import) -> Iterator[str]:

@@ -27,6 +27,6 @@ class Abstract(metaclass=ABCMeta):  # noqa: B024  (its children have what is abs
         missing = sorted(cls.__abstractmethods__)
         if missing:
             owner = next(base for base in cls.__mro__ if missing[0] in vars(base))
-            said = f"lacks {', '.join(missing)}, which {owner.__name__} leaves to it"
-            raise WrongPart("class", cls.__name__, said)
+            lacks = f"lacks {', '.join(missing)}, which {owner.__name__} leaves to it"
+            raise WrongPart("class", cls.__name__, lacks)
         return super().__new__(cls)

@@ -100,9 +100,10 @@ def axes_of(study: Described, names: Iterable[str]) -> frozenset[str]:
 
 def axes_of_role(study: Described, role: str) -> frozenset[str]:
     """Axes of the grid on which the model, the mechanism or the estimator depends."""
-    names = study.grid.axes.get(role, (study.parameters.get(role),))
-    parameters = {parameter for name in names for parameter in fields(study.part(role, name, role))}
-    return axes_of(study, {role, *parameters})
+    names = {role}
+    for name in study.grid.axes.get(role, (study.parameters.get(role),)):
+        names.update(fields(study.part(role, name, role)))
+    return axes_of(study, names)
 
 
 def costs(study: Described) -> Floats:
@@ -189,8 +190,7 @@ def _metrics_and_derivations_exist(study: Described) -> bool:
         ):
             study.component("metric", name, study.values(labels))
     known = {*study.grid.axes, *study.parameters, *study.derivations}
-    inputs = [argument for _, arguments in study.derivations.values() for argument in arguments]
-    if not known.issuperset(inputs):
+    if not all(known.issuperset(inputs) for _, inputs in study.derivations.values()):
         return False
     for labels in study.grid.combinations(axes_of(study, study.derivations)):
         study.derived(labels)

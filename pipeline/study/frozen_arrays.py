@@ -40,19 +40,20 @@ def _arrays(value: Any, package: str, seen: Seen) -> Iterator[Array]:
     if kind in PLAIN or id(value) in seen:
         return
     seen[id(value)] = value, value
-    held: list[Any] = []
+    contents: list[Any] = []
     if isinstance(value, np.ndarray):
         yield value
-        held = list(value.flat) if value.dtype.hasobject else []
+        if value.dtype.hasobject:
+            contents = list(value.flat)
     elif isinstance(value, tuple | list | collections.deque):
-        held = list(value)
+        contents = list(value)
     elif isinstance(value, dict):
-        held = list(value.values())
+        contents = list(value.values())
     elif isinstance(value, FUNCTIONS):
-        held = held_by(value)
+        contents = held_by(value)
     elif not (kind in GUARDS or is_own(kind, package) or is_searched(kind)):
         return
-    held += getattr(value, "__dict__", {}).values()
-    held += [getattr(value, name, None) for name in slot_names(kind)]
-    for item in held:
+    contents += getattr(value, "__dict__", {}).values()
+    contents += [getattr(value, name, None) for name in slot_names(kind)]
+    for item in contents:
         yield from _arrays(item, package, seen)

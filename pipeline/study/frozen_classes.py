@@ -87,7 +87,12 @@ def package_of(kind: Any) -> str:
 def slot_names(kind: Any) -> tuple[str, ...]:
     """Attributes of an object that are in slots, without those of Python itself."""
     declared = [vars(base).get("__slots__", ()) for base in kind.__mro__]
-    names = [name for one in declared for name in ([one] if isinstance(one, str) else one)]
+    names: list[str] = []
+    for slots in declared:
+        if isinstance(slots, str):  # of one attribute
+            names.append(slots)
+        else:
+            names += slots
     return tuple(name for name in names if not name.startswith("__"))
 
 

@@ -145,9 +145,9 @@ def _state(owner: Any, attributes: frozenset[Any] | None) -> dict[Any, Any]:
         return {"bytes": bytes(owner)}
     if is_table(owner):
         return {"contents": digest_of(owner)}
-    own = getattr(owner, "__dict__", NO_STATE)
+    state = getattr(owner, "__dict__", NO_STATE)
     return {
-        name: own[name] if name in own else getattr(owner, name, MISSING)
+        name: state[name] if name in state else getattr(owner, name, MISSING)
         for name in attributes or ()
     }
 

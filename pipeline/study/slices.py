@@ -241,8 +241,10 @@ def sliced_unit(
         return values
 
     of_slices = in_slices(sliced, len(cuts), step)
-    names = of_slices[0].keys()
-    return {name: np.concatenate([values[name] for values in of_slices]) for name in names}
+    joined = {}
+    for name in of_slices[0]:
+        joined[name] = np.concatenate([values[name] for values in of_slices])
+    return joined
 
 
 def _sliced(part: Any, stream: Stream, cuts: Sequence[slice]) -> ByCall | InOrder:

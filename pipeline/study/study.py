@@ -85,7 +85,8 @@ class Study(Checked):
 
     >>> study = Study("small", "ranking", seed=1, replications=20, block=10,
     ...               grid=Grid.of({"m": [5, 10], "epsilon": [1.0]}), metrics=("error_l2",),
-    ...               parameters=dict(model="btl", L=50, mechanism="randomized_response", estimator="debiased"))
+    ...               parameters=dict(model="btl", L=50, mechanism="randomized_response",
+    ...                               estimator="debiased"))
     >>> study.simulate({"m": 5, "epsilon": 1.0}, block=0)["error_l2"].shape
     (10,)
     """
@@ -262,7 +263,7 @@ class Study(Checked):
 
     @property
     def paired_axes(self) -> tuple[str, ...]:
-        """Axes with several levels across which cells share their data, in the order of the grid."""
+        """Axes with several levels across which cells share their data, in the grid's order."""
         return tuple(
             axis
             for axis, levels in self.grid.axes.items()
@@ -492,8 +493,10 @@ def _listed(grid: Any) -> Any:
     """A grid as the list of mappings that it is made from; anything else as it is."""
     if not isinstance(grid, Grid):
         return grid
-    products = [dict(product) for product in grid.products]
-    return [{axis: list(levels) for axis, levels in product.items()} for product in products]
+    products: list[dict[str, Any]] = []
+    for product in grid.products:
+        products.append({axis: list(levels) for axis, levels in product})
+    return products
 
 
 def _named_derivations(products: Iterable[Mapping[str, Any]]) -> set[tuple[str, str]]:

@@ -40,7 +40,8 @@ class WrongWorld(Study):
     @classmethod
     def of(cls, study: Study, change: Change) -> "WrongWorld":
         """The world that is simulated in place of a study."""
-        values = {one.name: getattr(study, one.name) for one in dataclasses.fields(study)}
+        names = [field.name for field in dataclasses.fields(study)]
+        values = {name: getattr(study, name) for name in names}
         return cls(**{**values, "change": change})
 
     def components(self, labels: Mapping[str, Any]) -> Components:
@@ -52,9 +53,10 @@ class WrongWorld(Study):
 
         cells: numbers in the order of the grid. An error in a part is raised as it is. O(units).
 
-        >>> study = Study("small", "ranking", seed=1, replications=20, block=10, grid={"m": [5, 10]},
-        ...               metrics=("error_l2",), parameters=dict(
-        ...                   model="btl", L=50, mechanism="randomized_response", estimator="debiased", epsilon=1.0))
+        >>> parts = dict(model="btl", mechanism="randomized_response", estimator="debiased")
+        >>> study = Study("small", "ranking", seed=1, replications=20, block=10,
+        ...               grid={"m": [5, 10]}, metrics=("error_l2",),
+        ...               parameters={**parts, "L": 50, "epsilon": 1.0})
         >>> same = WrongWorld.of(study, unchanged).simulated([1])[1]["error_l2"]
         >>> bool((same[:10] == study.simulate({"m": 10}, block=0)["error_l2"]).all())
         True
@@ -67,7 +69,9 @@ class WrongWorld(Study):
                 for number, blocks in units.items():
                     blocks.append(self.simulate(labels[number], block, memo))
         names = (*self.metrics, "status")
-        return {
-            number: {name: np.concatenate([unit[name] for unit in blocks]) for name in names}
-            for number, blocks in units.items()
-        }
+        return {number: _joined(blocks, names) for number, blocks in units.items()}
+
+
+def _joined(blocks: list[dict[str, Array]], names: Iterable[str]) -> dict[str, Array]:
+    """Values of all replications, from those of blocks."""
+    return {name: np.concatenate([unit[name] for unit in blocks]) for name in names}

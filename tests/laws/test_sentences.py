@@ -60,22 +60,6 @@ SO_FAR = {
         "names": 110.0,
     },
     "workflow": {"comprehensions": 69.5},
-    "identity": {
-        "comprehensions": 63.8,
-        "nested": 12.7,
-        "choices": 30.3,
-        "tricks": 0.9,
-        "names": 159.2,
-    },
-    "kernels": {"nested": 6.1, "choices": 54.0, "tricks": 3.1, "names": 98.9},
-    "study": {
-        "comprehensions": 67.8,
-        "nested": 11.3,
-        "choices": 27.5,
-        "walruses": 1.5,
-        "tricks": 2.1,
-        "names": 66.8,
-    },
 }
 ROOMS = sorted(
     path.name for path in (ROOT / "pipeline").iterdir() if (path / "__init__.py").exists()
