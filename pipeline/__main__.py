@@ -12,11 +12,12 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 from collections.abc import Sequence  # noqa: E402
 
 from pipeline.cli.exit_codes import EXIT_BAD_INPUT, EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO  # noqa: E402
+from pipeline.cli.task_words import HELP, spelled_out, task_of, tasks_in  # noqa: E402
 from pipeline.execution import copies  # noqa: E402
 from pipeline.execution.errors import SweepError  # noqa: E402
 from pipeline.study.parameters import InvalidInput  # noqa: E402
+from pipeline.workflow.tasks import TASKS  # noqa: E402
 
-HELP = ("-h", "--help", "help")
 JSON = "--json"
 COMPLETION = (["-sc"], ["--shell-completion"])
 
@@ -89,17 +90,20 @@ def _choose(arguments: list[str]) -> int:
         from pipeline.cli.flags import load_own_files
 
         arguments = load_own_files(arguments)
-    if not any(word.startswith("query=") for word in arguments):
+    completes = any(word.startswith("query=") for word in arguments)
+    if not completes:
         _name_broken_packages()
     if any(word in HELP for word in arguments):
         return _help(arguments)
-    if any(word.startswith("query=") for word in arguments) or arguments[:1] in COMPLETION:
+    if completes or arguments[:1] in COMPLETION:
         return _completion(arguments)
+    arguments = spelled_out(arguments)
     if any(word.startswith("-") for word in arguments):
         from pipeline.cli import flags
 
-        if (rest := flags.without_config_flag(arguments)) is not None:
-            print(flags.whole_config(rest), end="")
+        of_config = flags.without_config_flag(arguments)
+        if of_config is not None:
+            print(flags.whole_config(of_config), end="")
             return EXIT_DONE
         flags.refuse_flags([word for word in arguments if word != JSON])
     return _perform(arguments)
@@ -109,20 +113,20 @@ def _name_broken_packages() -> None:
     """One line for each installed package that is broken; nothing else needs it, or says so itself."""
     from pipeline.identity.registry import left_out
 
-    for one in left_out():
-        print(f"warning: {one}", file=sys.stderr)
+    for package in left_out():
+        print(f"warning: {package}", file=sys.stderr)
 
 
 def _perform(arguments: list[str]) -> int:
-    """Perform a task; `new`, `advise` and `release` compose no config."""
-    typed = {re.sub("^[+]+|['\"]", "", word) for word in arguments}
-    if "task=new" in typed:
-        from pipeline.cli import starter
-
-        return starter.perform(arguments)
-    if "task=advise" in typed:
-        return _advise(arguments)
-    return _release(arguments) if "task=release" in typed else _run(arguments)
+    """Perform a task; some compose no config, as their declarations say."""
+    task = task_of(arguments)
+    if JSON in arguments and not task.answers:
+        takers = " and ".join(f"task={name}" for name, known in TASKS.items() if known.answers)
+        allowed = f"goes with {takers}, not with task={task.name}"
+        raise InvalidInput("command line", JSON, allowed)
+    if task.composes:
+        return _run(arguments)
+    return WITHOUT_CONFIG[task.name](arguments)
 
 
 def _version() -> int:
@@ -144,17 +148,31 @@ def _completion(arguments: list[str]) -> int:
 
 
 def _help(arguments: list[str]) -> int:
-    """Print the help page, or the list of a kind, such as all mechanisms."""
-    kinds = [word for word in arguments if "=" not in word and word not in HELP]
+    """Print the help page, that of a task, or the list of a kind, such as all mechanisms."""
+    from pipeline.cli import help
+
+    tasks = tasks_in(arguments)
+    kinds = []
+    for word in arguments:
+        if "=" not in word and word not in HELP and word not in TASKS:
+            kinds.append(word)
+    texts = [help.of_task(task) for task in tasks]
     if kinds:
         from pipeline.cli import catalogue
 
-        print("\n".join(map(catalogue.text, kinds)))
-    else:
-        from pipeline.cli import help
+        texts += map(catalogue.text, kinds)
+    print("\n".join(texts or [help.text()]))
+    _note_other_words(arguments)
+    return EXIT_DONE
 
-        print(help.text())
-    if others := [word for word in arguments if "=" in word and not word.startswith("--with=")]:
+
+def _note_other_words(arguments: list[str]) -> None:
+    """Say which words change nothing on the help page."""
+    others = []
+    for word in arguments:
+        if "=" in word and not word.startswith(("--with=", "task=")):
+            others.append(word)
+    if others:
         from pipeline.study.parameters import shorten
 
         print(
@@ -162,7 +180,13 @@ def _help(arguments: list[str]) -> int:
             "prints an experiment",
             file=sys.stderr,
         )
-    return EXIT_DONE
+
+
+def _new(arguments: list[str]) -> int:
+    """Perform `task=new`, which writes one file."""
+    from pipeline.cli import starter
+
+    return starter.perform(arguments)
 
 
 def _release(arguments: list[str]) -> int:
@@ -180,20 +204,23 @@ def _release(arguments: list[str]) -> int:
 def _advise(arguments: list[str]) -> int:
     """Perform `task=advise`, which composes no config and keeps nothing."""
     words = [word for word in arguments if not word.startswith("-")]
-    texts = [
-        word.partition("=")[0] for word in words if "," in word and not re.search(r"=[\['\"]", word)
-    ]  # "0.9, 0.1"
+    texts = []  # such as 0.9, 0.1
+    for word in words:
+        if "," in word and not re.search(r"=[\['\"]", word):
+            texts.append(word.partition("=")[0])
     try:
         from pipeline.cli import advise
         from pipeline.cli.arguments import pairs
         from pipeline.workflow.words import AS_TYPED
 
-        return advise.perform(
-            pairs(words, (*AS_TYPED, "target", "save", *texts)), JSON in arguments
-        )
+        request = pairs(words, (*AS_TYPED, "target", "save", *texts))
+        return advise.perform(request, JSON in arguments)
     except KeyboardInterrupt:
         print("stopped; nothing is kept", file=sys.stderr)
         return EXIT_MORE_TO_DO
+
+
+WITHOUT_CONFIG = {"new": _new, "advise": _advise, "release": _release}
 
 
 def _run(arguments: list[str]) -> int:
@@ -204,17 +231,12 @@ def _run(arguments: list[str]) -> int:
     from pipeline.workflow.invocation import Invocation
 
     mappings = compose([word for word in arguments if not word.startswith("-")])
-    settings = [read_settings(raw) for raw in mappings][0]
-    if (as_json := JSON in arguments) and settings.task != "status":
-        raise InvalidInput(
-            "command line",
-            JSON,
-            f"goes with task=status and task=advise, not with task={settings.task}",
-        )
+    settings = [read_settings(raw) for raw in mappings]
     cluster = read_cluster(mappings[0])
     experiments = read_experiments(mappings)
     invocation = Invocation(tuple(arguments))
-    return tasks.perform(settings, cluster, experiments, mappings, invocation, as_json)
+    as_json = JSON in arguments
+    return tasks.perform(settings[0], cluster, experiments, mappings, invocation, as_json)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
 """`--help mechanisms`, estimators, …: all parts of a kind, described by their own declarations."""
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pipeline.cli.help import table
+from pipeline.execution.clusters import CLUSTERS
+from pipeline.execution.systems.registry import systems
 from pipeline.identity.registry import problems
 from pipeline.reporting import specs
 from pipeline.study.parameters import InvalidInput, describe, fields, nearest
@@ -12,35 +14,50 @@ from pipeline.study.problem import Problem
 from pipeline.workflow.config_files import options
 
 SINGULAR = {
-    f"{kind}s": kind for kind in ("model", "mechanism", "estimator", "metric", "derivation")
+    "models": "model",
+    "mechanisms": "mechanism",
+    "estimators": "estimator",
+    "metrics": "metric",
+    "derivations": "derivation",
 }
-KINDS = (*SINGULAR, "figures", "problems")
+PROMISE = ("unit", "neighbours", "budget")  # what a mechanism says of its privacy
 
 
 def text(kind: str) -> str:
     """All of a kind, problem by problem; InvalidInput for an unknown kind."""
-    if kind not in KINDS:
-        raise InvalidInput("--help", kind, f"takes kinds of parts only; {nearest(kind, KINDS)}")
-    if kind == "figures":
-        return "\n".join(_figures())
-    if kind == "problems":
-        return "\n".join(line for one in problems().values() for line in _contents(one))
-    known = [(one, SINGULAR[kind]) for one in problems().values() if one.names(SINGULAR[kind])]
-    return "\n".join(line for one, single in known for line in _problem(one, single))
+    others = {"figures": _figures, "clusters": _clusters, "problems": _problems}
+    if kind in others:
+        return "\n".join(others[kind]())
+    if kind not in SINGULAR:
+        kinds = [*SINGULAR, *others]
+        raise InvalidInput("--help", kind, f"takes kinds of parts only; {nearest(kind, kinds)}")
+    lines: list[str] = []
+    for problem in problems().values():
+        if problem.names(SINGULAR[kind]):
+            lines += _parts(problem, SINGULAR[kind])
+    return "\n".join(lines)
+
+
+def _problems() -> Iterator[str]:
+    for problem in problems().values():
+        yield from _contents(problem)
 
 
 def _contents(problem: Problem) -> Iterator[str]:
+    """What a problem has of each kind."""
     yield f"problem={problem.name}: {problem.title}"
     rows = [(plural, ", ".join(sorted(problem.names(kind)))) for plural, kind in SINGULAR.items()]
-    experiments = sorted(
-        name for name in options("experiment") if name.partition("/")[0] in problem.experiments
-    )
-    rows.append(("experiments", ", ".join(experiments)))
-    yield from (f"    {line}" for line in table([row for row in rows if row[1]]))
+    experiments = []
+    for name in options("experiment"):
+        if name.partition("/")[0] in problem.experiments:
+            experiments.append(name)
+    rows.append(("experiments", ", ".join(sorted(experiments))))
+    yield from _indented(row for row in rows if row[1])
     yield ""
 
 
-def _problem(problem: Problem, kind: str) -> Iterator[str]:
+def _parts(problem: Problem, kind: str) -> Iterator[str]:
+    """All parts of a kind of a problem, with their parameters."""
     yield f"{kind}s of problem={problem.name}: {problem.title}"
     for name in sorted(problem.names(kind)):
         yield f"  {name}"
@@ -51,9 +68,8 @@ def _problem(problem: Problem, kind: str) -> Iterator[str]:
             continue
         yield f"      {_about(part, kind)}"
         if kind == "mechanism":
-            yield from (
-                f"      {what}: {getattr(part, what)}" for what in ("unit", "neighbours", "budget")
-            )
+            for aspect in PROMISE:
+                yield f"      {aspect}: {getattr(part, aspect)}"
         if isinstance(part, type):
             yield from _parameters(part)
     yield ""
@@ -70,24 +86,37 @@ def _parameters(part: type[Any]) -> Iterator[str]:
     """Parameters with their meanings, as a table."""
     rows = []
     for name, declared in fields(part).items():
+        meaning = str(declared.metadata["meaning"])
         if "unit" not in declared.metadata:  # names a part of the study
-            rows.append((name, str(declared.metadata["meaning"])))
+            rows.append((name, meaning))
             continue
         unit = declared.metadata["unit"]
-        rows.append(
-            (
-                name,
-                f"{declared.metadata['meaning']}{'' if unit == '1' else f', in {unit}'} "
-                f"({describe(declared)})",
-            )
-        )
-    yield from (f"    {line}" for line in table(rows))
+        if unit != "1":
+            meaning = f"{meaning}, in {unit}"
+        rows.append((name, f"{meaning} ({describe(declared)})"))
+    yield from _indented(rows)
 
 
 def _figures() -> Iterator[str]:
     yield "figures=[{kind: KIND, …}]; title and caption go with all kinds"
-    for kind, cls in specs.KINDS.items():
-        yield f"  {kind}"
-        yield f"      {(inspect.getdoc(cls) or '').partition(chr(10))[0]}"
-        yield from _parameters(cls)
+    yield from _classes(specs.KINDS)
+
+
+def _clusters() -> Iterator[str]:
+    yield "cluster=NAME, each field as cluster.FIELD=VALUE"
+    yield from _classes({**CLUSTERS, **systems()})
+
+
+def _classes(known: Mapping[str, type[Any]]) -> Iterator[str]:
+    """Classes by name, each with the first line of its docstring and its parameters."""
+    for name, component in known.items():
+        yield f"  {name}"
+        yield f"      {_about(component, '')}"
+        yield from _parameters(component)
     yield ""
+
+
+def _indented(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """A table of rows, below a name."""
+    for line in table(rows):
+        yield f"    {line}"

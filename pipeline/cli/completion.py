@@ -2,36 +2,63 @@
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 from pipeline.cli.compose import compose
-from pipeline.study.parameters import InvalidInput, fields
+from pipeline.cli.task_words import spelled_out
+from pipeline.study.parameters import InvalidInput, fields, kinds_of
 from pipeline.workflow.config_files import GROUPS, folder, options
-from pipeline.workflow.settings import TASKS, Settings
+from pipeline.workflow.settings import Settings
+from pipeline.workflow.tasks import TASKS
+
+SHELLS = ("bash", "zsh", "fish")
 
 
 def candidates(line: str) -> list[str]:
-    """Words that may stand at the end of a command line: key= while a key is typed, then its
-    values.
+    """Words that may stand at the end of a command line: names of tasks first, key= while a key is
+    typed, then its values.
     """
     words = line.split(" ")
     last = words[-1]
+    before = _spelled_out(words[1:-1])
     if "=" not in last:
-        overrides = [w for w in words[1:-1] if "=" in w]
-        names = fields(Settings).keys() - {"store"}  # whose fields have dotted names
-        keys = ["experiment=", "suite=", "size=", "cluster=", *(f"{name}=" for name in names)]
-        return sorted(
-            w for w in {*keys, *(f"{key}=" for key in _dotted(overrides))} if w.startswith(last)
-        )
+        offered = {*_keys([word for word in before if "=" in word])}
+        if not [word for word in before if not word.startswith("-")]:
+            offered |= TASKS.keys()
+        return sorted(word for word in offered if word.startswith(last))
     key = last.partition("=")[0]
-    values = {
-        "task": TASKS,
-        **{n: ("true", "false") for n, f in fields(Settings).items() if f.type in (bool, "bool")},
-    }
-    for group in GROUPS:
-        values[group] = tuple(options(group))
-    return [w for value in values.get(key, ()) if (w := f"{key}={value}").startswith(last)]
+    offers = (f"{key}={value}" for value in _values(key))
+    return [word for word in offers if word.startswith(last)]
+
+
+def _spelled_out(words: list[str]) -> list[str]:
+    """The words before the last one, with task=NAME in place of the name of a task."""
+    try:
+        return spelled_out(words)
+    except InvalidInput:
+        return words
+
+
+def _keys(words: list[str]) -> Iterator[str]:
+    """Keys that may be given, each with its sign."""
+    yield from ("experiment=", "suite=", "size=", "cluster=")
+    for name in fields(Settings):
+        if name != "store":  # whose fields have dotted names
+            yield f"{name}="
+    for name in _dotted(words):
+        yield f"{name}="
+
+
+def _values(key: str) -> Iterable[str]:
+    """Values of a key, where there are few."""
+    if key == "task":
+        return TASKS
+    if key in GROUPS:
+        return options(key)
+    setting = fields(Settings).get(key)
+    if setting is not None and "bool" in kinds_of(setting):
+        return ("true", "false")
+    return ()
 
 
 def answer() -> None:
@@ -46,10 +73,9 @@ def install(arguments: Sequence[str]) -> None:
     """
     import hydra
 
-    allowed = [
-        f"{what}={shell}" for what in ("install", "uninstall") for shell in ("bash", "zsh", "fish")
-    ]
-    if list(arguments) not in [[one] for one in allowed]:
+    allowed = [f"install={shell}" for shell in SHELLS]
+    allowed += [f"uninstall={shell}" for shell in SHELLS]
+    if len(arguments) != 1 or arguments[0] not in allowed:
         raise InvalidInput(
             "--shell-completion", " ".join(arguments), f"allowed: {', '.join(allowed)}"
         )
@@ -59,14 +85,17 @@ def install(arguments: Sequence[str]) -> None:
     )()
 
 
-def _dotted(overrides: list[str]) -> list[str]:
+def _dotted(words: list[str]) -> Iterator[str]:
+    """Keys of the config that the words before give, those of sections with dots."""
     try:
-        config: Mapping[str, Any] = compose(overrides)[0]
+        config = compose(words)[0]
     except InvalidInput:
         config = compose([])[0]
-    return [
-        name
-        for key, value in config.items()
-        if key not in ("experiments", "figures")
-        for name in ([f"{key}.{inner}" for inner in value] if isinstance(value, dict) else [key])
-    ]
+    for key, value in config.items():
+        if key in ("experiments", "figures"):
+            continue
+        if not isinstance(value, dict):
+            yield key
+            continue
+        for name in value:
+            yield f"{key}.{name}"

@@ -47,7 +47,8 @@ def load_own_files(arguments: Sequence[str]) -> list[str]:
         if flag != FLAG:
             others.append(word)
             continue
-        path = path if sign else next(words, "")
+        if not sign:
+            path = next(words, "")
         if not path or "=" in path:
             raise InvalidInput("command line", word, f"needs a Python file: {FLAG} parts.py")
         files.append(path)
@@ -72,15 +73,16 @@ def _say_unseen(file: OwnFile) -> None:
 def without_config_flag(arguments: Sequence[str]) -> list[str] | None:
     """The arguments without `--cfg job` or `-c job`; None if they are not asked for it."""
     for position, word in enumerate(arguments):
-        flag, sign, what = word.partition("=")
-        if flag in ("--cfg", "-c"):
-            after = 1 if sign else 2
-            what = what if sign else next(iter(arguments[position + 1 :]), "")
-            if what != "job":
-                raise InvalidInput(
-                    "command line", f"{flag} {what}".strip(), "write --cfg job, or task=show"
-                )
-            return [*arguments[:position], *arguments[position + after :]]
+        flag, sign, part = word.partition("=")
+        if flag not in ("--cfg", "-c"):
+            continue
+        rest = list(arguments[position + 1 :])
+        if not sign and rest:
+            part = rest.pop(0)
+        if part != "job":
+            typed = f"{flag} {part}".strip()
+            raise InvalidInput("command line", typed, "write --cfg job, or task=show")
+        return [*arguments[:position], *rest]
     return None
 
 

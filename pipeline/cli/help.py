@@ -10,7 +10,8 @@ from pipeline.study.files import read_regular
 from pipeline.study.parameters import describe, fields, shorten
 from pipeline.study.study import Study
 from pipeline.workflow.config_files import files, options
-from pipeline.workflow.settings import TASKS, Settings, Storage
+from pipeline.workflow.settings import Settings, Storage
+from pipeline.workflow.tasks import TASKS, Task
 
 
 def text() -> str:
@@ -18,17 +19,18 @@ def text() -> str:
     lines = [
         "What does privacy cost, and where does learning break down?",
         "",
-        "usage: pipeline [--with FILE.py] [task=TASK] [experiment=NAME or PATH.yaml | suite=NAME] "
+        "usage: pipeline [TASK] [--with FILE.py] [experiment=NAME or PATH.yaml | suite=NAME] "
         "[size=paper|quick]",
-        "                [key=value ...]     (or python -m pipeline)",
-        "       pipeline --help problems|models|mechanisms|estimators|metrics|derivations|figures "
-        "    (or --version)",
+        "                [key=value ...]     (or python -m pipeline; task=TASK is the same as TASK)",
+        "       pipeline TASK --help     what a task takes",
+        "       pipeline --help problems|models|mechanisms|estimators|metrics|derivations|figures"
+        "|clusters    (or --version)",
         "",
         "The same command again goes on where it stopped. Exit: 0 done, 1 failed, 2 bad input, 75 "
         "more to do.",
         "",
         "tasks",
-        *table((task, about.format(systems=names())) for task, about in TASKS.items()),
+        *table((task.name, _meaning(task)) for task in TASKS.values()),
         "",
         "experiments",
         *table((name, _heading(name)) for name in options("experiment")),
@@ -88,20 +90,42 @@ def text() -> str:
         "",
         "examples",
         "  pipeline experiment=xu/scenario_2 size=quick",
-        "  pipeline task=plan grid.m=[10,20,80] replications=10000",
-        "  pipeline task=new experiment=survey.yaml, then pipeline experiment=survey.yaml",
+        "  pipeline plan grid.m=[10,20,80] replications=10000",
+        "  pipeline new survey.yaml, then pipeline experiment=survey.yaml",
         "  pipeline --with parts.py experiment=survey.yaml: with mechanisms or other parts of "
         "your own",
-        "  pipeline task=submit cluster=slurm cluster.cores=4 shards=20 experiment=xu/scenario_2",
-        "  pipeline task=verify repair=true",
-        "  pipeline task=release problem=PROBLEM data.path=answers.csv outputs=released "
+        "  pipeline submit cluster=slurm cluster.cores=4 shards=20 experiment=xu/scenario_2",
+        "  pipeline verify repair=true",
+        "  pipeline release problem=PROBLEM data.path=answers.csv outputs=released "
         "parameters.epsilon_user=1",
-        f"      PROBLEM: {', '.join(name for name, one in problems().items() if one.release)}; "
+        f"      PROBLEM: {', '.join(name for name, known in problems().items() if known.release)}; "
         "the command asks for what else is needed",
         "",
         'shell completion: eval "$(pipeline --shell-completion install=bash)"   (or zsh, fish)',
     ]
     return "\n".join(lines)
+
+
+def of_task(task: Task) -> str:
+    """The help of one task: what it does, and which words it takes."""
+    bare = f" [{task.bare.upper()}]" if task.bare else ""
+    lines = [
+        f"pipeline {task.name}: {_meaning(task)}",
+        "",
+        f"usage: pipeline {task.name}{bare} [key=value ...]     (or pipeline task={task.name} …)",
+        f"takes: {task.words}",
+    ]
+    if task.alone:
+        declared = fields(Settings)
+        lines += ["", "fields of this task"]
+        lines += table((name, _about(declared[name])) for name in task.alone)
+    if task.composes:
+        lines += ["", "pipeline --help names experiments, suites and all other fields"]
+    return "\n".join(lines)
+
+
+def _meaning(task: Task) -> str:
+    return task.meaning.format(systems=names())
 
 
 def _about(field: dataclasses.Field[Any]) -> str:

@@ -31,9 +31,11 @@ def plan_of(studies: Sequence[StoredStudy], cluster: Cluster) -> int:
     missing = plan.shortage([stored.store for stored in studies])
     if missing is not None:
         print(f"  warning: {missing}")
-    if script := cluster.script():
+    script = cluster.script()
+    if script:
         untried = isinstance(cluster, BatchWorkers) and cluster.system.untried
-        print(f"each job runs{f' ({UNTRIED})' if untried else ''}\n\n{script}")
+        warning = f" ({UNTRIED})" if untried else ""
+        print(f"each job runs{warning}\n\n{script}")
     return EXIT_DONE
 
 

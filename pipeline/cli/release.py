@@ -15,7 +15,7 @@ def perform(arguments: dict[str, Any]) -> int:
 
     arguments: key -> value, among them `problem`, whose data are released.
     """
-    able = {name: one for name, one in problems().items() if one.release}
+    able = {name: known for name, known in problems().items() if known.release}
     name = arguments.pop("problem", None)
     if name is None:
         raise InvalidInput(

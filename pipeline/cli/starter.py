@@ -21,8 +21,17 @@ from pipeline.workflow.config import read_experiment
 from pipeline.workflow.experiment import Experiment, Text
 from pipeline.workflow.own_experiments import ENDS, name_of
 
-GAP = 2  # blanks before a comment
+GAP = "  "  # before a comment
 LISTED = 12  # metrics that are offered as comments
+FILES = ("data_path", "data_items", "data_truth")
+RULES = {  # sections that few experiments have -> what each is for
+    "derive": "parameters that are computed of others; see --help derivations",
+    "coordinates": "quantities that are computed for figures only; see --help derivations",
+    "paired": "axes whose levels share their data: differences are paired",
+    "precision": "a cell stops once its means are known as well as this",
+    "refine": "levels are added where the mean crosses the level",
+    "until": "a run stops once all claims are decided",
+}
 
 
 def perform(arguments: Sequence[str]) -> int:
@@ -43,7 +52,8 @@ def perform(arguments: Sequence[str]) -> int:
             "experiment", path, "must be the path of the new file, such as survey.yaml"
         )
     file = path_of(path, "experiment")
-    if (name := name_of(file)) is None:
+    name = name_of(file)
+    if name is None:
         raise InvalidInput(
             "experiment",
             path,
@@ -71,10 +81,10 @@ def perform(arguments: Sequence[str]) -> int:
 def starter(raw: Mapping[str, Any], file: str, name: str) -> str:
     """The text of the file, from a composed config. name: of the new study."""
     experiment = read_experiment(raw)
-    asked = problem(experiment.study.problem)
+    subject = problem(experiment.study.problem)
     lines = [
         *_head(raw, experiment, file, name),
-        *_sections(raw, experiment.study, asked),
+        *_sections(raw, experiment.study, subject),
         *_tail(raw),
     ]
     return "\n".join(lines) + "\n"
@@ -111,89 +121,95 @@ def _head(raw: Mapping[str, Any], experiment: Experiment, file: str, name: str) 
         yield _line(f"{key}: {_flow(value)}", about[key].metadata["meaning"] + more)
 
 
-def _sections(raw: Mapping[str, Any], study: Study, asked: Problem) -> Iterator[str]:
+def _sections(raw: Mapping[str, Any], study: Study, subject: Problem) -> Iterator[str]:
+    """The grid, the constants, what follows from them, the rules, and the metrics."""
     products = read_products(raw["grid"], named=True)
-    named = {
-        levels for product in products for levels in product.values() if isinstance(levels, str)
-    }
-    derivations = [*study.derive.values(), *study.coordinates, *sorted(named)]
-    declared = declarations(asked, study.parameters, [study.grid.axes], derivations, study.metrics)
-    one = len(products) == 1
-    yield _line(
-        "grid:",
-        "axes with their levels; all combinations are cells"
-        if one
-        else "lists of axes with their levels; all combinations within each are cells",
-    )
+    named: set[str] = set()
     for product in products:
-        for number, (axis, levels) in enumerate(product.items()):
-            yield _line(
-                f"  {'' if one else '  ' if number else '- '}{axis}: {_flow(levels)}",
-                _meaning(axis, declared, asked),
-            )
+        named |= {levels for levels in product.values() if isinstance(levels, str)}
+    derivations = [*study.derive.values(), *study.coordinates, *sorted(named)]
+    axes = [study.grid.axes]
+    declared = declarations(subject, study.parameters, axes, derivations, study.metrics)
+    yield from _grid(products, declared, subject)
     yield _line("parameters:", "constants; a list of values makes an axis, above")
     for name, value in (raw.get("parameters") or {}).items():
-        yield _line(f"  {name}: {_flow(value)}", _meaning(name, declared, asked))
-    given = {*study.parameters, *study.grid.axes, *study.derive}
-    for name in sorted(declared.keys() - given - {"data_path", "data_items", "data_truth", *ROLES}):
-        if declared[name] and "unit" in declared[name][0].metadata:
-            default = declared[name][0].default
-            yield _line(
-                f"  # {name}: {_flow(default) if isinstance(default, (int, float, str)) else '…'}",
-                _meaning(name, declared, asked),
-            )
-    for section, what in (
-        ("derive", "parameters that are computed of others"),
-        ("coordinates", "quantities that are computed for figures only"),
-    ):
+        yield _line(f"  {name}: {_flow(value)}", _meaning(name, declared, subject))
+    yield from _offered_parameters(study, declared, subject)
+    for section, comment in RULES.items():
         if raw.get(section):
-            yield _line(f"{section}: {_flow(raw[section])}", f"{what}; see --help derivations")
-    if raw.get("paired"):
-        yield _line(
-            f"paired: {_flow(raw['paired'])}",
-            "axes whose levels share their data: differences are paired",
-        )
-    if raw.get("precision"):
-        yield _line(
-            f"precision: {_flow(raw['precision'])}",
-            "a cell stops once its means are known as well as this",
-        )
-    if raw.get("refine"):
-        yield _line(
-            f"refine: {_flow(raw['refine'])}", "levels are added where the mean crosses the level"
-        )
-    if raw.get("until"):
-        yield _line(f"until: {_flow(raw['until'])}", "a run stops once all claims are decided")
+            yield _line(f"{section}: {_flow(raw[section])}", comment)
     yield _line("metrics:", "what is measured in every replication")
     for name in study.metrics:
-        yield _line(f"  - {name}", asked.part("metric", name).long_name)
-    for name in sorted(asked.metrics.keys() - {*study.metrics})[:LISTED]:
-        yield _line(f"  # - {name}", asked.part("metric", name).long_name)
+        yield _line(f"  - {name}", subject.part("metric", name).long_name)
+    others = sorted(subject.metrics.keys() - {*study.metrics})
+    for name in others[:LISTED]:
+        yield _line(f"  # - {name}", subject.part("metric", name).long_name)
+
+
+def _grid(
+    products: Sequence[Mapping[str, Any]], declared: Declarations, subject: Problem
+) -> Iterator[str]:
+    """The axes, or the axes of each product."""
+    if len(products) == 1:
+        yield _line("grid:", "axes with their levels; all combinations are cells")
+        for axis, levels in products[0].items():
+            yield _line(f"  {axis}: {_flow(levels)}", _meaning(axis, declared, subject))
+        return
+    yield _line("grid:", "lists of axes with their levels; all combinations within each are cells")
+    for product in products:
+        sign = "-"
+        for axis, levels in product.items():
+            yield _line(f"  {sign} {axis}: {_flow(levels)}", _meaning(axis, declared, subject))
+            sign = " "
+
+
+def _offered_parameters(study: Study, declared: Declarations, subject: Problem) -> Iterator[str]:
+    """Parameters that the study does not set, as comments."""
+    present = {*study.parameters, *study.grid.axes, *study.derive, *FILES, *ROLES}
+    for name in sorted(declared.keys() - present):
+        fields_of_parts = declared[name]
+        if not fields_of_parts or "unit" not in fields_of_parts[0].metadata:
+            continue
+        default = fields_of_parts[0].default
+        shown = "…"
+        if isinstance(default, (int, float, str)):
+            shown = _flow(default)
+        yield _line(f"  # {name}: {shown}", _meaning(name, declared, subject))
 
 
 def _tail(raw: Mapping[str, Any]) -> Iterator[str]:
-    if files := {name: path for name, path in (raw.get("data") or {}).items() if path is not None}:
+    """Own data, claims, the quick size, and figures."""
+    data = raw.get("data") or {}
+    files = {name: path for name, path in data.items() if path is not None}
+    if files:
         yield _line(f"data: {_flow(files)}", "files of your own")
     yield _line("claims: false", "those of the problem are about its own experiments")
     yield _line("quick:", "what size=quick changes")
     yield f"  replications: {raw['block']}"
-    yield _line("figures:" if raw.get("figures") else "figures: []", "see --help figures")
-    yield from (f"  - {_flow(one)}" for one in raw.get("figures") or ())
+    figures = raw.get("figures") or []
+    yield _line("figures:" if figures else "figures: []", "see --help figures")
+    for figure in figures:
+        yield f"  - {_flow(figure)}"
 
 
-def _meaning(name: str, declared: Declarations, asked: Problem) -> str:
+def _meaning(name: str, declared: Declarations, subject: Problem) -> str:
     """What a parameter is, and which values it may have."""
     if name in ROLES:
-        return f"{name}; there are {', '.join(sorted(asked.names(name)))}"
+        return f"{name}; there are {', '.join(sorted(subject.names(name)))}"
     if not declared.get(name):
         return ""
-    one = declared[name][0]
-    unit = one.metadata.get("unit", "1")
-    return f"{one.metadata['meaning']}{'' if unit == '1' else f', in {unit}'} ({describe(one)})"
+    first = declared[name][0]
+    meaning = first.metadata["meaning"]
+    unit = first.metadata.get("unit", "1")
+    if unit != "1":
+        meaning = f"{meaning}, in {unit}"
+    return f"{meaning} ({describe(first)})"
 
 
 def _line(text: str, comment: str) -> str:
-    return f"{text:<44}{' ' * GAP}# {shorten(comment, 150)}" if comment else text
+    if not comment:
+        return text
+    return f"{text:<44}{GAP}# {shorten(comment, 150)}"
 
 
 def _flow(value: Any) -> str:

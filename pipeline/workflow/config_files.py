@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from pipeline.execution.clusters import CLUSTERS
 from pipeline.execution.systems.registry import systems
 from pipeline.identity.registry import packages
 from pipeline.study.parameters import InvalidInput, nearest
@@ -84,5 +85,5 @@ def _yaml_files(folder: Path) -> Iterator[Path]:
 def options(group: str) -> list[str]:
     """Names that a config group offers, such as the experiments."""
     if group == "cluster":
-        return sorted({*files(group), *systems()})
+        return sorted({*files(group), *CLUSTERS, *systems()})
     return list(files(group))

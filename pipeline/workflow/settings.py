@@ -5,44 +5,9 @@ from dataclasses import dataclass, field
 
 from pipeline.reporting.specs import FORMATS
 from pipeline.storage.schemes import check_url, is_url
-from pipeline.study.parameters import Checked, InvalidInput, parameter, path_of
+from pipeline.study.parameters import Checked, InvalidInput, fields, parameter, path_of
+from pipeline.workflow.tasks import TASKS, tasks_with
 
-TASKS = {
-    "run": "simulate what is missing, seal, judge the claims, write the report (the default)",
-    "submit": "submit run as jobs without a driver: cluster={systems}; shards=N",
-    "plan": "what run would do: cells, units, what is done, predicted time, memory and bytes",
-    "status": "what is done and what failed, from disk alone",
-    "report": "write the report again or, before the end, one of the units that are done",
-    "list": (
-        "all studies in outputs, with verdicts, sizes and dates; writes a page with their pictures"
-    ),
-    "compare": (
-        "how two finished studies differ, cell by cell: studies=NAME,NAME, as task=list prints them"
-    ),
-    "remove": "take finished studies away, with all that was simulated: studies=NAME sure=true",
-    "verify": (
-        "check every stored file; repair=true marks damaged units as not run; results=PATH: only "
-        "this copy"
-    ),
-    "controls": (
-        "simulate the wrong world of every claim, in which the claim must be contradicted; keeps "
-        "nothing"
-    ),
-    "show": "print the experiment as it would run, as YAML that experiment=PATH.yaml takes",
-    "new": (
-        "write a first experiment of your own, with comments: experiment=PATH.yaml, like=NAME of "
-        "another one"
-    ),
-    "replay": "simulate one unit here, with its traceback: unit=NAME, as a failure printed it",
-    "advise": (
-        "how small epsilon may be, or how many people it takes: problem, target='METRIC<=NUMBER', "
-        "sizes; quick=true; save=FILE.html; --json"
-    ),
-    "release": (
-        "release real people's data once, privately: problem, data.path, outputs, "
-        "parameters.epsilon_user, …"
-    ),
-}
 LONGEST = 100  # bytes of a folder's name: file systems allow 255
 
 
@@ -172,24 +137,13 @@ class Settings(Checked):
 
     def _check_task(self) -> None:
         """Raise InvalidInput for a setting that the task has no use for."""
-        for name, task in (
-            ("repair", "verify"),
-            ("results", "verify"),
-            ("unit", "replay"),
-            ("shard", "run"),
-            ("shards", "submit"),
-            ("sure", "remove"),
-        ):
-            if getattr(self, name) and self.task != task:
-                raise InvalidInput(
-                    name, getattr(self, name), f"goes with task={task} only, not task={self.task}"
-                )
-        if self.studies is not None and self.task not in ("compare", "remove"):
-            raise InvalidInput(
-                "studies",
-                self.studies,
-                f"goes with task=compare or remove only, not task={self.task}",
-            )
+        for name in fields(type(self)):
+            tasks = tasks_with(name)
+            value = getattr(self, name)
+            if tasks and value not in (None, False) and self.task not in tasks:
+                takers = " or ".join(tasks)
+                allowed = f"goes with task={takers} only, not task={self.task}"
+                raise InvalidInput(name, value, allowed)
         if self.results is not None and self.repair:
             raise InvalidInput(
                 "repair", True, "goes with no results=…; a damaged copy must be copied again"

@@ -11,7 +11,8 @@ import pytest
 from pipeline.__main__ import main
 from pipeline.study.parameters import fields
 from pipeline.workflow.config_files import options as names_of
-from pipeline.workflow.settings import TASKS, Settings
+from pipeline.workflow.settings import Settings
+from pipeline.workflow.tasks import TASKS
 from tests.helpers.engine import ROOT, arguments, command, environment
 
 
@@ -56,6 +57,8 @@ def complete(line, **changes):
         ),
         ("pipeline experiment=xu/l", {"experiment=xu/lemmas"}),
         ("pipeline task=ver", {"task=verify"}),
+        ("pipeline ver", {"verify"}),
+        ("pipeline verify rep", {"repair=", "replications="}),
         ("pipeline task=plan exp", {"experiment="}),
     ],
 )

@@ -187,7 +187,6 @@ def test_a_bad_file_is_one_line(text, message, tmp_path, capsys):
             "epsilon=1: is an axis of this study; write grid.epsilon=[…]",
         ),
         (["xu/lemmas"], "write experiment=xu/lemmas"),
-        (["plan"], "write task=plan"),
         (["demo"], "write suite=demo"),
         (["task=new", "survey.yaml"], "command line=survey.yaml: write experiment=survey.yaml"),
         (["experiment=xu/scenario_5", "parameters.estimator=debiased"], "is an axis of this study"),
@@ -303,9 +302,9 @@ def test_what_repeats_a_study_names_no_folder():
 
 
 def test_a_mapping_holds_what_a_file_may():
-    assert compose([], own=dict(SMALL, name="x"))[0]["name"] == "x"
+    assert compose([], content=dict(SMALL, name="x"))[0]["name"] == "x"
     with pytest.raises(InvalidInput, match="outputs=x: is no part of an experiment"):
-        compose([], own=dict(SMALL, outputs="x"))
+        compose([], content=dict(SMALL, outputs="x"))
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from pipeline.cli.compose import compose
 from pipeline.execution.plan import Prediction
 from pipeline.identity.registry import problems
 from pipeline.workflow.config_files import files
-from pipeline.workflow.settings import TASKS
+from pipeline.workflow.tasks import TASKS
 
 SECONDS = float(os.environ.get("PIPELINE_FUZZ_SECONDS", 0))
 FIRST = int(

@@ -1,0 +1,125 @@
+"""The tasks of the program, each declared once.
+
+Help, completion, the check of `task=` and of what is combined with it, and who performs a task
+follow from here. `pipeline NAME …` and `pipeline task=NAME …` are one thing.
+"""
+
+from dataclasses import dataclass
+
+EXPERIMENTS = "experiment=NAME or PATH.yaml, suite=NAME, size=quick, outputs=FOLDER, key=value"
+
+
+@dataclass(frozen=True)
+class Task:
+    """What one task does, and which words it takes.
+
+    meaning: a line of help, in which {systems} stands for batch systems. alone: settings that no
+    task takes which does not name them here. words: what else it takes, as text; empty: what all
+    take that work on experiments. bare: the key of words without "=", such as the unit in `pipeline
+    replay UNIT`; empty: no such words. composes: whether it reads a config. answers: whether it
+    gives an answer as JSON, with --json.
+    """
+
+    name: str
+    meaning: str
+    alone: tuple[str, ...] = ()
+    words: str = EXPERIMENTS
+    bare: str = ""
+    composes: bool = True
+    answers: bool = False
+
+
+_ALL = (
+    Task(
+        "run",
+        "simulate what is missing, seal, judge the claims, write the report (the default)",
+        alone=("shard",),
+    ),
+    Task(
+        "submit",
+        "submit run as jobs without a driver: cluster={systems}; shards=N",
+        alone=("shards",),
+    ),
+    Task(
+        "plan",
+        "what run would do: cells, units, what is done, predicted time, memory and bytes",
+    ),
+    Task("status", "what is done and what failed, from disk alone; --json", answers=True),
+    Task(
+        "report",
+        "write the report again or, before the end, one of the units that are done",
+    ),
+    Task(
+        "list",
+        "all studies in outputs, with verdicts, sizes and dates; writes a page with their pictures",
+        words="outputs=FOLDER",
+    ),
+    Task(
+        "compare",
+        "how two finished studies differ, cell by cell: studies=NAME,NAME, as pipeline list prints "
+        "them",
+        alone=("studies",),
+        words="outputs=FOLDER, store.url=…",
+        bare="studies",
+    ),
+    Task(
+        "remove",
+        "take finished studies away, with all that was simulated: studies=NAME sure=true",
+        alone=("studies", "sure"),
+        words="outputs=FOLDER",
+        bare="studies",
+    ),
+    Task(
+        "verify",
+        "check every stored file; repair=true marks damaged units as not run; results=PATH: only "
+        "this copy",
+        alone=("repair", "results"),
+    ),
+    Task(
+        "controls",
+        "simulate the wrong world of every claim, in which the claim must be contradicted; keeps "
+        "nothing",
+    ),
+    Task("show", "print the experiment as it would run, as YAML that experiment=PATH.yaml takes"),
+    Task(
+        "new",
+        "write a first experiment of your own, with comments: experiment=PATH.yaml, like=NAME of "
+        "another one",
+        words="experiment=PATH.yaml, like=NAME",
+        bare="experiment",
+        composes=False,
+    ),
+    Task(
+        "replay",
+        "simulate one unit here, with its traceback: unit=NAME, as a failure printed it",
+        alone=("unit",),
+        bare="unit",
+    ),
+    Task(
+        "advise",
+        "how small epsilon may be, or how many people it takes: problem, "
+        "target='METRIC<=NUMBER', sizes; quick=true; save=FILE.html; --json",
+        words="problem=NAME, target='METRIC<=NUMBER', sizes and parameters as NAME=NUMBER, "
+        "quick=true, save=FILE.html",
+        composes=False,
+        answers=True,
+    ),
+    Task(
+        "release",
+        "release real people's data once, privately: problem, data.path, outputs, "
+        "parameters.epsilon_user, …",
+        words="problem=NAME, data.path=FILE, outputs=FOLDER, parameters.epsilon_user=NUMBER; the "
+        "command asks for what else is needed",
+        composes=False,
+    ),
+)
+TASKS = {task.name: task for task in _ALL}
+
+
+def tasks_with(setting: str) -> list[str]:
+    """Names of the tasks that take a setting which others do not; none if all take it.
+
+    >>> tasks_with("studies"), tasks_with("outputs")
+    (['compare', 'remove'], [])
+    """
+    return [task.name for task in _ALL if setting in task.alone]

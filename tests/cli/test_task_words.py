@@ -1,0 +1,104 @@
+"""Names of tasks as words: both spellings of a task are one thing, and what it takes is said in one place."""
+
+import json
+import re
+import shutil
+
+import pytest
+
+from pipeline.__main__ import main
+from pipeline.cli.task_words import spelled_out, task_of
+from pipeline.study.parameters import InvalidInput, fields
+from pipeline.workflow.settings import Settings
+from pipeline.workflow.tasks import TASKS
+from tests.helpers.engine import arguments
+
+
+@pytest.fixture
+def call(capsys):
+    """The command in this process: its exit code, and what it prints."""
+
+    def perform(*words):
+        capsys.readouterr()
+        code = main(list(words))
+        return code, *capsys.readouterr()
+
+    return perform
+
+
+@pytest.mark.parametrize(
+    "typed, meant",
+    [
+        ("verify repair=true", "task=verify repair=true"),
+        ("--with=parts.py plan grid.m=[2]", "--with=parts.py task=plan grid.m=[2]"),
+        ("--json status suite=demo", "--json task=status suite=demo"),
+        ("replay c0-0 outputs=there", "task=replay unit=c0-0 outputs=there"),
+        ("replay outputs=there c0-0", "task=replay unit=c0-0 outputs=there"),
+        ("compare a b outputs=there", "task=compare studies=a,b outputs=there"),
+        ("new survey.yaml like=xu/lemmas", "task=new experiment=survey.yaml like=xu/lemmas"),
+        ("experiment=xu/lemmas verify", "experiment=xu/lemmas verify"),  # the task comes first
+        ("task=verify", "task=verify"),
+    ],
+)
+def test_words_are_spelled_out(typed, meant):
+    assert spelled_out(typed.split()) == meant.split()
+    assert spelled_out(spelled_out(typed.split())) == meant.split()
+
+
+def test_the_last_task_that_is_named_is_performed_and_an_unknown_one_is_refused():
+    assert task_of([]).name == "run" and task_of(["+task='new'"]).name == "new"
+    assert task_of(["task=plan", "task=show"]).name == "show"
+    with pytest.raises(InvalidInput, match="did you mean 'verify'"):
+        task_of(["task=verfy"])
+
+
+def test_both_spellings_print_and_keep_the_same(tmp_path, call):
+    ends = []
+    for spelling in ("task={}", "{}"):
+        folder = tmp_path / "out"
+        shutil.rmtree(folder, ignore_errors=True)
+        words = arguments(folder, **{"grid.m": "[2]", "grid.epsilon": "[1]"})
+        printed = [call(spelling.format(task), *words) for task in ("show", "run", "verify")]
+        assert [code for code, *_ in printed] == [0, 0, 0]
+        texts = [re.sub(r"[0-9.,]+ (ms|s|MB|kB|GB)", "", out) for _, out, _ in printed]
+        (page,) = folder.rglob("report.html")
+        commands = re.findall("pipeline [^<]*", page.read_text())
+        assert any("experiment=" in command for command in commands)
+        ends.append([texts, page.parent.name, commands])
+    assert ends[0] == ends[1]
+
+
+@pytest.mark.parametrize(
+    "typed, says",
+    [
+        ("verify task=plan", "task=plan: is given twice"),
+        ("verfy", "cannot be read"),
+        ("plan xu/lemmas", "write experiment=xu/lemmas"),
+        ("plan unit=c0-0", "goes with task=replay only, not task=plan"),
+        ("status studies=a", "goes with task=compare or remove only"),
+        ("plan --json", "goes with task=status and task=advise, not with task=plan"),
+        ("release --json", "goes with task=status and task=advise"),
+        ("replay a b", "cannot be read"),
+        ("task=verify unit=c0-0", "goes with task=replay only, not task=verify"),
+    ],
+)
+def test_mistakes_are_one_line(typed, says, call):
+    code, out, err = call(*typed.split())
+    assert code == 2 and out == "" and err.count("\n") == 1
+    assert err.startswith("error: ") and says in err
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_every_task_says_what_it_takes(task, call):
+    code, text, err = call(task, "--help")
+    assert code == 0 and err == "" and text.startswith(f"pipeline {task}: ")
+    assert text == call("--help", f"task={task}")[1] == call("help", task)[1]
+    for setting in TASKS[task].alone:
+        assert f"\n  {setting} " in text and setting in fields(Settings)
+    assert f"  {task} " in call("--help")[1]
+
+
+def test_json_is_the_same_in_both_spellings(tmp_path, call):
+    words = arguments(tmp_path)
+    answers = [call(task, "--json", *words) for task in ("status", "task=status")]
+    assert answers[0][:2] == answers[1][:2] and json.loads(answers[0][1])
