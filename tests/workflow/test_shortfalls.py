@@ -113,7 +113,7 @@ def test_it_is_said_where_people_look(study, tmp_path, capsys):
     top = text[: text.index("<main")]
     assert SAID in re.sub("<[^>]+>", "", top) and 'class="notice shortfalls"' in top
     assert "all estimates converged" not in text
-    (anchor,) = re.findall(r'class="notice shortfalls".*href="#([^"]+-lost)"', text)
+    (anchor,) = re.findall(r'class="notice shortfalls".*?href="#([^"]+-lost)"', text, re.S)
     assert f'id="{anchor}"' in text
     assert main([*study, "task=status"]) == 0 and f"  {SAID}" in capsys.readouterr().out
     assert main([*study, "task=status", "--json"]) == 0
