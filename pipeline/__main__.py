@@ -76,7 +76,7 @@ def _open_streams() -> None:
     """Let every print work: also without stdout or stderr, also where a terminal cannot show ε."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 -- it stays open
         getattr(sys, name).reconfigure(errors="replace")
 
 

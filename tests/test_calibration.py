@@ -243,7 +243,7 @@ def test_rows_of_more_seeds_stay_where_few_are_run_again():
     many = [
         {
             **one,
-            "claims": {name: one["claims"]["toy"] for name in ("older", "other")},
+            "claims": dict.fromkeys(("older", "other"), one["claims"]["toy"]),
             "code": "1",
             **made,
         }
@@ -253,7 +253,7 @@ def test_rows_of_more_seeds_stay_where_few_are_run_again():
     few = [
         {
             **one,
-            "claims": {name: one["claims"]["toy"] for name in ("older", "newer", "other")},
+            "claims": dict.fromkeys(("older", "newer", "other"), one["claims"]["toy"]),
             "code": "2",
             **made,
         }

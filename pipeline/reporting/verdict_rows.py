@@ -119,5 +119,4 @@ def verdict_table(rows: Sequence[VerdictRow]) -> "DataFrame":
     """The verdicts as a data frame, without what is only for show."""
     import pandas
 
-    table = pandas.DataFrame([vars(row) for row in rows], columns=[*COLUMNS])
-    return table
+    return pandas.DataFrame([vars(row) for row in rows], columns=[*COLUMNS])

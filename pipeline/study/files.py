@@ -34,7 +34,7 @@ def write_whole(path: str | Path, content: bytes) -> None:
     target = os.fspath(path)
     partial = f"{target}.{os.getpid()}-{next(_NUMBER)}{PARTIAL}"
     try:
-        handle = open(partial, "wb")
+        handle = open(partial, "wb")  # noqa: SIM115 -- closed below
     except FileNotFoundError:
         handle = _in_new_folder(partial)
     try:

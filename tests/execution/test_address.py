@@ -188,11 +188,13 @@ def test_other_code_is_refused_and_plain_tcp_warned_of(tmp_path, capsys):
 
 
 def test_a_scheduler_without_this_package_is_one_line(tmp_path):
-    with running(path=without("pipeline", tmp_path)) as address:
-        with pytest.raises(
+    with (
+        running(path=without("pipeline", tmp_path)) as address,
+        pytest.raises(
             InvalidInput, match="scheduler cannot load this package .*; install it there"
-        ):
-            Address(address).check()
+        ),
+    ):
+        Address(address).check()
 
 
 def test_other_versions_are_one_line_without_the_table_of_dask(tmp_path):

@@ -72,9 +72,11 @@ def test_workers_are_processes_with_one_blas_thread(monkeypatch):
 
 
 def test_a_worker_out_of_memory_is_one_clear_line():
-    with Local(workers=1, memory="512MiB").open() as executor:
-        with pytest.raises(SweepError, match="MemoryError"):
-            run(executor, too_much, [(0, 1.0)])
+    with (
+        Local(workers=1, memory="512MiB").open() as executor,
+        pytest.raises(SweepError, match="MemoryError"),
+    ):
+        run(executor, too_much, [(0, 1.0)])
 
 
 def test_default_uses_every_core_this_process_may_use():

@@ -66,7 +66,7 @@ def test_the_containerfile_is_well_formed():
             source, _, target = rest.removeprefix("--from=").partition(" ")
             assert source == "build" and stage == 2 and len(target.split()) == 2
     assert [rest for _, name, rest in found if name == "RUN"] == ["sh jobs/image.sh /opt/pipeline"]
-    assert dict((name, rest) for _, name, rest in found)["USER"] == "12345:0", (
+    assert {name: rest for _, name, rest in found}["USER"] == "12345:0", (
         "no root, and the group that may read"
     )
 

@@ -52,9 +52,7 @@ def test_shards_part_the_units_alike_whatever_is_done(count, seed):
         part = schedule(done, (k, count))
         assert units(done, (k, count)) == [unit for unit in whole[k] if not done[unit]]
         assert part.units == len(whole[k]) and part.pending == len(units(done, (k, count)))
-    assert len({shard for shard in map(len, whole)}) <= 2, (
-        "the same number of draws of data each, or one fewer"
-    )
+    assert len(set(map(len, whole))) <= 2, "the same number of draws of data each, or one fewer"
 
 
 def test_cells_that_share_their_data_stay_together():

@@ -9,7 +9,7 @@ NUMBER = (
     r"(?<![\w.])(?:\d+(?:,\d{3})*(?:\.\d+)?|\.\d+)(?:e-?\d+|·10\^?[⁻⁰¹²³⁴⁵⁶⁷⁸⁹\d]+|[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?"
 )
 PLACE = r"(?:Theorem|Lemma|Corollary|Figure|Table|eq\.|§|Appendix)s? ?\(?[\d.]+\)?(?:(?:,| and| to) \(?[\d.]+\)?)*"
-ROW = {name: line for name, line in re.findall(r"^\| ([A-Z]\d+) (\|.*)$", TEXT, re.M)}
+ROW = dict(re.findall(r"^\| ([A-Z]\d+) (\|.*)$", TEXT, re.M))
 
 
 def rows(letter):
@@ -49,4 +49,4 @@ def check_text(*passages):
 
 def named_claims(paper):
     """Identifiers of claims of a paper anywhere in the document; those that end in … are left out."""
-    return {name for name in re.findall(rf"`({paper}\.[\w.]+)`", TEXT)}
+    return set(re.findall(rf"`({paper}\.[\w.]+)`", TEXT))

@@ -41,7 +41,7 @@ def test_nothing_of_the_program_counts_as_patched():
 
 def replaced(self, release, rng):
     """Another function."""
-    return None
+    return
 
 
 @pytest.mark.parametrize(

@@ -201,10 +201,10 @@ def test_the_command(tmp_path, capsys, monkeypatch):
         and "4 of 4 groups of cells on target\n" in first
     )
     assert command(tmp_path, wide, "task=verify") == EXIT_DONE
-    files = {path for path in tmp_path.rglob("replications/units/*/*")}
+    files = set(tmp_path.rglob("replications/units/*/*"))
     assert command(tmp_path, narrow, "task=status") == EXIT_MORE_TO_DO
     assert command(tmp_path, narrow) == EXIT_DONE  # what is there is kept, and counts
-    assert files < {path for path in tmp_path.rglob("replications/units/*/*")}
+    assert files < set(tmp_path.rglob("replications/units/*/*"))
     found = pl.open_results(next((tmp_path / "xu").iterdir()))
     n = (found["status"] > 0).sum("replication")
     width = found["lean_true"].where(found["status"] > 0).std("replication", ddof=1) / n**0.5

@@ -458,10 +458,7 @@ def test_a_legend_lists_the_combinations_that_were_run(make):
 
 @pytest.mark.parametrize("figure", ALL, ids=lambda figure: figure["kind"])
 def test_the_same_numbers_give_the_same_bytes(make, figure):
-    first, second = (
-        {kind: content for kind, content in _images(drawn(make(), figure)[0]).items()}
-        for _ in range(2)
-    )
+    first, second = (dict(_images(drawn(make(), figure)[0]).items()) for _ in range(2))
     assert first == second
     assert b"<metadata>" not in first["svg"] and b"Date" not in first["svg"] + first["pdf"]
 

@@ -638,7 +638,7 @@ def test_every_value_of_a_figure_can_be_pointed_at(written):
         float(y) for _, y, words in own if words.startswith("m = 10, L = 100, rule = plain, x = ")
     ]
     assert tops == sorted(tops)  # the error falls, so the marks go down
-    assert len([one for one in re.findall('data-t="(boundary at [^"]*)"', figures[0])]) > 0
+    assert len(list(re.findall('data-t="(boundary at [^"]*)"', figures[0]))) > 0
 
 
 def test_summary_csv_has_every_cell_and_metric(written):

@@ -12,8 +12,7 @@ from tests.helpers.engine import stored, study
 
 def other(a, b):
     """Merges as `merged` does, in other words."""
-    both = moments.merged(a, b)
-    return both
+    return moments.merged(a, b)
 
 
 def test_other_code_seals_again(tmp_path, monkeypatch):

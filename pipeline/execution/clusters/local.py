@@ -128,7 +128,7 @@ class Local(Cluster, Checked):
         description = f"{count} worker processes"
         if limit is not None:
             description += f" of up to {format_bytes(limit)} of memory"
-        with scratch() as folder:
+        with scratch() as folder:  # noqa: SIM117 -- a comment stands between
             # Processes first: they import while this process imports and starts the scheduler.
             with Processes(count, Options(folder, limit, DASK)) as processes:
                 work()
@@ -201,14 +201,16 @@ class Threads(Cluster, Checked):
             memory_limit=None,
             worker_dashboard_address="127.0.0.1:0",
         )
-        with scratch() as folder:
-            with scheduler(folder, **options, local_directory=folder) as (cluster, client):
-                yield Executor(
-                    client,
-                    count,
-                    lambda: threads(cluster),
-                    description=describe(cluster, f"{count} worker threads"),
-                )
+        with (
+            scratch() as folder,
+            scheduler(folder, **options, local_directory=folder) as (cluster, client),
+        ):
+            yield Executor(
+                client,
+                count,
+                lambda: threads(cluster),
+                description=describe(cluster, f"{count} worker threads"),
+            )
 
 
 @dataclass(frozen=True)

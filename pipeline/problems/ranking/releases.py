@@ -6,8 +6,6 @@ from functools import cached_property
 from typing import Annotated
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from pipeline.privacy.randomized_response_laws import amplification, laplace_equivalent
 from pipeline.study.abstract import Abstract
@@ -123,6 +121,9 @@ def _connected(is_compared: Booleans, m: int) -> Booleans:
 
     All replications are one graph, of which each is a part.
     """
+    from scipy.sparse import coo_array  # slow to import, and needed here only
+    from scipy.sparse.csgraph import connected_components
+
     first, second = np.triu_indices(m, 1)
     rep, pair = np.nonzero(is_compared)
     ends = (rep * m + first[pair], rep * m + second[pair])

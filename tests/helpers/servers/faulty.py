@@ -69,10 +69,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _serve(self):
         kind, self.close_connection = self.server.draw(), True
         if kind == "away":
-            return
+            return None
         if kind == "hung":
             self.server.over.wait()
-            return
+            return None
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         if kind in ANSWERS:
             content = b"" if self.command == "HEAD" else ERROR % ANSWERS[kind]
@@ -80,7 +80,7 @@ class _Handler(BaseHTTPRequestHandler):
         if kind == "slow":
             time.sleep(SLOW)
         if kind == "lost request":
-            return
+            return None
         upstream = http.client.HTTPConnection(self.server.upstream, timeout=30)
         try:
             upstream.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
@@ -88,14 +88,14 @@ class _Handler(BaseHTTPRequestHandler):
                 upstream.putheader(name, value)
             if kind == "half request":
                 upstream.endheaders(body[: len(body) // 2])
-                return
+                return None
             upstream.endheaders(body)
             answer = upstream.getresponse()
             content = answer.read()
         finally:
             upstream.close()
         if kind == "lost answer":
-            return
+            return None
         size = (
             answer.getheader("Content-Length", len(content))
             if self.command == "HEAD"

@@ -58,7 +58,7 @@ WITHOUT_MAXSENSE = dict(
     ],
 )
 SIZES = {"banerjee.shapes.place": ONE_PART, "banerjee.average_bit": WITHOUT_MAXSENSE}
-SIZES |= {name: FEW_RATINGS for name in INFORMATIONS - {"banerjee.theorem_14.order"}}
+SIZES |= dict.fromkeys(INFORMATIONS - {"banerjee.theorem_14.order"}, FEW_RATINGS)
 # The others take seconds to a minute: SIMULATIONS=full includes them.
 FAST = QUICK - {"banerjee.theorem_14.order"} | {"banerjee.average_bit"}
 

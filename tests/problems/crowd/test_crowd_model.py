@@ -197,7 +197,7 @@ def test_ends_are_two_abilities_alike_often():
 
 @pytest.mark.parametrize(
     "law",
-    [dict(), dict(ability_law="ends", ability_low=0.0), dict(ability_law="ends", ability_low=1.0)],
+    [{}, dict(ability_law="ends", ability_low=0.0), dict(ability_law="ends", ability_low=1.0)],
     ids=["uniform", "liars", "all right"],
 )
 @pytest.mark.parametrize("private", [True, False])
