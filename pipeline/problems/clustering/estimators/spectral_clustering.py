@@ -50,8 +50,10 @@ class SpectralClustering(Clustering):
                 matrix = adjust(matrix, release.probes[r].astype(float), items * (items - 1), None)
             np.fill_diagonal(matrix, 0)
             np.fill_diagonal(matrix, matrix.sum() / (items * (items - 1)))
-            is_flat = np.ptp(matrix) <= LEAST_GAP * release.agreements[r].max()
-            may_tie = is_flat or release.probes[r].sum() < FEW * items
+            most = release.agreements[r].max()
+            bits = release.probes[r].sum()
+            is_flat = np.ptp(matrix) <= LEAST_GAP * most
+            may_tie = is_flat or bits < FEW * items
             try:
                 top = top_eigenvectors(matrix, min(self.count, items), rng)
                 is_determined = not may_tie or has_gap(matrix, self.count)
@@ -90,11 +92,15 @@ def has_gap(matrix: Floats, count: int) -> bool:
     if count >= items:
         return True
     if items <= DENSE:
-        values = eigvalsh(matrix, subset_by_index=(items - count - 1, items - 1))
+        next_one = items - count - 1
+        last = items - 1
+        values = eigvalsh(matrix, subset_by_index=(next_one, last))
     else:
         start = np.cos(np.arange(items))
         values = np.sort(eigsh(matrix, count + 1, which="LA", v0=start)[0])
-    return bool(values[1] - values[0] > LEAST_GAP * np.abs(matrix).sum(axis=1).max())
+    gap = values[1] - values[0]
+    largest = np.abs(matrix).sum(axis=1).max()
+    return bool(gap > LEAST_GAP * largest)
 
 
 def top_eigenvectors(matrix: Floats, count: int, rng: np.random.Generator) -> Floats:
