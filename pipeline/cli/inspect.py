@@ -4,17 +4,14 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-import numpy as np
-
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED
 from pipeline.execution import plan
 from pipeline.execution.clusters import Cluster
 from pipeline.execution.clusters.batch_workers import BatchWorkers
-from pipeline.execution.schedule import find_unit
 from pipeline.execution.systems.base import UNTRIED
-from pipeline.study.parameters import InvalidInput, printable
-from pipeline.study.status import OK
+from pipeline.study.parameters import printable
 from pipeline.workflow import statements
+from pipeline.workflow.replay import converged, metrics_of, replay_of
 from pipeline.workflow.settings import Settings
 from pipeline.workflow.studies import StoredStudy
 
@@ -34,8 +31,8 @@ def plan_of(studies: Sequence[StoredStudy], cluster: Cluster) -> int:
     script = cluster.script()
     if script:
         untried = isinstance(cluster, BatchWorkers) and cluster.system.untried
-        warning = f" ({UNTRIED})" if untried else ""
-        print(f"each job runs{warning}\n\n{script}")
+        remark = f" ({UNTRIED})" if untried else ""
+        print(f"each job runs{remark}\n\n{script}")
     return EXIT_DONE
 
 
@@ -44,37 +41,22 @@ def replay(stored: StoredStudy, settings: Settings) -> int:
 
     Returns the exit code.
     """
-    study = stored.study
-    if settings.unit is None:
-        raise InvalidInput(
-            "unit", None, "is needed with task=replay; task=status prints those that failed"
-        )
-    unit = find_unit(study, settings.unit)
-    if unit is None:
-        raise InvalidInput(
-            "unit",
-            settings.unit,
-            f"no such unit in {study.name}; task=status prints those that failed",
-        )
-    labels = study.grid.labels(unit.cell)
+    replayed = replay_of(stored.study, settings.unit)
+    study = replayed.study
     print(
-        f"{study.name} {labels} block {unit.block} of {study.blocks}, {study.block:,} replications"
+        f"{study.name} {replayed.labels} block {replayed.unit.block} of {study.blocks}, "
+        f"{study.block:,} replications"
     )
     try:
-        with np.errstate(all="ignore"):
-            values = study.simulate(labels, unit.block)
+        values = replayed.simulate()
     except Exception:
         for line in traceback.format_exc().splitlines():
             print(printable(line), file=sys.stderr)
         return EXIT_FAILED
-    for name, value in values.items():
-        good = np.isfinite(value)
+    for metric in metrics_of(values):
         print(
-            f"  {name}: mean {value[good].mean() if good.any() else float('nan'):.6g}, "
-            f"{int((~good).sum())} of {value.size} not finite"
+            f"  {metric.name}: mean {metric.mean:.6g}, {metric.infinite} of {metric.size} not finite"
         )
-    print(
-        f"  {int((values['status'] == OK).sum()):,} ok, {int((values['status'] != OK).sum()):,} "
-        "not converged"
-    )
+    good = converged(values)
+    print(f"  {good:,} ok, {values['status'].size - good:,} not converged")
     return EXIT_DONE
