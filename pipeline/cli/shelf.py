@@ -67,7 +67,7 @@ def _table(studies: Sequence[Shelved]) -> Iterator[str]:
         ]
         yield "  ".join(words).rstrip()
         if study.sizes:
-            yield f"{' ' * width}  {study.sizes}"
+            yield f"{'':<{width}}  {study.sizes}"
 
 
 def _replications(study: Shelved) -> str:

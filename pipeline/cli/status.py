@@ -56,30 +56,45 @@ def perform(studies: Sequence[StoredStudy], invocation: Invocation, as_json: boo
 
 def record(study: StudyStatus) -> dict[str, Any]:
     """A status as one object of JSON; its keys are described in docs/guide.md."""
-    progress = study.progress
-    effort = dataclasses.asdict(study.effort)
-    queue = {} if study.queue is None else dataclasses.asdict(study.queue)
-    return {
+    entries = {
         "name": study.name,
         "storage": study.storage,
-        "begun": progress is not None,
-        "sealed": progress is not None and progress.sealed,
+        "begun": study.progress is not None,
+        "sealed": False,
         "cells": study.cells,
         "blocks": study.blocks,
         "replications_of_a_block": study.replications_of_a_block,
         "units": dataclasses.asdict(study.units),
         "targets": study.targets,
-        "groups_on_target": "" if progress is None else _on_target(progress),
+        "groups_on_target": "",
         "stops": study.stops,
-        "shortfalls": "" if progress is None else progress.shortfalls,
-        "mixed": [] if progress is None else progress.mixed,
-        "sessions": [] if progress is None else [_shown(each) for each in progress.sessions],
-        "units_per_second": 0.0 if progress is None else progress.units_per_second,
-        "seconds_left": None if progress is None else progress.seconds_left,
+        "shortfalls": "",
+        "mixed": [],
+        "sessions": [],
+        "units_per_second": 0.0,
+        "seconds_left": None,
         "exit_code": EXIT_CODES[study.state],
-        "effort": effort,
-        "queue": queue,
+        "effort": dataclasses.asdict(study.effort),
+        "queue": {},
         "deserted": study.deserted,
+    }
+    if study.progress is not None:
+        entries |= _record_of_progress(study.progress)
+    if study.queue is not None:
+        entries["queue"] = dataclasses.asdict(study.queue)
+    return entries
+
+
+def _record_of_progress(progress: Progress) -> dict[str, Any]:
+    """The entries of a study that was begun."""
+    return {
+        "sealed": progress.sealed,
+        "groups_on_target": _on_target(progress),
+        "shortfalls": progress.shortfalls,
+        "mixed": progress.mixed,
+        "sessions": [_shown(session) for session in progress.sessions],
+        "units_per_second": progress.units_per_second,
+        "seconds_left": progress.seconds_left,
     }
 
 

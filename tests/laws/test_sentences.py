@@ -51,7 +51,6 @@ SO_FAR = {
     "privacy": {"width": 51.2},
     "problems": {"width": 46.1},
     "storage": {"width": 46.7},
-    "cli": {"choices": 24.5, "tricks": 0.8},
     "workflow": {"comprehensions": 69.5},
 }
 ROOMS = sorted(
