@@ -48,7 +48,7 @@ def replay(stored: StoredStudy, settings: Settings) -> int:
         f"{study.block:,} replications"
     )
     try:
-        values = replayed.simulate()
+        values = replayed.values()
     except Exception:
         for line in traceback.format_exc().splitlines():
             print(printable(line), file=sys.stderr)

@@ -21,7 +21,7 @@ class Replay:
     unit: Unit
     labels: Mapping[str, Any]
 
-    def simulate(self) -> dict[str, Array]:
+    def values(self) -> dict[str, Array]:
         """(replications,) of every metric, and `status`; raises what the unit raises."""
         with np.errstate(all="ignore"):
             return self.study.simulate(self.labels, self.unit.block)
