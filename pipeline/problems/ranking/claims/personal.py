@@ -37,6 +37,11 @@ def _very_large(data: xr.Dataset) -> xr.DataArray:
     return data["m"] * data["L"] / data["mean_gain"] >= VERY_LARGE
 
 
+def _is_mixture(data: xr.Dataset) -> xr.DataArray:
+    """Whether budgets differ: with one for all both estimators are the same."""
+    return _very_large(data) & (data["profile"] != "1:1")
+
+
 def _much_information(data: xr.Dataset) -> xr.DataArray:
     return data["m"] * data["L"] * data["information_share"] >= INFORMATION
 
@@ -108,9 +113,9 @@ def _mixed_over_common(estimator: str, matched: str, shared: str) -> Measure:
     "that gains most"
 )
 def _best_mixture(results: xr.Dataset) -> Cells:
-    data = _cells(results, "debiased", "G")
+    data = _cells(results, "debiased", "G", within=_is_mixture)
     data["square"] = data["error_l2"] ** 2
-    data["weighted"] = _cells(results, "weighted", "G")["error_l2"] ** 2
+    data["weighted"] = _cells(results, "weighted", "G", within=_is_mixture)["error_l2"] ** 2
     return _smallest(ratio_cells(data, "weighted", "square", power=1))
 
 
