@@ -76,6 +76,15 @@ PROFILE = {"profile": "0.34:0.3, 0.66:1"}
 TWO = {"alpha": "0.4, 0.6", "b": "0.9, 0.1; 0.7, 0.2"}
 THREE = {"alpha": "0.1, 0.3, 0.6", "b": "0.9, 0.1; 0.2, 0.6; 0.8, 0.2"}
 SINGLE = {"w": 1}
+PERSON = {"person": (0.3, 3.0)}
+WITHOUT_EPSILON = (
+    "none",
+    "one_bit",
+    "adaptive",
+    "average_one_bit",
+    "noisy_counts",
+    "noisy_scores",
+)
 
 
 @dataclass(frozen=True)
@@ -134,6 +143,8 @@ ROWS = (
     Row("response", None, "epsilon"),
     Row("clustering", "multi_max_sense", "people"),
     Row("clustering", None, "epsilon", TWO),
+    Row("ranking", "noisy_counts", "people", laws=PERSON),
+    Row("ranking", "noisy_scores", "person", laws=PERSON),
 )
 
 
@@ -176,7 +187,7 @@ def _draw(row: Row, rng: np.random.Generator, number: int) -> dict[str, Any] | N
         values.pop("missing", None)
     if row.mechanism != "multi_max_sense":
         values.pop("questions", None)
-    if row.mechanism in ("none", "one_bit", "adaptive", "average_one_bit"):
+    if row.mechanism in WITHOUT_EPSILON:
         values.pop("epsilon", None)
     if "top_k" in metric:
         values["K"] = int(rng.integers(1, 4))
@@ -255,15 +266,14 @@ def judged(found: Answer, fresh: int = JUDGED, reps: tuple[int, int] = GRIDS) ->
 
 def _is_best(found: Answer, least: Optimum, seed: int, reps: tuple[int, int]) -> bool | None:
     """Whether no other mechanism that was compared reaches farther, by more than `ALIKE`."""
-    if len(found.others) < 2:
+    if len(found.mechanisms) < 2:
         return None
-    for row in found.others:
-        name = row["mechanism"]
-        if name == found.question.values["mechanism"] or row["boundary"] is None:
+    for row in found.mechanisms:
+        if row.mechanism == found.question.values["mechanism"] or row.boundary is None:
             continue
-        task = task_of(found.question.using(name))
-        task = replace(task, parameters={**task.parameters, "estimator": row["estimator"]})
-        near = 1 - row["boundary"] if found.question.unknown.left else row["boundary"]
+        task = task_of(found.question.using(row.mechanism))
+        task = replace(task, parameters={**task.parameters, "estimator": row.estimator})
+        near = 1 - row.boundary if found.question.unknown.left else row.boundary
         rival = optimum(task, near, seed, reps)
         if rival is not None and least.better * np.log(rival.level / least.level) < -ALIKE:
             return False

@@ -120,18 +120,15 @@ def questions():
             (one, problem(name).part("mechanism", one)) for one in problem(name).mechanisms
         ):
             declared = fields(cls)
-            budget = (
-                {}
-                if {"epsilon", "epsilon_user"} & {*declared}
-                else {"epsilon": None, "epsilon_user": None}
-            )
+            budgets = {"epsilon", "epsilon_user", "person"} & {*declared}
             single = {"w": 1} if "w" in declared and declared["w"].metadata["high"] == 1 else {}
             for word, unknown in advice_of(problem(name)).unknowns.items():
-                known = {
-                    key: value
-                    for key, value in {**sizes, **budget, **single}.items()
-                    if key != unknown.parameter
-                }
+                known = {**sizes, **single}
+                if unknown.parameter in budgets or not budgets:
+                    known = {key: known[key] for key in known if not key.startswith("epsilon")}
+                elif budgets == {"person"}:
+                    known = {key: known[key] for key in known if key != "epsilon"} | {"person": 1.0}
+                known.pop(unknown.parameter, None)
                 try:
                     yield read({"problem": name, "mechanism": mechanism, "unknown": word, **known})
                 except InvalidInput as error:

@@ -27,6 +27,7 @@ from pipeline.identity import registry
 from pipeline.storage.replications import Store
 from pipeline.study.parameters import InvalidInput
 from pipeline.workflow.config import read_experiment
+from pipeline.workflow.invocation import Invocation
 from pipeline.workflow.settings import Settings
 from tests.helpers import toy_paper
 from tests.helpers.checks import mean_agrees
@@ -44,7 +45,9 @@ def perform(where, cluster, task="run", **changes):
     config = toy_paper.CONFIG | changes
     experiment = read_experiment(config)
     settings = Settings(task=task, outputs=str(where))
-    code = tasks.perform(settings, cluster, [experiment], [config], "pipeline experiment=toy/mean")
+    code = tasks.perform(
+        settings, cluster, [experiment], [config], Invocation(("experiment=toy/mean",))
+    )
     return code, experiment.folder(settings)
 
 

@@ -23,6 +23,7 @@ from pipeline.problems.response.mechanisms.noisy_differences import (
     DiscreteLaplace,
 )
 from pipeline.problems.response.model import GivenResponses, Rasch
+from pipeline.study.parameters import fields
 from pipeline.study.study import build
 
 M, N, L, REPS = 6, 60, 40, 5
@@ -80,7 +81,9 @@ def statuses(problem, name, data):
     spectral = problem.name == "response" and "spectral" in name
     solvers = [dict(solver=solver) for solver in ("direct", "power")] if spectral else [{}]
     for mechanism, more in itertools.product(problem.mechanisms, solvers):
-        part = build(problem.load(problem.mechanisms[mechanism]), VALUES)
+        cls = problem.load(problem.mechanisms[mechanism])
+        values = VALUES if "epsilon" in fields(cls) else VALUES | {"person": 40.0}
+        part = build(cls, values)
         release = data.release_plainly() if mechanism == "none" else part.release(data, rng(3))
         if isinstance(release, kind.accepts):
             yield mechanism, more, build(kind, VALUES | more).fit(release, rng(4)).converged

@@ -6,11 +6,12 @@ A change takes the parts of a cell and gives those that simulate it in their pla
 
 import copy
 import dataclasses
+import math
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -143,6 +144,14 @@ class Wrapper:
         if name.startswith("__") or name == "declared":
             raise AttributeError(name)
         return getattr(self.declared, name)
+
+
+@dataclass(frozen=True)
+class OtherMetric(Wrapper):
+    """A metric that stands for another one, whose range it need not have."""
+
+    least: ClassVar[float] = -math.inf
+    most: ClassVar[float] = math.inf
 
 
 @dataclass(frozen=True)

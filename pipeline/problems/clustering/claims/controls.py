@@ -9,7 +9,7 @@ import numpy as np
 
 from pipeline.analysis.claims import NotSimulated, SimulatedControl
 from pipeline.analysis.tolerances import SUPPORTED
-from pipeline.problems.common.changes import Wrapper, replaced_part, with_parameters
+from pipeline.problems.common.changes import OtherMetric, replaced_part, with_parameters
 from pipeline.study.arrays import Floats
 from pipeline.study.protocols import Components
 from pipeline.study.wrong_worlds import Change
@@ -245,7 +245,7 @@ NOT_ADJUSTED = SimulatedControl(
 
 
 @dataclass(frozen=True)
-class RecordTold(Wrapper):
+class RecordTold(OtherMetric):
     """Information of an answer that tells all of a user's record: w bits."""
 
     def __call__(self, truth: BlockTruth, release: object, estimate: object) -> Floats:
@@ -254,7 +254,7 @@ class RecordTold(Wrapper):
 
 
 @dataclass(frozen=True)
-class OddsAtTwice(Wrapper):
+class OddsAtTwice(OtherMetric):
     """Largest |log λ| over ε of a bit that spends twice the ε it says."""
 
     def __call__(self, truth: BlockTruth, release: object, estimate: object) -> Floats:
@@ -265,7 +265,7 @@ class OddsAtTwice(Wrapper):
 
 
 @dataclass(frozen=True)
-class OfPrivateBit(Wrapper):
+class OfPrivateBit(OtherMetric):
     """Information over the bound of Lemma 9 of a private bit about half of all records."""
 
     def __call__(self, truth: BlockTruth, release: object, estimate: object) -> Floats:
