@@ -134,7 +134,13 @@ def checked(experiment: Any) -> dict[str, Any]:
 
 def mapping_of(study: Study) -> dict[str, Any]:
     """The config that gives a study."""
-    files = {name: value for name, value in study.parameters.items() if isinstance(value, DataFile)}
+    parameters = {}
+    paths = {}
+    for name, value in study.parameters.items():
+        if isinstance(value, DataFile):
+            paths[name.removeprefix("data_")] = value.path
+        else:
+            parameters[name] = value
     replications = study.replications
     if study.until and study.until.most is not None:
         replications = study.until.most
@@ -146,10 +152,8 @@ def mapping_of(study: Study) -> dict[str, Any]:
         "block": study.block,
         "grid": products_of(study.grid),
         "metrics": list(study.metrics),
-        "parameters": {
-            name: value for name, value in study.parameters.items() if name not in files
-        },
-        "data": {name.removeprefix("data_"): file.path for name, file in files.items()},
+        "parameters": parameters,
+        "data": paths,
         "derive": dict(study.derive),
         "coordinates": list(study.coordinates),
         "paired": list(study.paired),

@@ -21,7 +21,7 @@ from pipeline.storage.results import REQUESTS, SEALED, root_attributes
 from pipeline.study.files import open_to_lock, read_regular, write_whole
 from pipeline.study.parameters import InvalidInput, nearest
 from pipeline.workflow.own_experiments import RECORD
-from pipeline.workflow.reports import OF_FILES, OF_RESULTS, finished_size, is_whole
+from pipeline.workflow.report_record import OF_FILES, OF_RESULTS, finished_size, is_whole
 
 INDEX = "index.html"
 # Which an index page names, so that no page of somebody else is overwritten.

@@ -3,10 +3,9 @@
 From the storage alone.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from pipeline.execution.schedule import Schedule
 from pipeline.execution.sessions import (
@@ -30,7 +29,7 @@ from pipeline.workflow.sealed import is_current
 from pipeline.workflow.seen import Effort, Queue
 from pipeline.workflow.shortfalls import line_of
 from pipeline.workflow.studies import StoredStudy
-from pipeline.workflow.until import ends
+from pipeline.workflow.until import Ended, ends
 
 
 class State(StrEnum):
@@ -92,7 +91,7 @@ class StudyStatus:
     replications_of_a_block: int
     wanted: Units
     targets: Sequence[str]
-    stops: Sequence[Mapping[str, Any]]
+    stops: Sequence[Ended]
     effort: Effort
     queue: Queue | None
     progress: Progress | None
@@ -139,7 +138,7 @@ def status_of(stored: StoredStudy, listing: Listing | None, invocation: Invocati
         blocks=study.blocks,
         replications_of_a_block=study.block,
         wanted=Units(count, 0, 0, bool(study.precision)),
-        targets=[str(target) for target in study.precision],
+        targets=list(map(str, study.precision)),
         stops=ends(study),
         effort=seen.effort(stored),
         queue=seen.queue(stored),
