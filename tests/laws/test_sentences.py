@@ -40,7 +40,6 @@ GOAL = {
 }
 # Rooms that are not gone through yet, or miss one: no room may become denser than it is.
 SO_FAR = {
-    "advice": {"choices": 31.0},
     "analysis": {
         "width": 48.0,
         "comprehensions": 67.0,
@@ -48,10 +47,6 @@ SO_FAR = {
         "choices": 27.0,
         "tricks": 0.5,
     },
-    "privacy": {"width": 51.2},
-    "problems": {"width": 46.1},
-    "storage": {"width": 46.7},
-    "workflow": {"comprehensions": 69.5},
 }
 ROOMS = sorted(
     path.name for path in (ROOT / "pipeline").iterdir() if (path / "__init__.py").exists()
