@@ -86,7 +86,7 @@ class Axis:
         return self._inside(self._short(exact))
 
     def after(self, level: float) -> float | None:
-        """The next level that can be advised after one, towards the better end; None at that end."""
+        """The next level towards the better end that can be advised; None at that end."""
         if level == self.best:
             return None
         if self.question.whole:

@@ -397,7 +397,7 @@ def _either(names: list[str]) -> str:
 
 
 def _check_needed(question: Question) -> None:
-    """Raise InvalidInput where a metric takes a parameter that a person must choose, and did not."""
+    """Raise InvalidInput where a person must choose a parameter of a metric, and did not."""
     for target in question.targets:
         declared = fields(question.problem.part("metric", target.metric))
         for name in question.advice.needed:

@@ -182,7 +182,7 @@ def met(simulator: Simulator, level: float) -> bool:
 
 
 def _climb(simulator: Simulator, axis: Axis) -> tuple[float, float]:
-    """Two levels with the beginning between them, from the predicted one on, in steps that double."""
+    """Two levels around the beginning: from the predicted one on, in steps that grow."""
     limits = simulator.question.limits
     simulator.check_time(limits.low)  # before theory predicts anything
     level = axis.level(axis.position(start(simulator.question)))
@@ -247,7 +247,7 @@ def _ladder(simulator: Simulator) -> tuple[Axis, float, float]:
 
 
 def start(question: Question) -> float:
-    """Where theory predicts that the targets begin to be met, or where the problem says to begin."""
+    """Where theory predicts the beginning, or else where the problem says to start."""
     unknown = question.unknown
     limits = question.limits
     low = limits.low

@@ -38,7 +38,7 @@ class Saved:
 
 
 def destination(value: Any) -> Path:
-    """The path that is given as `save`; InvalidInput if it names no kind of file that is written."""
+    """The path that is given as `save`; InvalidInput for another kind of file."""
     if not isinstance(value, str) or Path(value).suffix.lower() not in KINDS:
         raise InvalidInput("save", value, f"must be a file that ends with {', '.join(KINDS)}")
     path = path_of(value, "save")

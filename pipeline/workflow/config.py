@@ -76,7 +76,7 @@ def read_experiments(mappings: Sequence[Mapping[str, Any]]) -> list[Experiment]:
 
 
 def read_common(raw: Mapping[str, Any], experiments: Iterable[Experiment]) -> Common | None:
-    """The figure that all studies of a suite share; None without one. InvalidInput names the key."""
+    """The figure that all studies of a suite share; None without one. Raises InvalidInput."""
     studies = (experiment.study for experiment in experiments)
     return common_spec.read(
         raw.get("common"),

@@ -1,4 +1,4 @@
-"""A person's own experiment: a YAML file, the record of a finished study, or a mapping of Python."""
+"""A person's own experiment: a YAML file, a finished study's record, or a mapping of Python."""
 
 import os
 import re
@@ -52,7 +52,7 @@ VALUE_TYPES = (*KEY_TYPES, type(None))
 
 
 def is_file(value: str) -> bool:
-    """Whether an experiment is given by the path of a file, or of the folder of a finished study."""
+    """Whether an experiment is given by the path of a file, or of a finished study's folder."""
     if value.lower().endswith(ENDS):
         return True
     return "/" in value and os.path.isfile(path_of(value, "experiment") / RECORD)

@@ -33,7 +33,7 @@ LONGEST_HEAD = 10_000  # bytes of a page in which its title is looked for
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a study's folder that may be deleted. starts: of its files; cost: of deleting it."""
+    """A part of a study that may be deleted. starts: of its files; cost: of deleting it."""
 
     starts: tuple[str, ...]
     cost: str
@@ -83,7 +83,7 @@ class Shelved:
 
     @property
     def size(self) -> int:
-        """Bytes on disk, without the results of smaller requests, which have a line of their own."""
+        """Bytes on disk, without the results of smaller requests, which have their own line."""
         return sum(self.parts.values())
 
     @property
@@ -153,7 +153,7 @@ class Removed:
 
 
 def shelved(outputs: Path) -> list[Shelved]:
-    """All studies and suites below a folder, by name; what is not of this program is passed over."""
+    """All studies and suites below a folder, by name; anything else is passed over."""
     folders = _folders(outputs)
     reports = sorted(folder for folder in folders if is_whole(folder))
     return [_shelved(outputs, folder, reports) for folder in sorted(folders)]

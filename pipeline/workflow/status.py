@@ -54,8 +54,8 @@ class Units:
 class Progress:
     """What is known of a study that was begun.
 
-    groups_on_target: of cells that met their targets of precision, once sealed. shortfalls: what did
-    not converge or is not finite, in words. mixed: code or arithmetic that a person accepted beside
+    groups_on_target: of cells that met their targets of precision, once sealed. shortfalls: what
+    did not converge or is not finite, in words. mixed: code or arithmetic that a person accepted beside
     another. failed: units, with what happened. seconds_left: None where no pace is known.
     """
 
@@ -186,7 +186,7 @@ def _state(done: bool, listing: Listing, past: Sequence[Facts], running: bool) -
 
 
 def _shortfalls(stored: StoredStudy) -> str:
-    """What did not converge or is not finite; that it is not known, where the moments are damaged."""
+    """What did not converge or is not finite, or that damaged moments do not tell."""
     try:
         return line_of(stored)
     except (InvalidInput, OSError) as error:
