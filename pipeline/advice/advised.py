@@ -151,7 +151,7 @@ class Advised(ABC):
         return lines
 
     def __repr__(self) -> str:
-        """The sentences, then the numbers; words of the trade are explained where they come first."""
+        """The sentences, then the numbers; terms are explained where they come first."""
         sentences = "\n".join(self.opening())
         return "\n".join(text.explained([sentences, "", *self.numbers()]))
 

@@ -79,8 +79,9 @@ def path(problem: Problem) -> Path | None:
         spec = find_spec(problem.package)
     except (ImportError, ValueError):
         return None
-    places = spec.submodule_search_locations if spec else None
-    return Path(places[0]) / FILE if places else None
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    return Path(spec.submodule_search_locations[0]) / FILE
 
 
 def stored(problem: Problem) -> Atlas | None:
@@ -135,7 +136,9 @@ def _tables(tables: Mapping[str, Any], shape: Sequence[int]) -> dict[str, Floats
 
 def declared(problem: Problem) -> advice.Atlas | None:
     """What a problem says is to be solved in advance."""
-    return None if problem.advice is None else advice_of(problem).atlas
+    if problem.advice is None:
+        return None
+    return advice_of(problem).atlas
 
 
 def question(problem: Problem, mechanism: str, sizes: Mapping[str, Any]) -> Question:
@@ -204,7 +207,9 @@ def fitting(question: Question) -> dict[str, tuple[Question, Solved]]:
         raise NotInAtlas("this problem has none")
     _check(question, atlas)
     chosen = "mechanism" in question.chosen
-    names = [question.values["mechanism"]] if chosen else list(atlas.mechanisms)
+    names = list(atlas.mechanisms)
+    if chosen:
+        names = [question.values["mechanism"]]
     fitting = {}
     for name in names:
         if name not in atlas.mechanisms:
@@ -218,27 +223,33 @@ def fitting(question: Question) -> dict[str, tuple[Question, Solved]]:
             continue
         if unknown:
             raise NotInAtlas(f"no cells for mechanism={name} without {', '.join(unknown)}")
-        if other.values["estimator"] != solved.estimator:
-            raise NotInAtlas(
-                f"no cells for mechanism={name} with estimator={other.values['estimator']}"
-            )
-        for target in question.targets:
-            if target.metric not in solved.mean:
-                raise NotInAtlas(f"no cells for {target.metric}, only {', '.join(solved.mean)}")
-        if not current(question.problem, name, solved):
-            raise NotInAtlas(
-                "its cells were made by other code than this; `make atlas` makes them again"
-            )
+        _check_cells(other, name, solved)
         fitting[name] = (other, solved)
     return fitting
 
 
+def _check_cells(question: Question, mechanism: str, solved: Solved) -> None:
+    """Raise NotInAtlas where a mechanism's cells have another estimator, other metrics or other
+    code than a question.
+    """
+    estimator = question.values["estimator"]
+    if estimator != solved.estimator:
+        raise NotInAtlas(f"no cells for mechanism={mechanism} with estimator={estimator}")
+    for target in question.targets:
+        if target.metric not in solved.mean:
+            raise NotInAtlas(f"no cells for {target.metric}, only {', '.join(solved.mean)}")
+    if not current(question.problem, mechanism, solved):
+        raise NotInAtlas(
+            "its cells were made by other code than this; `make atlas` makes them again"
+        )
+
+
 def _check(question: Question, atlas: Atlas) -> None:
     """Raise NotInAtlas where a parameter is not what the cells have."""
-    if question.derive or question.parameter not in atlas.axes:
-        raise NotInAtlas(
-            "no cells for data of one's own" if question.derive else f"no axis {question.word}"
-        )
+    if question.derive:
+        raise NotInAtlas("no cells for data of one's own")
+    if question.parameter not in atlas.axes:
+        raise NotInAtlas(f"no axis {question.word}")
     fixed = {**advice_of(question.problem).parameters, **atlas.parameters}
     wanted = declared(question.problem)
     for name, value in question.values.items():
@@ -276,10 +287,15 @@ def _default(question: Question, name: str) -> Any:
     """Default of a parameter of the question's parts; None where it has none."""
     for role in ROLES:
         declared = fields(question.problem.part(role, question.values[role])).get(name)
+        if declared is not None and declared.default is not MISSING:
+            return declared.default
         if declared is not None:
-            return None if declared.default is MISSING else declared.default
+            return None
     return None
 
 
 def _plain(value: Any) -> Any:
-    return "".join(value.split()) if isinstance(value, str) else value
+    """A value without the blanks that a text may have."""
+    if isinstance(value, str):
+        return "".join(value.split())
+    return value

@@ -29,13 +29,26 @@ class Axis:
     def worst(self) -> float:
         """The level at which the targets are least likely to be met."""
         limits = self.question.limits
-        return limits.low if self.better > 0 else limits.high
+        if self.better > 0:
+            return limits.low
+        return limits.high
 
     @property
     def best(self) -> float:
         """The level at which the targets are most likely to be met."""
         limits = self.question.limits
-        return limits.high if self.better > 0 else limits.low
+        if self.better > 0:
+            return limits.high
+        return limits.low
+
+    @property
+    def beyond_best(self) -> str:
+        """Why there are no levels beyond the best one; empty where nothing says so."""
+        limits = self.question.limits
+        reason = limits.below
+        if self.better > 0:
+            reason = limits.above
+        return reason or ""
 
     def position(self, level: float) -> float:
         """The position of a level."""
@@ -73,7 +86,7 @@ class Axis:
         return self._inside(self._short(exact))
 
     def after(self, level: float) -> float | None:
-        """The next level that can be advised after one, towards the better end; None at that end."""
+        """The next level towards the better end that can be advised; None at that end."""
         if level == self.best:
             return None
         if self.question.whole:
@@ -85,13 +98,16 @@ class Axis:
         """How far the targets are met: from a position to the problem's last level, on a
         logarithmic axis.
         """
-        unknown = self.question.unknown
-        end = unknown.high if self.better > 0 else unknown.low
+        end = self.question.unknown.low
+        if self.better > 0:
+            end = self.question.unknown.high
         return self.position(end) - position
 
     def _short(self, exact: float) -> float:
         """A level rounded towards the better end."""
-        towards: Callable[[float], int] = math.ceil if self.better > 0 else math.floor
+        towards: Callable[[float], int] = math.floor
+        if self.better > 0:
+            towards = math.ceil
         if self.question.whole:
             return towards(exact - 1e-9 * self.better)
         if self.question.unknown.left:  # the person reads 1 − level

@@ -63,11 +63,10 @@ def measured(simulator: Simulator, question: Question) -> list[ChangedMean]:
 
 def _changed(question: Question, level: float) -> Iterator[tuple[str, Question]]:
     known = question.known(level)
-    unknowns = question.advice.unknowns
     if "none" in question.problem.mechanisms and question.values["mechanism"] != "none":
         yield "without_privacy", known.using("none")
-    people = unknowns["people"].parameter if "people" in unknowns else ""
-    epsilon = unknowns["epsilon"].parameter if "epsilon" in unknowns else ""
+    people = question.advice.parameter_of("people")
+    epsilon = question.advice.parameter_of("epsilon")
     if people in known.values:
         yield "twice_the_people", question.known(level, **{people: 2 * known.values[people]})
     if epsilon in known.values:

@@ -29,10 +29,10 @@ LONGER = 4  # times the replications, where no level is left
 class Measured(NamedTuple):
     """A metric at one level. mean and the ends of its 95 % interval.
 
-    share_of_runs_met: share of single replications that meet the target by themselves; shown: whether the mean
-    meets it, at the certificate's confidence. infinite: replications
-
-    without a value, which count as the worst."""
+    share_of_runs_met: share of single replications that meet the target by themselves. shown:
+    whether the mean meets it, at the certificate's confidence. infinite: replications without a
+    value, which count as the worst.
+    """
 
     target: Target
     mean: float
@@ -203,7 +203,7 @@ def _updated(reached: Reached, certificate: Certificate) -> Reached:
 
 
 def measure(simulator: Simulator, level: float, reps: int, alpha: float = ERROR) -> Certificate:
-    """What fresh replications at a level show, at error probability alpha for all targets together."""
+    """What fresh replications show at a level; alpha: chance of any error about its targets."""
     sample = simulator.sample([level], reps)
     targets = simulator.question.targets
     measured = tuple(

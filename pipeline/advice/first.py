@@ -54,7 +54,9 @@ class Curve:
         mean, low, high = self.bands[target.metric]
         if side == 0:
             return mean
-        return high if side == target.sign else low
+        if side == target.sign:
+            return high
+        return low
 
 
 @dataclass(frozen=True)
@@ -77,19 +79,27 @@ class _Crossed:
     @property
     def level(self) -> float:
         """The level that is advised: the safe end of the band."""
-        safe = self.high if self.axis.better > 0 else self.low
+        safe = self.low
+        if self.axis.better > 0:
+            safe = self.high
         if safe is None:
             safe = self.boundary
         return self.axis.advisable(self.axis.position(safe))
 
     def shown(self) -> tuple[float | None, float, float | None]:
         """Low end, boundary and high end, as the person names the unknown."""
-        question = self.curve.question
-        low = None if self.low is None else question.shown(self.low)
-        high = None if self.high is None else question.shown(self.high)
-        if question.unknown.left:
-            return high, question.shown(self.boundary), low
-        return low, question.shown(self.boundary), high
+        boundary = self.curve.question.shown(self.boundary)
+        low = self._shown_end(self.low)
+        high = self._shown_end(self.high)
+        if self.curve.question.unknown.left:
+            return high, boundary, low
+        return low, boundary, high
+
+    def _shown_end(self, level: float | None) -> float | None:
+        """An end of the band as the person names the unknown; None where the cells have none."""
+        if level is None:
+            return None
+        return self.curve.question.shown(level)
 
 
 @dataclass(frozen=True, repr=False)
@@ -202,9 +212,12 @@ def curve(question: Question, solved: Solved) -> Curve:
     All other sizes are given, or have defaults.
     """
     along = question.parameter
-    at = [
-        None if name == along else float(np.log(atlas.size(question, name))) for name in solved.axes
-    ]
+    at: list[float | None] = []
+    for name in solved.axes:
+        if name == along:
+            at.append(None)
+        else:
+            at.append(float(np.log(atlas.size(question, name))))
     levels = solved.axes[along]
     positions = np.linspace(np.log(levels[0]), np.log(levels[-1]), POINTS)
     bands = {
@@ -231,15 +244,17 @@ def _crossed(curve_: Curve) -> _Crossed:
     helps = question.unknown.helps
     if helps is None:
         helps = not met[0]
-    better = 1 if helps else -1
+    better = -1
+    if helps:
+        better = 1
     ends = "{:.4g} to {:.4g}".format(*sorted(map(question.shown, curve_.levels[[0, -1]].tolist())))
     if met.all():
         raise NotInAtlas(f"the targets are met at every {question.level_name} of its cells, {ends}")
     if not met.any():
-        near = ", but may be: they are within its band" if (curve_.excess(-1) <= 0).any() else ""
-        raise NotReached(
-            f"the targets are met at no {question.level_name} of its cells, {ends}{near}"
-        )
+        missed = f"the targets are met at no {question.level_name} of its cells, {ends}"
+        if (curve_.excess(-1) <= 0).any():
+            missed += ", but may be: they are within its band"
+        raise NotReached(missed)
     middle = _begin(curve_, 0, better)
     if middle is None:
         raise NotInAtlas(f"of its cells, {ends}, the targets are met where least is learned")

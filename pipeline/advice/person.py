@@ -88,7 +88,7 @@ def certainty(epsilon: float) -> str:
 
 
 def terms(mechanism: Any) -> dict[str, Terms | None]:
-    """For "answer" and "person" what the mechanism's `attacks()` say; None where it says nothing."""
+    """What `attacks()` of a mechanism say of an "answer" and a "person"; None for nothing."""
     attacks = mechanism.attacks()
     by_unit = dict[str, Terms | None]()
     for unit in ("answer", "person"):

@@ -71,7 +71,9 @@ class Question:
     @property
     def parameter(self) -> str:
         """Name of the unknown among the parameters; where all is known, the mechanism."""
-        return self.unknown.parameter if self.word else "mechanism"
+        if self.word:
+            return self.unknown.parameter
+        return "mechanism"
 
     @cached_property
     def whole(self) -> bool:
@@ -269,55 +271,72 @@ def _unknown(
     entries: Mapping[str, Any],
 ) -> str:
     """The word of what is asked for."""
-    words = advice.unknowns
-    if word is not None:
-        for name, unknown in words.items():
-            if word == unknown.parameter:
-                word = name
-                break
-        if not isinstance(word, str) or word not in words:
-            raise InvalidInput("unknown", word, nearest(str(word), words))
-        name = words[word].parameter
-        if name in values or name in derive:
-            where = values.get(name, "taken from the file")
-            raise InvalidInput(
-                "unknown",
-                word,
-                f"is known already, {name}={where}; leave it out, or ask for another",
-            )
-        if not [*_declared(problem, values, name)]:
-            raise InvalidInput(
-                "unknown",
-                word,
-                f"mechanism={values.get('mechanism')} has no {name}; ask for another, "
-                f"or give another mechanism: {', '.join(sorted(problem.mechanisms))}",
-            )
-    to_be_known = {*values, *derive}
-    if word is not None:
-        to_be_known.add(words[word].parameter)
-    needed = {
-        name: unknown
-        for name, unknown in words.items()
-        if name == word or _is_needed(problem, values, to_be_known, unknown.parameter)
-    }
-    missing = [name for name in needed if name != word]
-    if word is None and len(missing) == 1:
-        return missing[0]
-    if word is None and not missing:
-        raise _nothing_left(problem, advice, values, entries)
-    if missing:
-        names = [_with_parameter(name, unknown) for name, unknown in needed.items()]
-        known = [name for name in names if name.partition(" ")[0] != word]
-        if word is None:
-            raise InvalidInput(
-                "unknown",
-                "?",
-                f"one thing can be asked for at a time: give all but one of {', '.join(names)}",
-            )
+    if word is None:
+        return _only_missing(problem, advice, values, derive, entries)
+    chosen = _word(advice, word)
+    name = advice.unknowns[chosen].parameter
+    if name in values or name in derive:
+        where = values.get(name, "taken from the file")
         raise InvalidInput(
-            "unknown", word, f"one thing can be asked for at a time: give {', '.join(known)}, too"
+            "unknown",
+            chosen,
+            f"is known already, {name}={where}; leave it out, or ask for another",
         )
-    return str(word)
+    if not [*_declared(problem, values, name)]:
+        raise InvalidInput(
+            "unknown",
+            chosen,
+            f"mechanism={values.get('mechanism')} has no {name}; ask for another, "
+            f"or give another mechanism: {', '.join(sorted(problem.mechanisms))}",
+        )
+    missing = _missing(problem, advice, values, {*values, *derive, name})
+    if missing:
+        names = ", ".join(missing.values())
+        raise InvalidInput(
+            "unknown", chosen, f"one thing can be asked for at a time: give {names}, too"
+        )
+    return chosen
+
+
+def _word(advice: Advice, name: Any) -> str:
+    """The word of an unknown that is named by it, or by its parameter."""
+    words = advice.unknowns
+    for word, unknown in words.items():
+        if name == unknown.parameter:
+            return word
+    if not isinstance(name, str) or name not in words:
+        raise InvalidInput("unknown", name, nearest(str(name), words))
+    return name
+
+
+def _only_missing(
+    problem: Problem,
+    advice: Advice,
+    values: Mapping[str, Any],
+    derive: Mapping[str, str],
+    entries: Mapping[str, Any],
+) -> str:
+    """The word of the one parameter that is needed and not given."""
+    missing = _missing(problem, advice, values, {*values, *derive})
+    if not missing:
+        raise _nothing_left(problem, advice, values, entries)
+    if len(missing) > 1:
+        names = ", ".join(missing.values())
+        raise InvalidInput(
+            "unknown", "?", f"one thing can be asked for at a time: give all but one of {names}"
+        )
+    return next(iter(missing))
+
+
+def _missing(
+    problem: Problem, advice: Advice, values: Mapping[str, Any], to_be_known: Collection[str]
+) -> dict[str, str]:
+    """What is needed and will not be known: word -> the word with its parameter."""
+    return {
+        word: _with_parameter(word, unknown)
+        for word, unknown in advice.unknowns.items()
+        if _is_needed(problem, values, to_be_known, unknown.parameter)
+    }
 
 
 def _is_needed(
@@ -335,7 +354,9 @@ def _is_needed(
 
 def _with_parameter(word: str, unknown: Unknown) -> str:
     """A word, with the name of its parameter where that is another."""
-    return word if word == unknown.parameter else f"{word} ({unknown.parameter})"
+    if word == unknown.parameter:
+        return word
+    return f"{word} ({unknown.parameter})"
 
 
 def _nothing_left(
@@ -376,7 +397,7 @@ def _either(names: list[str]) -> str:
 
 
 def _check_needed(question: Question) -> None:
-    """Raise InvalidInput where a metric takes a parameter that a person must choose, and did not."""
+    """Raise InvalidInput where a person must choose a parameter of a metric, and did not."""
     for target in question.targets:
         declared = fields(question.problem.part("metric", target.metric))
         for name in question.advice.needed:
@@ -405,7 +426,7 @@ def _mechanism(problem: Problem, advice: Advice, values: Mapping[str, Any]) -> s
     usual = str(values["mechanism"])
     estimator = problem.part("estimator", values["estimator"], "estimator")
     model = problem.part("model", values["model"], "model")
-    budget = advice.unknowns["epsilon"].parameter if "epsilon" in advice.unknowns else ""
+    budget = advice.parameter_of("epsilon")
     for name in [usual, *sorted(problem.mechanisms)]:
         mechanism = problem.part("mechanism", name)
         if (name == usual or budget in fields(mechanism)) and _takes([model, mechanism], estimator):

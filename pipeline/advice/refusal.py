@@ -9,7 +9,7 @@ from pipeline.advice.axis import Axis
 from pipeline.advice.certificate import Certificate, Measured, measure
 from pipeline.advice.levels import rounded
 from pipeline.advice.question import Question
-from pipeline.advice.search import LOOK, Nowhere, bracket
+from pipeline.advice.search import LOOK, Nowhere, bracket, declared_axis
 from pipeline.advice.simulation import STEPS, Simulator
 from pipeline.study.parameters import InvalidInput, shorten
 
@@ -32,31 +32,37 @@ def refusal(simulator: Simulator, nowhere: Nowhere, mechanism: str | None = None
     there = _measured(simulator, nowhere)
     where = f"{question.word} = {question.shown(nowhere.last):g}"
     at = f"{', '.join(_mean(target, nowhere.met) for target in there.measured)} at {where}"
-    at += f" with mechanism={mechanism}" if mechanism else ""
+    if mechanism:
+        at += f" with mechanism={mechanism}"
     if question.unknown.helps is not None:
         wrong = _wrong_direction(simulator, there, nowhere)
         if wrong is not None:
             return InvalidInput("target", targets, wrong)
     if nowhere.met:
         return InvalidInput("target", targets, f"is met already, {_met(question, at)}")
-    limit = shorten(nowhere.why.partition(";")[0], 120)
-    if not limit:
-        why = f"is out of reach at any {question.level_name}: {at}"
-    elif _of_the_machine(limit):
-        why = f"is not reached at any {question.level_name} that can be simulated: {at}; the next {limit}"
-    else:
-        why = (
-            f"is out of reach at any {question.level_name} that there can be: {at}; beyond: {limit}"
-        )
+    why = _missed(question, at, shorten(nowhere.why.partition(";")[0], 120))
     return InvalidInput("target", targets, why + _people_needed(question, nowhere.last))
 
 
+def _missed(question: Question, at: str, limit: str) -> str:
+    """That targets are not met. at: what was measured, and where. limit: why nobody looks further,
+    if there is such a limit.
+    """
+    level = question.level_name
+    if not limit:
+        return f"is out of reach at any {level}: {at}"
+    if _of_the_machine(limit):
+        return f"is not reached at any {level} that can be simulated: {at}; the next {limit}"
+    return f"is out of reach at any {level} that is possible: {at}; beyond: {limit}"
+
+
 def _met(question: Question, at: str) -> str:
+    """That targets are met everywhere. at: what was measured, and where."""
     if question.word == "epsilon":
         return f"a guess does as well: {at}; give a harder target"
     return (
-        f"it is met at every {question.level_name} that was tried: {at}; give a harder target, or ask "
-        "for another unknown"
+        f"it is met at every {question.level_name} that was tried: {at}; "
+        "give a harder target, or ask for another unknown"
     )
 
 
@@ -77,8 +83,12 @@ def _measured(simulator: Simulator, nowhere: Nowhere) -> Certificate:
 def _tells(measured: Measured, met: bool) -> bool:
     """Whether the interval of a mean lies on the side of its target that a search saw."""
     target = measured.target
-    excess = sorted(target.sign * (end - target.value) for end in (measured.low, measured.high))
-    return excess[1] <= 0 if met else excess[0] > 0
+    least, most = sorted(
+        target.sign * (end - target.value) for end in (measured.low, measured.high)
+    )
+    if met:
+        return most <= 0
+    return least > 0
 
 
 def _mean(measured: Measured, met: bool) -> str:
@@ -93,24 +103,32 @@ def _wrong_direction(simulator: Simulator, there: Certificate, nowhere: Nowhere)
     """That a target has the wrong direction: it is met where least is learned, and not where most
     is.
     """
-    question = simulator.question
-    axis = Axis(question, 1 if question.unknown.helps else -1)
-    level = axis.best if nowhere.met else axis.worst
+    axis = declared_axis(simulator.question)
+    level = axis.worst
+    if nowhere.met:
+        level = axis.best
     try:
         if simulator.cost(level) * LOOK > STEPS / 10:
             return None
-        end = measure(simulator, level, LOOK)
+        other_end = measure(simulator, level, LOOK)
     except InvalidInput:
         return None
-    least, most = (there, end) if nowhere.met else (end, there)
+    if nowhere.met:
+        return _turned(simulator.question, there, other_end)
+    return _turned(simulator.question, other_end, there)
+
+
+def _turned(question: Question, least: Certificate, most: Certificate) -> str | None:
+    """That a target is to be turned around, as it is met where least is learned, and not where most
+    is; None if there is no such target.
+    """
     for worst, best in zip(least.measured, most.measured, strict=True):
         target = worst.target
         if target.misses(worst.mean) == 0 < target.misses(best.mean):
-            turned = ">=" if target.relation == "<=" else "<="
             return (
                 f"has the wrong direction: {target.metric} = {worst.mean:.3g} at {question.word} = "
                 f"{question.shown(least.level):g}, where least is learned; write "
-                f"{target.metric}{turned}…"
+                f"{target.metric}{target.opposite}…"
             )
     return None
 
@@ -152,7 +170,7 @@ def _shown_people(simulator: Simulator, axis: Axis, worse: float, better: float)
 
 def _not_shown(last: str) -> str:
     """That replications do not tell whether people reach the targets, such as one near 0."""
-    return f"; whether more people reach it there, simulations do not show up to {last}"
+    return f"; simulations with up to {last} people do not show whether they reach it there"
 
 
 def _no_people(simulator: Simulator, nowhere: Nowhere) -> str:

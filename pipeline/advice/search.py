@@ -13,7 +13,7 @@ import numpy as np
 from scipy import special
 
 from pipeline.advice.axis import Axis
-from pipeline.advice.levels import rounded, rungs
+from pipeline.advice.levels import Range, rounded, rungs
 from pipeline.advice.question import Question
 from pipeline.advice.simulation import Simulator
 from pipeline.analysis.paired_crossing import Crossing, paired_crossings
@@ -141,9 +141,8 @@ def find(simulator: Simulator) -> Reached:
 
 def _check_end(axis: Axis, middle: float, half: float) -> None:
     """Raise Nowhere for a window that lies beyond an end of the axis."""
-    limits = axis.question.limits
     if middle - half > axis.position(axis.best):
-        raise Nowhere(False, axis.best, (limits.above if axis.better > 0 else limits.below) or "")
+        raise Nowhere(False, axis.best, axis.beyond_best)
     if middle + half < axis.position(axis.worst):
         raise Nowhere(True, axis.worst)
 
@@ -156,7 +155,7 @@ def bracket(simulator: Simulator) -> tuple[Axis, float, float]:
     if helps is None:
         axis, worse, better = _ladder(simulator)
     else:
-        axis = Axis(simulator.question, 1 if helps else -1)
+        axis = declared_axis(simulator.question)
         worse, better = _climb(simulator, axis)
     while abs(math.log(better / worse)) > NARROW:
         middle = axis.level((axis.position(better) + axis.position(worse)) / 2)
@@ -169,6 +168,13 @@ def bracket(simulator: Simulator) -> tuple[Axis, float, float]:
     return axis, worse, better
 
 
+def declared_axis(question: Question) -> Axis:
+    """The axis of an unknown whose declaration says whether more of it helps."""
+    if question.unknown.helps:
+        return Axis(question, 1)
+    return Axis(question, -1)
+
+
 def met(simulator: Simulator, level: float) -> bool:
     """Whether means over a few replications meet all targets at a level."""
     reps = min(LOOK, simulator.affordable(level, 0.02))
@@ -176,27 +182,37 @@ def met(simulator: Simulator, level: float) -> bool:
 
 
 def _climb(simulator: Simulator, axis: Axis) -> tuple[float, float]:
-    """Two levels with the beginning between them, from the predicted one on, in steps that double."""
+    """Two levels around the beginning: from the predicted one on, in steps that grow."""
     limits = simulator.question.limits
     simulator.check_time(limits.low)  # before theory predicts anything
     level = axis.level(axis.position(start(simulator.question)))
     step = math.log(1.5)
     simulator.check_time(level)
     side = met(simulator, level)
+    direction = 1  # towards the better end
+    if side:
+        direction = -1
     while True:
-        following = axis.level(axis.position(level) + (-step if side else step))
+        following = axis.level(axis.position(level) + direction * step)
         if following == level:
-            beyond = limits.above if level == limits.high else limits.below
-            raise Nowhere(side, level, beyond or "")
+            raise Nowhere(side, level, _beyond(limits, level))
         try:
             simulator.check_time(following)
             other = met(simulator, following)
         except InvalidInput as error:  # a part refuses the level, or it is too large
             raise Nowhere(side, level, error.allowed) from None
         if other != side:
-            return (following, level) if side else (level, following)
+            worse, better = sorted((level, following), key=axis.position)
+            return worse, better
         level = following
         step *= 1.7
+
+
+def _beyond(limits: Range, end: float) -> str:
+    """Why there are no levels beyond an end of the limits; empty where nothing says so."""
+    if end == limits.high:
+        return limits.above or ""
+    return limits.below or ""
 
 
 def _ladder(simulator: Simulator) -> tuple[Axis, float, float]:
@@ -218,17 +234,20 @@ def _ladder(simulator: Simulator) -> tuple[Axis, float, float]:
                 continue
             break
         if before is not None and side != before:
-            upwards = Axis(question, 1)
-            return (upwards, last, level) if side else (Axis(question, -1), level, last)
+            if side:
+                return Axis(question, 1), last, level
+            return Axis(question, -1), level, last
         before = side
         last = level
-    if before is None and refused is not None:
+    if refused is None:
+        raise Nowhere(bool(before), last, limits.above or "")
+    if before is None:
         raise refused
-    raise Nowhere(bool(before), last, refused.allowed if refused else limits.above or "")
+    raise Nowhere(before, last, refused.allowed)
 
 
 def start(question: Question) -> float:
-    """Where theory predicts that the targets begin to be met, or where the problem says to begin."""
+    """Where theory predicts the beginning, or else where the problem says to start."""
     unknown = question.unknown
     limits = question.limits
     low = limits.low
@@ -290,7 +309,10 @@ def margins(reached: Reached, reps: int, alpha: float) -> list[float]:
     for crossing, deviation in zip(reached.crossings, reached.deviations, strict=True):
         error = deviation / math.sqrt(reps)
         wanted = needed * error + chance * math.hypot(error, crossing.error)
-        widths.append(wanted / -crossing.slope if crossing.slope < 0 else 0.0)
+        width = 0.0
+        if crossing.slope < 0:
+            width = wanted / -crossing.slope
+        widths.append(width)
     return widths
 
 

@@ -34,12 +34,30 @@ class Target:
         """1 where the mean is to be small, −1 where it is to be large: met where sign · (mean −
         value) ≤ 0.
         """
-        return 1 if self.relation == "<=" else -1
+        if self.relation == "<=":
+            return 1
+        return -1
+
+    @property
+    def opposite(self) -> str:
+        """The other relation."""
+        if self.relation == "<=":
+            return ">="
+        return "<="
+
+    @property
+    def best(self) -> float:
+        """Value of the metric that is best for the target; infinite where there is none."""
+        if self.sign > 0:
+            return self.least
+        return self.most
 
     @property
     def worst(self) -> float:
         """Value of the metric that is worst for the target; infinite where there is none."""
-        return self.most if self.sign > 0 else self.least
+        if self.sign > 0:
+            return self.most
+        return self.least
 
     def misses(self, mean: float) -> float:
         """By how much a mean misses the target; 0 where it meets it."""
@@ -66,10 +84,14 @@ def read_targets(problem: Problem, texts: Any) -> Iterator[Target]:
     """Targets from their texts."""
     if not texts:
         raise InvalidInput("target", None, _such_as(problem))
-    listed = texts if isinstance(texts, (list, tuple)) else str(texts).split(",")
+    listed = texts
+    if not isinstance(texts, (list, tuple)):
+        listed = str(texts).split(",")
     seen = set()
     for text in listed:
-        match = TARGET.fullmatch(text) if isinstance(text, str) else None
+        match = None
+        if isinstance(text, str):
+            match = TARGET.fullmatch(text)
         if match is None:
             raise InvalidInput(
                 "target",
@@ -88,14 +110,15 @@ def read_targets(problem: Problem, texts: Any) -> Iterator[Target]:
         seen.add(name)
         least = metric.least
         most = metric.most
-        if not least <= value <= most or value == (least if relation == "<=" else most):
+        target = Target(name, relation, value, least, most)
+        if not least <= value <= most or value == target.best:
             raise InvalidInput(
                 "target",
                 text,
                 f"can be shown for no mean: {name} lies between {least:g} and {most:g}, "
                 "and no number of replications shows that it is always at an end",
             )
-        yield Target(name, relation, value, least, most)
+        yield target
 
 
 def _metric(problem: Problem, name: str) -> Any:
@@ -105,7 +128,9 @@ def _metric(problem: Problem, name: str) -> Any:
     """
     if name not in problem.metrics:
         close = difflib.get_close_matches(name, sorted(problem.metrics), 1, 0.5)
-        meant = f"did you mean {close[0]!r}? " if close else ""
+        meant = ""
+        if close:
+            meant = f"did you mean {close[0]!r}? "
         raise InvalidInput(
             "target", name, f"no such metric in problem={problem.name}; {meant}{_deciding(problem)}"
         )

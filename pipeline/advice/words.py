@@ -104,9 +104,11 @@ def survey(question: Question, level: float) -> str:
     parts = question.parts(level)
     sentence = question.advice.survey(parts.model, parts.mechanism)
     if not sentence:
-        people = question.advice.unknowns.get("people")
+        people = question.advice.parameter_of("people")
         known = {**question.values, question.parameter: level}
-        number = f"{known[people.parameter]:,} " if people and people.parameter in known else ""
+        number = ""
+        if people in known:
+            number = f"{known[people]:,} "
         sentence = f"{number}people take part, as model={question.values['model']} says"
     return f"{sentence[0].upper()}{sentence[1:]}."
 
@@ -233,14 +235,18 @@ def _bound(target: Target) -> str:
 
 def _list(texts: Iterable[str]) -> str:
     *first, last = texts
-    return f"{', '.join(first)}, and {last}" if first else last
+    if not first:
+        return last
+    return f"{', '.join(first)}, and {last}"
 
 
 def command(question: Question) -> str:
     """The command that asks the question again; as a person types it."""
     words = ["pipeline", "task=advise", f"problem={question.problem.name}"]
     for name, value in question.typed.items():
-        text = str(value).lower() if isinstance(value, bool) else str(value)
+        text = str(value)
+        if isinstance(value, bool):
+            text = text.lower()
         words.append(f"{name}={text}")
     words.append(f"target={','.join(map(str, question.targets))}")
     return shlex.join(words)

@@ -9,7 +9,7 @@ from scipy.optimize import isotonic_regression
 
 from pipeline.analysis.estimate import aligned, logarithms_if_positive, quantile_interval
 from pipeline.analysis.rates import Rate, fit_rate
-from pipeline.study.arrays import Floats, Integers
+from pipeline.study.arrays import Array, Floats, Integers
 
 # Where a crossing is, relative to the cells of its curve.
 INSIDE = 0
@@ -28,63 +28,115 @@ def crossing(
     seed: int = 0,
     confidence: float = 0.95,
 ) -> xr.Dataset:
-    """Position where the monotone `mean` crosses `level`, for every combination of the other
-    dimensions.
+    """Position where the monotone `mean` crosses `level`.
 
-    A curve is the means along `along` against log position, where the position is `at` (default:
-    the coordinate `along`; any positive array over dimensions of `mean`). The curve is replaced by
-    the monotone one nearest to it (isotonic regression, weights 1/mcse², one direction for all
-    curves) and inverted linearly in log position, and in log mean if all means and the level are
-    positive. The interval holds the quantiles of the crossings of `draws` curves redrawn from
-    Normal(monotone mean, mcse), widened by what the grid does not resolve: if the two cells around
-    the crossing hold a share r of the curve's whole rise, the crossing is uncertain by r of its
-    bracket (added in quadrature). A step between two cells thus has both cells as its interval.
+    There is one for every combination of the other dimensions.
 
-    Returns, over the other dimensions: `value`, `low`, `high` in the unit of the position;
-    `standard_error` of log value, with what the grid does not resolve as a uniform law; its parts:
-    `spread` of the log crossings of redrawn curves, and `unresolved`, how far from log value the
-    crossing may be in its bracket, times r, which more replications do not change;
-    `least_unresolved` and `least_bracket`, the least of that, and of r times the bracket, in the
-    curve and the redrawn ones; `side`, 0 for a crossing between the cells, −1 or 1 for one to the
-    left or right of them (value NaN, interval to 0 or ∞), 2 for fewer than two usable cells or no
-    direction; `crossed`, the share of redrawn curves that cross. Where more draws fail to cross
-    than the interval may leave out, it is open on that side. Cells that are not finite, or have no
-    finite mcse, are not used. The default resolves the ends of a 95 % interval; ask for more draws
-    for a higher confidence. Source: Barlow, Bartholomew, Bremner, Brunk, Statistical Inference
-    under Order Restrictions (1972).
+    A curve is the means along `along` against log position, where the position is `at`
+    (default: the coordinate `along`; any positive array over dimensions of `mean`). The
+    curve is replaced by the monotone one nearest to it (isotonic regression, weights
+    1/mcse², one direction for all curves) and inverted linearly in log position, and in
+    log mean if all means and the level are positive. The interval holds the quantiles
+    of the crossings of `draws` curves redrawn from Normal(monotone mean, mcse), widened
+    by what the grid does not resolve: if the two cells around the crossing hold a share
+    r of the curve's whole rise, the crossing is uncertain by r of its bracket (added in
+    quadrature). A step between two cells thus has both cells as its interval.
+
+    Returns, over the other dimensions: `value`, `low`, `high` in the unit of the
+    position; `standard_error` of log value, with what the grid does not resolve as a
+    uniform law; its parts: `spread` of the log crossings of redrawn curves, and
+    `unresolved`, how far from log value the crossing may be in its bracket, times r,
+    which more replications do not change; `least_unresolved` and `least_bracket`, the
+    least of that, and of r times the bracket, in the curve and the redrawn ones;
+    `side`, 0 for a crossing between the cells, −1 or 1 for one to the left or right of
+    them (value NaN, interval to 0 or ∞), 2 for fewer than two usable cells or no
+    direction; `crossed`, the share of redrawn curves that cross. Where more draws fail
+    to cross than the interval may leave out, it is open on that side. Cells that are
+    not finite, or have no finite mcse, are not used. The default resolves the ends of a
+    95 % interval; ask for more draws for a higher confidence. Source: Barlow,
+    Bartholomew, Bremner, Brunk, Statistical Inference under Order Restrictions (1972).
     """
-    mean, mcse, at = aligned(mean, mcse, mean[along] if at is None else at)
+    if at is None:
+        at = mean[along]
+    mean, mcse, at = aligned(mean, mcse, at)
     others = [axis for axis in mean.dims if axis != along]
     y, s, x = (array.transpose(*others, along).values for array in (mean, mcse, at))
-    usable = np.isfinite(y) & np.isfinite(s) & np.isfinite(x) & (x > 0)
-    x = np.log(np.where(usable, x, 1))
-    y, s, positive = logarithms_if_positive(y, s, usable, level)
-    level = math.log(level) if positive else level
-    order = {
-        i: np.flatnonzero(usable[i])[np.argsort(x[i][usable[i]], kind="stable")]
-        for i in np.ndindex(usable.shape[:-1])
-    }
-    curves = {
-        i: (x[i][cells], y[i][cells], s[i][cells]) for i, cells in order.items() if cells.size > 1
-    }
-    direction = np.sign(
-        sum(np.cov(position, value)[0, 1] for position, value, _ in curves.values())
-    )
-    crossings = {
-        i: _cross(position, direction * value, error, direction * level, draws, seed, confidence)
-        for i, (position, value, error) in curves.items()
-        if direction
-    }
-    columns = {
-        name: np.full(usable.shape[:-1], unknown) for name, unknown in _Crossing()._asdict().items()
-    }
-    for i, curve in crossings.items():
-        for name, number in curve._asdict().items():
-            columns[name][i] = number
-    coordinates = mean.drop_vars(
-        [name for name, c in mean.coords.items() if along in c.dims]
-    ).coords
+    curves = _curves(y, s, x, level)
+    redraw = _Redraw(draws, seed, confidence)
+    columns = _columns(curves, redraw)
+    with_along = [name for name, values in mean.coords.items() if along in values.dims]
+    coordinates = mean.drop_vars(with_along).coords
     return xr.Dataset({name: (others, column) for name, column in columns.items()}, coordinates)
+
+
+class _Curve(NamedTuple):
+    """Usable cells of a curve in rising order of their log positions: arrays (cells,)."""
+
+    position: Floats
+    value: Floats
+    error: Floats
+
+
+class _Curves(NamedTuple):
+    """Curves of two usable cells or more, by their index over the other dimensions.
+
+    shape: of all curves. level: in the scale of the values.
+    """
+
+    shape: tuple[int, ...]
+    curves: dict[tuple[int, ...], _Curve]
+    level: float
+
+    @property
+    def direction(self) -> float:
+        """1 for curves that rise, −1 for those that fall; 0 if neither."""
+        covariance = 0.0
+        for curve in self.curves.values():
+            covariance += np.cov(curve.position, curve.value)[0, 1]
+        return float(np.sign(covariance))
+
+
+class _Redraw(NamedTuple):
+    """How often and from which seed curves are redrawn, and the confidence of intervals."""
+
+    draws: int
+    seed: int
+    confidence: float
+
+
+def _curves(mean: Floats, mcse: Floats, at: Floats, level: float) -> _Curves:
+    """Curves from cells, (curves…, cells) each."""
+    usable = np.isfinite(mean) & np.isfinite(mcse) & np.isfinite(at) & (at > 0)
+    position = np.log(np.where(usable, at, 1))
+    value, error, positive = logarithms_if_positive(mean, mcse, usable, level)
+    if positive:
+        level = math.log(level)
+    shape = usable.shape[:-1]
+    curves = {}
+    for i in np.ndindex(shape):
+        cells = np.flatnonzero(usable[i])
+        rising = np.argsort(position[i][cells], kind="stable")
+        cells = cells[rising]
+        if cells.size > 1:
+            curves[i] = _Curve(position[i][cells], value[i][cells], error[i][cells])
+    return _Curves(shape, curves, level)
+
+
+def _columns(curves: _Curves, redraw: _Redraw) -> dict[str, Array]:
+    """The columns of `crossing`, (curves…) each."""
+    columns = {}
+    for name, unknown in _Crossing()._asdict().items():
+        columns[name] = np.full(curves.shape, unknown)
+    direction = curves.direction
+    if not direction:
+        return columns
+    level = direction * curves.level
+    for i, curve in curves.curves.items():
+        rising = curve._replace(value=direction * curve.value)
+        crossing_of_curve = _cross(rising, level, redraw)
+        for name, number in crossing_of_curve._asdict().items():
+            columns[name][i] = number
+    return columns
 
 
 class _Crossing(NamedTuple):
@@ -102,57 +154,61 @@ class _Crossing(NamedTuple):
     crossed: float = 0.0
 
 
-def _cross(
-    x: Floats, y: Floats, s: Floats, level: float, draws: int, seed: int, confidence: float
-) -> _Crossing:
-    """Crossing of one curve that rises with x.
-
-    Every curve has the seed, so that no other changes it.
-    """
-    weights = 1 / s**2 if (s > 0).all() else np.ones_like(s)
-    fitted = isotonic_regression(y, weights=weights).x
-    noise = np.random.default_rng(seed).standard_normal((draws, y.size)) * s
-    redrawn = np.array([isotonic_regression(row, weights=weights).x for row in fitted + noise])
-    (value,), (right,) = _invert(x, fitted[None], level)
-    drawn, drawn_right = _invert(x, redrawn, level)
+def _cross(curve: _Curve, level: float, redraw: _Redraw) -> _Crossing:
+    """Crossing of one curve that rises with its position."""
+    x = curve.position
+    monotone = _monotone(curve, redraw)
+    positions, rights = _invert(x, monotone, level)
+    value = positions[0]
+    drawn = positions[1:]
     crossed = float(np.isfinite(drawn).mean())
-    low, high, spread = quantile_interval(drawn, confidence)
+    low, high, spread = quantile_interval(drawn, redraw.confidence)
     if value == -np.inf:
         return _Crossing(high=np.exp(max(high, x[0])), side=np.int8(LEFT), crossed=crossed)
     if value == np.inf:
         return _Crossing(low=np.exp(min(low, x[-1])), side=np.int8(RIGHT), crossed=crossed)
-    inside = np.isfinite(drawn)
-    lefts, rights = _unresolved(
-        x,
-        np.vstack([fitted, redrawn[inside]]),
-        np.array([value, *drawn[inside]]),
-        np.array([right, *drawn_right[inside]]),
-    )
-    to_left = float(lefts[0])
-    to_right = float(rights[0])
-    below = math.hypot(max(value - low, 0), to_left)
-    above = math.hypot(max(high - value, 0), to_right)
+    crosses = np.isfinite(positions)
+    crosses[0] = True  # the curve itself
+    to_left, to_right = _unresolved(x, monotone[crosses], positions[crosses], rights[crosses])
+    below = math.hypot(max(value - low, 0), float(to_left[0]))
+    above = math.hypot(max(high - value, 0), float(to_right[0]))
     # share · bracket / √12: the standard deviation of a uniform law on the unresolved part
-    error = math.hypot(spread, (to_left + to_right) / math.sqrt(12))
+    unresolved = float(to_left[0] + to_right[0]) / math.sqrt(12)
     return _Crossing(
-        np.exp(value),
-        np.exp(value - below),
-        np.exp(value + above),
-        error,
-        spread,
-        max(to_left, to_right),
-        float(np.maximum(lefts, rights).min()),
-        float((lefts + rights).min()),
-        np.int8(INSIDE),
-        crossed,
+        value=np.exp(value),
+        low=np.exp(value - below),
+        high=np.exp(value + above),
+        standard_error=math.hypot(spread, unresolved),
+        spread=spread,
+        unresolved=float(max(to_left[0], to_right[0])),
+        least_unresolved=float(np.maximum(to_left, to_right).min()),
+        least_bracket=float((to_left + to_right).min()),
+        side=np.int8(INSIDE),
+        crossed=crossed,
     )
+
+
+def _monotone(curve: _Curve, redraw: _Redraw) -> Floats:
+    """(1 + draws, cells): the monotone curve nearest to a curve, and the redrawn ones.
+
+    Every curve has the seed, so that no other changes it.
+    """
+    error = curve.error
+    weights = np.ones_like(error)
+    if (error > 0).all():
+        weights = 1 / error**2
+    fitted = isotonic_regression(curve.value, weights=weights).x
+    rng = np.random.default_rng(redraw.seed)
+    noise = rng.standard_normal((redraw.draws, error.size)) * error
+    redrawn = [isotonic_regression(row, weights=weights).x for row in fitted + noise]
+    return np.array([fitted, *redrawn])
 
 
 def _invert(x: Floats, fitted: Floats, level: float) -> tuple[Floats, Integers]:
-    """Positions where the rows of `fitted`, which rise with x, reach `level` (∓∞ outside), and the
-    cell to the right.
+    """Positions where curves that rise reach `level`, and the cell to the right.
 
-    x: (cells,). fitted: (curves, cells). Returns two arrays (curves,).
+    Positions outside the cells are ∓∞. x: (cells,). fitted: (curves, cells). Returns
+    two arrays (curves,).
     """
     row = np.arange(len(fitted))
     right = np.clip((fitted < level).sum(1), 1, x.size - 1)
@@ -160,17 +216,22 @@ def _invert(x: Floats, fitted: Floats, level: float) -> tuple[Floats, Integers]:
     y1 = fitted[row, right]
     step = np.where(y1 > y0, y1 - y0, 1)
     position = x[right - 1] + (level - y0) / step * (x[right] - x[right - 1])
-    return np.where(
-        fitted[:, 0] > level, -np.inf, np.where(fitted[:, -1] < level, np.inf, position)
-    ), right
+    position = np.where(fitted[:, -1] < level, np.inf, position)
+    position = np.where(fitted[:, 0] > level, -np.inf, position)
+    return position, right
 
 
-def _unresolved(x: Floats, fitted: Floats, value: Floats, right: Integers) -> tuple[Floats, Floats]:
-    """Way from a crossing to the left and to the right end of its bracket, times the share of the
-    rise in that.
+def _unresolved(
+    x: Floats,
+    fitted: Floats,
+    value: Floats,
+    right: Integers,
+) -> tuple[Floats, Floats]:
+    """How far a crossing is from both ends of its bracket, times a share.
 
-    x: (cells,). fitted: (curves, cells), rising. value, right: (curves,), from `_invert`. Returns
-    two arrays (curves,).
+    The share is that of the curve's rise in the bracket. x: (cells,). fitted: (curves,
+    cells), rising. value, right: (curves,), from `_invert`. Returns two arrays
+    (curves,).
     """
     row = np.arange(len(fitted))
     rise = fitted[:, -1] - fitted[:, 0]
@@ -185,9 +246,11 @@ def boundary_exponent(
     confidence: float = 0.95,
     **predictors: xr.DataArray,
 ) -> Rate:
-    """Power law of a boundary found by `crossing` in the positive `predictors`: see `fit_rate`.
+    """Power law of a boundary found by `crossing` in the positive `predictors`: see
+    `fit_rate`.
 
-    Crossings outside their cells, or without a finite standard error, are dropped and counted.
+    Crossings outside their cells, or without a finite standard error, are dropped and
+    counted.
     """
     value = boundary["value"].where(boundary["side"] == INSIDE)
     error = boundary["standard_error"] * value

@@ -1,8 +1,11 @@
-"""Claims as data, and their judgement: what is measured on sealed results against what is allowed.
+"""Claims as data, and their judgement.
 
-A claim holds what it measures (`measures`), a tolerance that decides (`tolerances`), and a negative
-control: data made wrong on purpose, which it must reject. A claim that is contradicted may have a
-positive control: data in which it would hold, and which must support it.
+What is measured on sealed results is compared with what is allowed.
+
+A claim holds what it measures (`measures`), a tolerance that decides (`tolerances`),
+and a negative control: data made wrong on purpose, which it must reject. A claim that
+is contradicted may have a positive control: data in which it would hold, and which must
+support it.
 """
 
 import itertools
@@ -63,12 +66,13 @@ MOST_CELLS = 12  # that a check lists
 
 @dataclass(frozen=True)
 class Check:
-    """One decision: the verdict, the estimate that decided (None without data), a sentence on both,
-    its tolerance.
+    """One decision, with the estimate that decided.
 
-    cells: where several decide, those nearest to a contradiction, that one first: label, estimate
-    and verdict. confidence: of all intervals of the claim together. parts: name, empty for the only
-    one, all cells by label, empty for a number that is about no cell, and tolerance.
+    verdict, tolerance: of that estimate, which is None without data. text: a sentence
+    on both. cells: where several decide, those nearest to a contradiction, that one
+    first: label, estimate and verdict. confidence: of all intervals of the claim
+    together. parts: name, empty for the only one, all cells by label, empty for a
+    number that is about no cell, and tolerance.
     """
 
     verdict: str
@@ -81,41 +85,40 @@ class Check:
 
     @property
     def open_for_good(self) -> bool:
-        """Whether it is undecided and no number of replications could decide it: the levels of the
-        grid are too far apart.
+        """Whether it is undecided and no number of replications could decide it.
+
+        The levels of the grid are then too far apart.
         """
-        undecided = [
-            (cell, tolerance)
-            for _, cells, tolerance in self.parts
-            for cell in cells.values()
-            if tolerance.verdict(cell) == INCONCLUSIVE
-        ]
-        return (
-            self.verdict == INCONCLUSIVE
-            and bool(undecided)
-            and all(open_for_good(cell, tolerance) for cell, tolerance in undecided)
-        )
+        if self.verdict != INCONCLUSIVE:
+            return False
+        undecided = []
+        for _, cells, tolerance in self.parts:
+            for cell in cells.values():
+                if tolerance.verdict(cell) == INCONCLUSIVE:
+                    undecided.append(open_for_good(cell, tolerance))
+        return bool(undecided) and all(undecided)
 
     @property
     def detected(self) -> str:
-        """The smallest violation that data like these would contradict with power 90 %: a sentence
-        for each part.
+        """The smallest violation that data like these contradict with power 90 %.
+
+        A sentence for each part.
         """
-        sentences = (
-            (name, sentence(cells, tolerance, self.confidence))
-            for name, cells, tolerance in self.parts
-        )
-        return "; ".join(
-            f"{name}: {text}" if name else text[0].upper() + text[1:]
-            for name, text in sentences
-            if text
-        )
+        sentences = []
+        for name, cells, tolerance in self.parts:
+            text = sentence(cells, tolerance, self.confidence)
+            if text and name:
+                sentences.append(f"{name}: {text}")
+            elif text:
+                sentences.append(text[0].upper() + text[1:])
+        return "; ".join(sentences)
 
 
 @dataclass(frozen=True)
 class NegativeControl:
-    """Data that are wrong on purpose, made from sealed results without simulating: the claim must
-    reject them.
+    """Data that are wrong on purpose, made from sealed results without simulating.
+
+    The claim must reject them.
     """
 
     description: str
@@ -124,8 +127,9 @@ class NegativeControl:
 
 @dataclass(frozen=True)
 class PositiveControl:
-    """Data made from results that contradict a claim, in which it would hold: these must support
-    it.
+    """Data in which a claim would hold, made from results that contradict it.
+
+    The claim must be supported by them.
     """
 
     description: str
@@ -134,12 +138,13 @@ class PositiveControl:
 
 @dataclass(frozen=True)
 class SimulatedControl:
-    """A wrong world that is simulated: parts of every cell are changed, under labels that stay.
+    """A wrong world that is simulated.
 
-    description: of what is wrong there. change: the parts of a cell -> those that simulate it;
-    helpers are in `pipeline.problems.common.changes`. verdict: what the claim must say of that
-    world: contradicted, or supported where the claim does not hold and the world is one in which it
-    would. Claims with one and the same control share its simulations.
+    Parts of every cell are changed, under labels that stay. description: of what is
+    wrong there. change: the parts of a cell -> those that simulate it; helpers are in
+    `pipeline.problems.common.changes`. verdict: what the claim must say of that world:
+    contradicted, or supported where the claim does not hold and the world is one in
+    which it would. Claims with one and the same control share its simulations.
     """
 
     description: str
@@ -158,19 +163,21 @@ class NotSimulated:
 class Claim:
     """A statement that an experiment can support or contradict.
 
-    id: unique name. statement: one sentence. source: paper and theorem. experiment: name of the
-    study. measure: what is estimated. tolerance: what the estimate may be; for a claim of several
-    parts, one for each part that the measure returns. why: reason for the tolerance. conditions:
-    where the theorem speaks, and which cells are used. control: the negative control. positive: the
-    positive control, in place of the negative one where the data contradict the claim: it shows
-    that the claim can be supported at all. simulated: the wrong world in which it is tested by
-    simulation, or why there is none. only_refutable: the claim is a one-sided bound so loose that
-    plausible data cannot come near it; data on its right side are then "not refuted" instead of
-    "supported". identity: the claim holds by construction, as a number is compared with itself in
-    another form; data that agree are then "identity" instead of "supported". recorded: the real
-    data that the claim is about, if any; on other data it is "not tested". row: of docs/papers.md,
-    which shows why the paper is wrong there, or the proof incomplete; empty without one. headline:
-    whether it is among the main findings of its experiment, which a report says first.
+    id: unique name. statement: one sentence. source: paper and theorem. experiment:
+    name of the study. measure: what is estimated. tolerance: what the estimate may be;
+    for a claim of several parts, one for each part that the measure returns. why:
+    reason for the tolerance. conditions: where the theorem speaks, and which cells are
+    used. control: the negative control. positive: the positive control, in place of the
+    negative one where the data contradict the claim: it shows that the claim can be
+    supported at all. simulated: the wrong world in which it is tested by simulation, or
+    why there is none. only_refutable: the claim is a one-sided bound so loose that
+    plausible data cannot come near it; data on its right side are then "not refuted"
+    instead of "supported". identity: the claim holds by construction, as a number is
+    compared with itself in another form; data that agree are then "identity" instead of
+    "supported". recorded: the real data that the claim is about, if any; on other data
+    it is "not tested". row: of docs/papers.md, which shows why the paper is wrong
+    there, or the proof incomplete; empty without one. headline: whether it is among the
+    main findings of its experiment, which a report says first.
     """
 
     id: str
@@ -209,10 +216,10 @@ class Claim:
     @property
     def claimed(self) -> str:
         """Description of the tolerance; for several parts, each after its name."""
+        text = str(self.tolerance)
         if isinstance(self.tolerance, Mapping):
-            text = "; ".join(f"{part}: {tolerance}" for part, tolerance in self.tolerance.items())
-        else:
-            text = str(self.tolerance)
+            parts = self.tolerance.items()
+            text = "; ".join(f"{part}: {tolerance}" for part, tolerance in parts)
         if self.measure.every_cell:
             return f"{text} in every cell (simultaneous intervals)"
         return text
@@ -222,9 +229,10 @@ class Claim:
         return self.positive if verdict == CONTRADICTED and self.positive else self.control
 
     def decide(self, results: xr.Dataset, make: Make | None = None) -> Check:
-        """Measure on sealed results and compare with the tolerance; raises `InsufficientEvidence`.
+        """Measure on sealed results and compare with the tolerance.
 
-        make: what is measured is what this makes of the results, such as a control.
+        Raises `InsufficientEvidence`. make: what is measured is what this makes of the
+        results, such as a control.
         """
         return self.decision(self.measured(results, make))
 
@@ -235,17 +243,18 @@ class Claim:
 
         Raises `InsufficientEvidence`, and ValueError for other parts.
 
-        Intervals are wider by what lost replications could change: see `pipeline.analysis.losses`.
+        Intervals are wider by what lost replications could change: see
+        `pipeline.analysis.losses`.
         """
         if self.recorded is not None:
             self.recorded.require(results)
         compute = self.measure.compute
-        measured = bounded(lambda data: compute(make(data) if make else data), results)
-        tolerances = self.tolerance
-        if isinstance(tolerances, Mapping) and not (
-            isinstance(measured, Mapping) and measured.keys() == tolerances.keys()
-        ):
-            raise ValueError(f"the measure must return the parts {', '.join(tolerances)}")
+        if make is None:
+            measured = bounded(compute, results)
+        else:
+            measured = bounded(lambda data: compute(make(data)), results)
+        if isinstance(self.tolerance, Mapping):
+            _check_parts(measured, self.tolerance)
         return measured
 
     def decision(self, measured: Measured | Mapping[str, Measured]) -> Check:
@@ -255,23 +264,30 @@ class Claim:
         """
         if isinstance(self.tolerance, Mapping):
             parts = cast(Mapping[str, Measured], measured)
-            check = every(
-                *(
-                    _decide(parts[part], tolerance, part)
-                    for part, tolerance in self.tolerance.items()
-                )
-            )
+            tolerances = self.tolerance.items()
+            checks = [_decide(parts[part], tolerance, part) for part, tolerance in tolerances]
+            check = every(*checks)
         else:
             check = _decide(measured, self.tolerance)
-        return replace(check, verdict=self.best) if check.verdict == SUPPORTED else check
+        if check.verdict == SUPPORTED:
+            return replace(check, verdict=self.best)
+        return check
+
+
+def _check_parts(
+    measured: Measured | Mapping[str, Measured], tolerances: Mapping[str, Tolerance]
+) -> None:
+    """Raise ValueError unless the parts measured are those that have a tolerance."""
+    if not isinstance(measured, Mapping) or measured.keys() != tolerances.keys():
+        raise ValueError(f"the measure must return the parts {', '.join(tolerances)}")
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """A claim, the decision on the data, and the decision on its control: see `Claim.control_of`.
+    """A claim, and the decisions on the data and on its control.
 
-    Reports print `verdict` and `text`: a claim that would hold, but whose control is not rejected,
-    is "too weak".
+    See `Claim.control_of`. Reports print `verdict` and `text`: a claim that would hold,
+    but whose control is not rejected, is "too weak".
     """
 
     claim: Claim
@@ -282,14 +298,15 @@ class Judgement:
     def sound(self) -> bool:
         """Whether the control was decided as it must be: otherwise than the data."""
         used = self.claim.control_of(self.check.verdict)
-        return self.control.verdict == (
-            self.claim.best if isinstance(used, PositiveControl) else CONTRADICTED
-        )
+        if isinstance(used, PositiveControl):
+            return self.control.verdict == self.claim.best
+        return self.control.verdict == CONTRADICTED
 
     @property
     def verdict(self) -> str:
-        """That of the check or, where data agree with the claim and its control does as well, "too
-        weak".
+        """That of the check, or "too weak".
+
+        The latter where data agree with the claim and its control does as well.
         """
         return TOO_WEAK if self.check.verdict in HELD and not self.sound else self.check.verdict
 
@@ -307,8 +324,9 @@ class Judgement:
 
 
 def judge(claim: Claim, results: xr.Dataset) -> Judgement:
-    """Decide a claim on a sealed dataset (grid axes…, replication), and on its control if there are
-    data.
+    """Decide a claim on a sealed dataset, and on its control if there are data.
+
+    results: (grid axes…, replication).
     """
     return with_control(claim, check_of(claim, results), results)
 
@@ -338,55 +356,77 @@ def _judge(claim: Claim, results: xr.Dataset, make: Make | None = None) -> Check
 
 
 def _decide(
-    measured: Measured | Mapping[str, Measured], tolerance: Tolerance, part: str = ""
+    measured: Measured | Mapping[str, Measured],
+    tolerance: Tolerance,
+    part: str = "",
 ) -> Check:
-    """The decision on an estimate, or on the worst of several cells: the one nearest to a
-    contradiction.
+    """The decision on an estimate, or on the worst of several cells.
+
+    That is the one nearest to a contradiction.
     """
-    named = f"{part}: " if part else ""
+    before = ""
+    if part:
+        before = f"{part}: "
     if isinstance(measured, Estimate):
         return Check(
-            tolerance.verdict(measured),
-            measured,
-            named + _text(measured, tolerance),
-            tolerance,
+            verdict=tolerance.verdict(measured),
+            estimate=measured,
+            text=before + _text(measured, tolerance),
+            tolerance=tolerance,
             parts=((part, {"": measured}, tolerance),),
         )
     cells = {name: cell for name, cell in measured.items() if isinstance(cell, Estimate)}
     if not cells:
         raise NotTested("no cell meets the conditions")
-    names = list(cells)
-    values = [cell.value for cell in cells.values()]
-    by_value = [names[i] for i in by_badness(values, tolerance)]
-    order = sorted(by_value, key=lambda name: -VERDICTS.index(tolerance.verdict(cells[name])))
+    order = _worst_first(cells, tolerance)
     worst = order[0]
-    where = f" at {worst}" if worst else ""
+    listed = []
     if len(cells) > 1:
-        where += f" (the worst of {len(cells)} cells)"
-    listed = tuple(
-        (named + name, cells[name], tolerance.verdict(cells[name])) for name in order[:MOST_CELLS]
-    )
+        for name in order[:MOST_CELLS]:
+            verdict = tolerance.verdict(cells[name])
+            listed.append((before + name, cells[name], verdict))
     return Check(
-        tolerance.verdict(cells[worst]),
-        cells[worst],
-        named + _text(cells[worst], tolerance, where),
-        tolerance,
-        listed if len(cells) > 1 else (),
+        verdict=tolerance.verdict(cells[worst]),
+        estimate=cells[worst],
+        text=before + _text(cells[worst], tolerance, _where(worst, len(cells))),
+        tolerance=tolerance,
+        cells=tuple(listed),
         parts=((part, cells, tolerance),),
     )
 
 
+def _worst_first(cells: Mapping[str, Estimate], tolerance: Tolerance) -> list[str]:
+    """Labels of cells, the one nearest to a contradiction first."""
+    names = list(cells)
+    values = [cell.value for cell in cells.values()]
+    by_value = [names[i] for i in by_badness(values, tolerance)]
+    return sorted(by_value, key=lambda name: -VERDICTS.index(tolerance.verdict(cells[name])))
+
+
+def _where(label: str, count: int) -> str:
+    """In words, at which of so many cells the estimate is that decides."""
+    where = ""
+    if label:
+        where = f" at {label}"
+    if count > 1:
+        where += f" (the worst of {count} cells)"
+    return where
+
+
 def _text(estimate: Estimate, tolerance: Tolerance, where: str = "") -> str:
+    """An estimate beside its tolerance, and what its interval is about, in words."""
     text = f"{estimate}{where}, claimed {tolerance}"
     if estimate.lost:
         replications = "replication" if estimate.lost == 1 else "replications"
         text += f"; whatever the values of {estimate.lost:,} lost {replications} would be"
     if open_for_good(estimate, tolerance):
         text += (
-            "; the levels of the grid leave this open, whatever the number of replications: add "
-            "levels"
+            "; the levels of the grid leave this open, whatever the number of "
+            "replications: add levels"
         )
-    return text if finite(estimate) else f"{text}: the data do not determine it"
+    if not finite(estimate):
+        text += ": the data do not determine it"
+    return text
 
 
 def every(*checks: Check) -> Check:

@@ -16,12 +16,13 @@ GRID = 61  # exponents that are compared at a time
 
 @dataclasses.dataclass(frozen=True)
 class Collapse:
-    """How well curves fall on one another: 1 is a perfect `quality`, 0 a perfect `spread`.
+    """How well curves fall on one another: 1 is a perfect `quality`, 0 a perfect
+    `spread`.
 
-    `quality`: mean squared deviation of a point from the other curves, in standard errors (NaN
-    without any Monte Carlo error); `spread`: root mean square relative deviation beyond the Monte
-    Carlo error, with its interval `low`, `high`; `n`: points that lie in the range of another
-    curve.
+    `quality`: mean squared deviation of a point from the other curves, in standard
+    errors (NaN without any Monte Carlo error); `spread`: root mean square relative
+    deviation beyond the Monte Carlo error, with its interval `low`, `high`; `n`: points
+    that lie in the range of another curve.
     """
 
     quality: float
@@ -39,22 +40,25 @@ def collapse(
     error: xr.DataArray | float = 0.0,
     confidence: float = 0.95,
 ) -> Collapse:
-    """Whether the curves of `mean` agree in `position`, one for each label of the axes `curves`.
+    """Whether curves agree in `position`.
 
-    Every point is compared with the other curves at the same log position: each is interpolated by
-    the cubic through its four nearest cells (the chord of the source would read curvature as
-    disagreement), and the interpolations are averaged with weights 1/variance. Deviations are of
-    log mean if all means are positive, else of the mean in units of the range of all means;
-    `spread` is in the same scale, 0.02 for curves that agree to 2 %. Not finite or not positive
-    positions are not used. NaN for n = 0. Raises ValueError if a curve has two cells at one
-    position: one of their dimensions is missing in `curves`.
+    There is a curve of `mean` for each label of the axes `curves`. Every point is
+    compared with the other curves at the same log position: each is interpolated by the
+    cubic through its four nearest cells (the chord of the source would read curvature
+    as disagreement), and the interpolations are averaged with weights 1/variance.
+    Deviations are of log mean if all means are positive, else of the mean in units of
+    the range of all means; `spread` is in the same scale, 0.02 for curves that agree to
+    2 %. Not finite or not positive positions are not used. NaN for n = 0. Raises
+    ValueError if a curve has two cells at one position: one of their dimensions is
+    missing in `curves`.
 
-    error: standard error of a curve's log position, one for all of its cells, as where positions
-    are in units of an estimated boundary: `collapse(mean, mcse, at / boundary.value, curves,
-    boundary.standard_error)`. To first order it moves the values of a curve by its slope, all
-    together, so quality, spread and interval carry it; if the means are those of which the boundary
-    was found, errors partly cancel, and the interval is rather too wide. Source: Houdayer,
-    Hartmann, Physical Review B 70 (2004) 014418, Appendix.
+    error: standard error of a curve's log position, one for all of its cells, as where
+    positions are in units of an estimated boundary: `collapse(mean, mcse, at /
+    boundary.value, curves, boundary.standard_error)`. To first order it moves the
+    values of a curve by its slope, all together, so quality, spread and interval carry
+    it; if the means are those of which the boundary was found, errors partly cancel,
+    and the interval is rather too wide. Source: Houdayer, Hartmann, Physical Review B
+    70 (2004) 014418, Appendix.
     """
     points = _points(mean, mcse, curves, position, error=error)
     y = points.value
@@ -78,11 +82,16 @@ def collapse(
     return Collapse(quality, math.sqrt(max(0.0, beyond_error)), n, low, high)
 
 
-def _interval(squares: float, covariance: Floats, confidence: float) -> tuple[float, float]:
+def _interval(
+    squares: float,
+    covariance: Floats,
+    confidence: float,
+) -> tuple[float, float]:
     """Interval of √(δᵀδ/n) from dᵀd with d ~ Normal(δ, C).
 
-    dᵀd/a is about χ'² with tr C/a degrees and noncentrality δᵀδ/a, a = tr C²/tr C, so that mean and
-    variance are right for δ = 0. Source: Patnaik, Biometrika 36 (1949) 202.
+    dᵀd/a is about χ'² with tr C/a degrees and noncentrality δᵀδ/a, a = tr C²/tr C, so
+    that mean and variance are right for δ = 0. Source: Patnaik, Biometrika 36 (1949)
+    202.
     """
     n = len(covariance)
     trace = float(np.trace(covariance))
@@ -129,14 +138,16 @@ def collapse_exponent(
     seed: int = 0,
     confidence: float = 0.95,
 ) -> Estimate:
-    """Exponent α in `bounds` for which the curves agree best in the position at · size^α.
+    """Exponent α in `bounds` for which the curves agree best in the position
+    at · size^α.
 
-    Minimises the quality of `collapse` over the α where at least half as many points can be
-    compared as at best (curves without a common range have nothing to disagree about). The interval
-    holds the quantiles of the minimisers for `draws` redrawn sets of means, with their distance to
-    the estimate multiplied by √max(1, quality): curves that never collapse within the Monte Carlo
-    error get a wider interval. It is open on the side where a minimiser is on the bounds. Arguments
-    as in `collapse`; NaN without any point to compare.
+    Minimises the quality of `collapse` over the α where at least half as many points
+    can be compared as at best (curves without a common range have nothing to disagree
+    about). The interval holds the quantiles of the minimisers for `draws` redrawn sets
+    of means, with their distance to the estimate multiplied by √max(1, quality): curves
+    that never collapse within the Monte Carlo error get a wider interval. It is open on
+    the side where a minimiser is on the bounds. Arguments as in `collapse`; NaN without
+    any point to compare.
     """
     points = _points(mean, mcse, curves, at, size)
     rng = np.random.default_rng(seed)
@@ -182,8 +193,8 @@ def _estimate(
 class _Points(NamedTuple):
     """Cells as points, all arrays (points,). value, error: in the scale of `collapse`.
 
-    positions: one array for each axis. curve: number of the curve. position_error: of the log
-    positions.
+    positions: one array for each axis. curve: number of the curve. position_error: of
+    the log positions.
     """
 
     value: Floats
@@ -224,11 +235,15 @@ def _points(
     )
 
 
-def _leave_one_out(x: Floats, variance: Floats, curve: Integers) -> tuple[Floats, Floats]:
+def _leave_one_out(
+    x: Floats,
+    variance: Floats,
+    curve: Integers,
+) -> tuple[Floats, Floats]:
     """Rows that map values to deviations from the other curves, and their variances.
 
-    Rows are (points compared, points). x, variance, curve: (points,). Time and memory of order
-    points².
+    Rows are (points compared, points). x, variance, curve: (points,). Time and memory
+    of order points².
     """
     x = x.round(12)  # equal positions that differ in the last digits must not fall out of range
     if not (variance > 0).all():
@@ -253,9 +268,10 @@ def _leave_one_out(x: Floats, variance: Floats, curve: Integers) -> tuple[Floats
 
 
 def _cubics(knots: Floats, x: Floats) -> tuple[Integers, Floats]:
-    """The four knots nearest to each x, and their weights in Lagrange's interpolation, (x, 4) each.
+    """The four knots nearest to each x, and their weights, (x, 4) each.
 
-    All knots if there are fewer than four.
+    The weights are those of Lagrange's interpolation. All knots if there are fewer than
+    four.
     """
     width = min(4, knots.size)
     start = np.clip(np.searchsorted(knots, x, "right") - width // 2, 0, knots.size - width)
@@ -269,8 +285,8 @@ def _cubics(knots: Floats, x: Floats) -> tuple[Integers, Floats]:
 def _qualities(grid: Floats, values: Floats, points: _Points) -> Floats:
     """Quality for every α of the grid and every column of `values`.
 
-    ∞ where too few points can be compared. values: (points, columns). positions of the points:
-    those of `collapse_exponent`, `at` and `size`. Returns (grid, columns).
+    ∞ where too few points can be compared. values: (points, columns). positions of the
+    points: those of `collapse_exponent`, `at` and `size`. Returns (grid, columns).
     """
     at, size = map(np.log, points.positions)
     quality = np.full((grid.size, values.shape[1]), np.inf)

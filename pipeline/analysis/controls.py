@@ -1,5 +1,6 @@
-"""Negative controls in common use: functions that make deliberately wrong data, which a claim must
-reject.
+"""Negative controls in common use: functions that make deliberately wrong data.
+
+A claim must reject what they make.
 """
 
 from collections.abc import Callable
@@ -42,8 +43,9 @@ def reversed_along(variable: str, axis: str) -> Make:
 
 
 def shifted_along(variable: str, axis: str, level: Level) -> Make:
-    """A variable rotated along an axis, so that its first level is at `level` and the last ones
-    come first.
+    """A variable rotated along an axis, so that its first level is at `level`.
+
+    The last ones come first.
     """
     return lambda results: results.assign(
         {

@@ -1,7 +1,8 @@
 """Where curves cross a level, from the moments of their cells.
 
 Each cell is simulated independently of the others. So where later levels are placed
-(`analysis.refined_levels`) may depend on earlier results without a bias of what is simulated there.
+(`analysis.refined_levels`) may depend on earlier results without a bias of what is
+simulated there.
 """
 
 import itertools
@@ -48,9 +49,10 @@ class Curve(NamedTuple):
 class Place(NamedTuple):
     """A crossing, or where one may be: its position and the ends of its interval.
 
-    All are in the unit of the axis. first, last: numbers of the cells next to it that are decided;
-    None beyond an end of the curve, where the interval is open. value: NaN where it is not known
-    that there is a crossing. fitted: whether a parabola gave the interval.
+    All are in the unit of the axis. first, last: numbers of the cells next to it that
+    are decided; None beyond an end of the curve, where the interval is open. value: NaN
+    where it is not known that there is a crossing. fitted: whether a parabola gave the
+    interval.
     """
 
     low: float
@@ -66,9 +68,9 @@ class Place(NamedTuple):
 class Crossings:
     """What is known of a curve.
 
-    count: how often it certainly crosses. With none, `places` are where it may. distance: of the
-    mean from the level at the cell where it is least, at least, signed; 0 unless all cells are on
-    one side.
+    count: how often it certainly crosses. With none, `places` are where it may.
+    distance: of the mean from the level at the cell where it is least, at least,
+    signed; 0 unless all cells are on one side.
     """
 
     count: int
@@ -76,22 +78,27 @@ class Crossings:
     distance: float
 
 
-def find(curve: Curve, refinement: Refinement, bounds: tuple[float, float]) -> Crossings:
+def find(
+    curve: Curve,
+    refinement: Refinement,
+    bounds: tuple[float, float],
+) -> Crossings:
     """Where a curve crosses a level, from the moments of its cells.
 
-    A cell is decided where its interval leaves out the level. Intervals hold for all cells together
-    (Bonferroni), at a fiftieth of the error probability. Between neighbours that are decided for
-    different sides lies a crossing, if the mean is continuous. If the curve crosses once, their
-    levels are an interval of its position.
+    A cell is decided where its interval leaves out the level. Intervals hold for all
+    cells together (Bonferroni), at a fiftieth of the error probability. Between
+    neighbours that are decided for different sides lies a crossing, if the mean is
+    continuous. If the curve crosses once, their levels are an interval of its position.
 
-    With five undecided cells or more between them a parabola is fitted to these, by least squares,
-    and the interval is where |parabola − level| is at most z standard errors of it. Weights are
-    1 − u², u = ±1 at the decided cells: not of the cells' own spread, with which errors correlate,
-    and small where a cell's error decides whether it takes part. Without any crossing, `places` are
-    where undecided cells leave room for one.
+    With five undecided cells or more between them a parabola is fitted to these, by
+    least squares, and the interval is where |parabola − level| is at most z standard
+    errors of it. Weights are 1 − u², u = ±1 at the decided cells: not of the cells' own
+    spread, with which errors correlate, and small where a cell's error decides whether
+    it takes part. Without any crossing, `places` are where undecided cells leave room
+    for one.
 
-    bounds: of the metric's values. O(levels). Source: Fan and Gijbels, Local Polynomial Modelling
-    (1996), chapter 3 (local fit, Epanechnikov's weights).
+    bounds: of the metric's values. O(levels). Source: Fan and Gijbels, Local Polynomial
+    Modelling (1996), chapter 3 (local fit, Epanechnikov's weights).
     """
     level = refinement.level
     low, high = _sides(curve, refinement, bounds)
@@ -100,27 +107,30 @@ def find(curve: Curve, refinement: Refinement, bounds: tuple[float, float]) -> C
     if not decided:
         anywhere = _place(curve, None, None, refinement)
         return Crossings(0, (anywhere,), 0.0)
-    pairs = [*itertools.pairwise(decided)]
+    pairs = itertools.pairwise(decided)
     crossed = [(i, j) for i, j in pairs if sides[i] != sides[j]]
     if crossed:
         places = tuple(_place(curve, i, j, refinement) for i, j in crossed)
         return Crossings(len(crossed), places, 0.0)
-    places = tuple(
-        _place(curve, i, j, refinement) for i, j in _undecided(decided, len(curve.levels))
-    )
-    if places:
+    undecided = _undecided(decided, len(curve.levels))
+    if undecided:
+        places = tuple(_place(curve, i, j, refinement) for i, j in undecided)
         return Crossings(0, places, 0.0)
-    distance = (low - level).min() if sides[decided[0]] > 0 else (high - level).max()
-    return Crossings(0, (), float(distance))
+    if sides[decided[0]] > 0:
+        return Crossings(0, (), float((low - level).min()))
+    return Crossings(0, (), float((high - level).max()))
 
 
 def positions(levels: Sequence[Level], scale: Sequence[Level] | None = None) -> Floats:
-    """log of the levels, or their share of the range where some levels are not positive.
+    """log of the levels, or their share of the range where some levels are not
+    positive.
 
-    scale: the levels that decide which, and that have the range; those given if None.
+    scale: the levels that decide which, and that have the range; `levels` if None.
     """
     x = np.array(levels, float)
-    of_scale = x if scale is None else np.array(scale, float)
+    of_scale = x
+    if scale is not None:
+        of_scale = np.array(scale, float)
     if of_scale.min() > 0:
         logarithms: Floats = np.log(x)
         return logarithms
@@ -135,15 +145,17 @@ def curves_of(moments: xr.Dataset, refinement: Refinement) -> dict[CurveLabels, 
     others = [name for name in axes if name != along]
     metric = moments[refinement.metric].transpose(*others, along, "statistic")
     values = metric.sel(statistic=[*STATISTICS]).values
-    simulated = moments["status"].sel(count="run").transpose(*others, along).values > 0
+    runs = moments["status"].sel(count="run").transpose(*others, along).values
     levels = moments[along].values.tolist()
     levels_of = {axis: moments[axis].values.tolist() for axis in others}
     curves = {}
-    for i in np.ndindex(simulated.shape[:-1]):
-        cells = sorted(np.flatnonzero(simulated[i]).tolist(), key=levels.__getitem__)
-        if cells:
-            labels = tuple((axis, levels_of[axis][k]) for axis, k in zip(others, i, strict=True))
-            curves[labels] = Curve(tuple(levels[k] for k in cells), values[i][cells].T)
+    for i in np.ndindex(runs.shape[:-1]):
+        simulated = np.flatnonzero(runs[i] > 0).tolist()
+        if not simulated:
+            continue
+        cells = sorted(simulated, key=levels.__getitem__)
+        labels = tuple((axis, levels_of[axis][k]) for axis, k in zip(others, i, strict=True))
+        curves[labels] = Curve(tuple(levels[k] for k in cells), values[i][cells].T)
     return curves
 
 
@@ -154,17 +166,19 @@ def bounds_of(moments: xr.Dataset, metric: str) -> tuple[float, float]:
 
 
 def boundary(moments: xr.Dataset, refinement: Refinement) -> xr.Dataset:
-    """Where every curve crosses the level, over the other axes, from a summary of moments.
+    """Where every curve crosses the level, over the other axes, from a summary of
+    moments.
 
-    Returns `crossings`, how often a curve certainly crosses; `value`, `low`, `high`: the position
-    and the ends of its interval, in the unit of the axis, of several crossings (value NaN) the
-    least and greatest end; without any, where one may be (NaN: nowhere within the axis);
-    `distance`: of the mean from the level, at least; `says`, the same in words; and `side` and
-    `standard_error`, of log value, as `boundaries.crossing` has them.
+    Returns `crossings`, how often a curve certainly crosses; `value`, `low`, `high`:
+    the position and the ends of its interval, in the unit of the axis, of several
+    crossings (value NaN) the least and greatest end; without any, where one may be
+    (NaN: nowhere within the axis); `distance`: of the mean from the level, at least;
+    `says`, the same in words; and `side` and `standard_error`, of log value, as
+    `boundaries.crossing` has them.
     """
     bounds = bounds_of(moments, refinement.metric)
-    others = [name for name in moments["status"].dims if name not in ("count", refinement.along)]
-    axes = {str(axis): moments[axis] for axis in others}
+    not_axes = ("count", refinement.along)
+    axes = {str(axis): moments[axis] for axis in moments["status"].dims if axis not in not_axes}
     levels_of = {axis: levels.values.tolist() for axis, levels in axes.items()}
     columns = _empty_columns(tuple(map(len, axes.values())))
     z = 2 * special.ndtri(0.5 + refinement.confidence / 2)
@@ -191,7 +205,10 @@ def _empty_columns(shape: tuple[int, ...]) -> dict[str, Array]:
 
 
 def _write(
-    columns: Mapping[str, Array], cell: tuple[int, ...], crossings: Crossings, z: float
+    columns: Mapping[str, Array],
+    cell: tuple[int, ...],
+    crossings: Crossings,
+    z: float,
 ) -> None:
     """Write what is known of a curve. z: widths of its interval in a standard error."""
     columns["crossings"][cell] = crossings.count
@@ -218,23 +235,32 @@ def says(crossings: Crossings, refinement: Refinement) -> str:
     axis = refinement.along
     places = crossings.places
     if not places:
-        side = "above" if crossings.distance > 0 else "below"
-        return (
-            f"does not cross within {axis}: the mean stays {side}, by "
-            f"{abs(crossings.distance):.3g} or more at every level"
-        )
+        return _says_never(crossings.distance, axis)
     if not crossings.count:
         where = " or ".join(f"[{place.low:.4g}, {place.high:.4g}]" for place in places)
         return (
-            f"not decided: may cross at {axis} in {where}; more replications, or more levels, "
-            "would tell"
+            f"not decided: may cross at {axis} in {where}; more replications, or more "
+            "levels, would tell"
         )
-    times = "" if crossings.count == 1 else f" {crossings.count} times,"
+    times = ""
+    if crossings.count > 1:
+        times = f" {crossings.count} times,"
     texts = [str(Estimate(place.value, place.low, place.high)) for place in places]
     sentence = f"crosses{times} at {axis} = {' and '.join(texts)}"
     if any(place.width > refinement.width for place in places):
         return f"{sentence}; wider than asked"
     return sentence
+
+
+def _says_never(distance: float, axis: str) -> str:
+    """Of a curve that does not cross, in words. distance: see `Crossings`."""
+    side = "below"
+    if distance > 0:
+        side = "above"
+    return (
+        f"does not cross within {axis}: the mean stays {side}, by {abs(distance):.3g} or "
+        "more at every level"
+    )
 
 
 def statements(moments: xr.Dataset, refinement: Refinement) -> list[tuple[str, str]]:
@@ -279,41 +305,58 @@ def _sides(
     return np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
 
 
-def _place(curve: Curve, first: int | None, last: int | None, refinement: Refinement) -> Place:
+def _place(
+    curve: Curve,
+    first: int | None,
+    last: int | None,
+    refinement: Refinement,
+) -> Place:
     """Crossing between two decided cells; beyond an end of the curve nothing is known."""
     if first is None or last is None:
         return _open_place(curve, first, last)
     at = positions(curve.levels)
-    mean = curve.statistics["mean"]
     low = at[first]
     high = at[last]
+    mean = curve.statistics["mean"]
     above_first = mean[first] - refinement.level
     above_last = mean[last] - refinement.level
-    same_side = above_first * above_last > 0
-    value = math.nan
-    if not same_side:
-        value = low + (high - low) * above_first / (above_first - above_last)
-    fit = None
-    if not same_side and last - first - 1 >= FITTED:
-        fit = _fitted(curve, at, slice(first, last + 1), refinement)
-    if fit is not None:
-        low, value, high = fit
-    width = float(high - low)
+    cells = slice(first, last + 1)
+    if above_first * above_last > 0:
+        return _closed_place(curve, cells, _Interval(low, math.nan, high))
+    if last - first - 1 >= FITTED:
+        fit = _fitted(curve, at, cells, refinement)
+        if fit is not None:
+            return _closed_place(curve, cells, fit)._replace(fitted=True)
+    value = low + (high - low) * above_first / (above_first - above_last)
+    return _closed_place(curve, cells, _Interval(low, value, high))
+
+
+class _Interval(NamedTuple):
+    """Positions of a crossing and of the ends of its interval."""
+
+    low: float
+    value: float
+    high: float
+
+
+def _closed_place(curve: Curve, cells: slice, interval: _Interval) -> Place:
+    """A crossing between two decided cells. cells: from one to the other."""
     return Place(
-        low=_level_at(low, curve.levels),
-        value=_level_at(value, curve.levels),
-        high=_level_at(high, curve.levels),
-        width=width,
-        first=first,
-        last=last,
-        fitted=fit is not None,
+        low=_level_at(interval.low, curve.levels),
+        value=_level_at(interval.value, curve.levels),
+        high=_level_at(interval.high, curve.levels),
+        width=float(interval.high - interval.low),
+        first=cells.start,
+        last=cells.stop - 1,
     )
 
 
 def _open_place(curve: Curve, first: int | None, last: int | None) -> Place:
     """From or to an end of the curve, or both."""
-    low = 0.0 if _positive(curve.levels) else -math.inf
+    low = -math.inf
     high = math.inf
+    if _positive(curve.levels):
+        low = 0.0
     if first is not None:
         low = float(curve.levels[first])
     if last is not None:
@@ -322,12 +365,34 @@ def _open_place(curve: Curve, first: int | None, last: int | None) -> Place:
 
 
 def _fitted(
-    curve: Curve, at: Floats, bracket: slice, refinement: Refinement
-) -> tuple[float, float, float] | None:
-    """Positions low, value and high of a crossing, by a parabola fitted to the cells of a bracket.
+    curve: Curve,
+    at: Floats,
+    bracket: slice,
+    refinement: Refinement,
+) -> _Interval | None:
+    """Interval of a crossing, by a parabola fitted to the cells of a bracket.
 
-    bracket: cells from one decided cell to the next. None where no point of the parabola is near
-    the level.
+    bracket: cells from one decided cell to the next. at: positions of all cells. None
+    where no point of the parabola is near the level.
+    """
+    heights, errors = _parabola(curve, at, bracket)
+    distance = np.abs(heights - refinement.level)
+    z = special.ndtri(1 - (1 - SIDES) * (1 - refinement.confidence) / 2)
+    near = np.flatnonzero(distance <= z * errors)
+    if not near.size:  # no parabola fits, and the bracket remains
+        return None
+    x = np.linspace(at[bracket.start], at[bracket.stop - 1], POINTS)
+    nearest = near[distance[near].argmin()]
+    first = max(near[0] - 1, 0)
+    last = min(near[-1] + 1, POINTS - 1)
+    return _Interval(x[first], x[nearest], x[last])
+
+
+def _parabola(curve: Curve, at: Floats, bracket: slice) -> tuple[Floats, Floats]:
+    """Heights of the parabola of `find` at `POINTS` positions, and their standard
+    errors.
+
+    The positions are evenly spread over the bracket. Arguments as in `_fitted`.
     """
     low = at[bracket][0]
     high = at[bracket][-1]
@@ -336,20 +401,13 @@ def _fitted(
     with np.errstate(divide="ignore", invalid="ignore"):
         variance = curve.statistics["m2"][inside] / (n * (n - 1))
     u = 2 * (at[inside] - low) / (high - low) - 1
-    x = np.linspace(low, high, POINTS)
     root = np.sqrt(1 - u**2)
     parabolas = np.vander(np.linspace(-1, 1, POINTS), 3)
     fit = np.linalg.pinv(root[:, None] * np.vander(u, 3)) * root  # (coefficients, cells)
     heights = parabolas @ (fit @ curve.statistics["mean"][inside])
-    distance = np.abs(heights - refinement.level)
     covariance = fit * variance @ fit.T
-    standard_error = np.sqrt(np.vecdot(parabolas @ covariance, parabolas))
-    z = special.ndtri(1 - (1 - SIDES) * (1 - refinement.confidence) / 2)
-    near = np.flatnonzero(distance <= z * standard_error)
-    if not near.size:  # no parabola fits, and the bracket remains
-        return None
-    nearest = near[distance[near].argmin()]
-    return x[max(near[0] - 1, 0)], x[nearest], x[min(near[-1] + 1, POINTS - 1)]
+    errors = np.sqrt(np.vecdot(parabolas @ covariance, parabolas))
+    return heights, errors
 
 
 def _level_at(position: float, levels: Sequence[Level]) -> float:

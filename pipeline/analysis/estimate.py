@@ -9,18 +9,20 @@ import xarray as xr
 from pipeline.study.arrays import Booleans, Floats
 
 NO_ERROR = "(no Monte Carlo error)"  # in place of an interval
-ROUNDING = 1e-12  # of the value: an interval as short as this has no width but that of rounding
-SIGMA = 0.6826894921370859  # probability within one standard deviation of a normal law
+# Of the value: an interval as short as this has no width but that of rounding.
+ROUNDING = 1e-12
+# Probability within one standard deviation of a normal law.
+SIGMA = 0.6826894921370859
 
 
 @dataclasses.dataclass(frozen=True)
 class Estimate:
-    """A number, its confidence interval [low, high] and its standard error, all in the number's own
-    unit.
+    """A number with its confidence interval [low, high] and its standard error.
 
-    The interval is infinite where the data do not determine the number, and the value is NaN where
-    they give none. finest: the interval that any number of replications would leave, at this value,
-    as levels of a grid are apart. lost: replications whose values are not known, by what they could
+    All are in the number's own unit. The interval is infinite where the data do not
+    determine the number, and the value is NaN where they give none. finest: the
+    interval that any number of replications would leave, at this value, as levels of a
+    grid are apart. lost: replications whose values are not known, by what they could
     change the interval is wider; the value is then the middle of what it could be.
     """
 
@@ -55,8 +57,9 @@ class Estimate:
 
 
 def is_point(value: float, low: float, high: float) -> bool:
-    """Whether an interval is a number up to rounding: all replications agree, or the number is
-    computed exactly.
+    """Whether an interval is a number up to rounding.
+
+    So it is where all replications agree, or the number is computed exactly.
     """
     return high - low <= ROUNDING * abs(value)
 
@@ -64,60 +67,67 @@ def is_point(value: float, low: float, high: float) -> bool:
 def aligned(mean: xr.DataArray, *others: xr.DataArray | float) -> list[xr.DataArray]:
     """`mean` and `others` over the cells and dimensions of `mean`, by label.
 
-    Numbers and arrays over some of the dimensions are repeated over the rest; labels that `mean`
-    lacks are left out. Raises ValueError for an array with a dimension that `mean` does not have,
-    or without numbers.
+    Numbers and arrays over some of the dimensions are repeated over the rest; labels
+    that `mean` lacks are left out. Raises ValueError for an array with a dimension that
+    `mean` does not have, or without numbers.
     """
-    arrays = [other if isinstance(other, xr.DataArray) else xr.DataArray(other) for other in others]
-    for array in arrays:
+    arrays = []
+    for other in others:
+        array = other
+        if not isinstance(array, xr.DataArray):
+            array = xr.DataArray(array)
+        name = array.name or "array"
         foreign = set(array.dims) - set(mean.dims)
         if foreign:
-            raise ValueError(
-                f"{array.name or 'array'} has dimensions {sorted(map(str, foreign))} that the "
-                "mean lacks"
-            )
+            axes = sorted(map(str, foreign))
+            raise ValueError(f"{name} has dimensions {axes} that the mean lacks")
         if array.dtype.kind not in "iufb":
-            raise ValueError(f"{array.name or 'array'} holds {array.dtype}, not numbers")
+            raise ValueError(f"{name} holds {array.dtype}, not numbers")
+        arrays.append(array)
     together = xr.broadcast(*xr.align(mean, *arrays, join="left"))
     return [array.transpose(*mean.dims).astype(float).compute() for array in together]
 
 
 def floored(errors: Floats) -> Floats:
-    """Standard errors with exact zeros raised to the smallest positive one (if there is one).
+    """Standard errors with exact zeros raised to the smallest positive one.
 
-    A cell where all replications agree has a Monte Carlo error of zero, which would be an infinite
-    weight.
+    They stay where there is none. A cell where all replications agree has a Monte Carlo
+    error of zero, which would be an infinite weight.
     """
     positive = errors[errors > 0]
-    return np.where(errors == 0, positive.min(), errors) if positive.size else errors
+    if not positive.size:
+        return errors
+    return np.where(errors == 0, positive.min(), errors)
 
 
 def logarithms_if_positive(
     values: Floats, errors: Floats, usable: Booleans, level: float = 1.0
 ) -> tuple[Floats, Floats, bool]:
-    """Values and errors, as logarithms if `level` and all usable values are positive, and whether
-    they are.
+    """Values and errors, as logarithms if all values can be, and whether they are.
 
-    Errors of logarithms by the delta method, `floored`; NaN where not `usable`.
+    They are if `level` and all usable values are positive. Errors of logarithms by the
+    delta method, `floored`; NaN where not `usable`.
     """
     positive = level > 0 and bool((values[usable] > 0).all())
     values = np.where(usable, values, 1.0)
     errors = np.where(usable, errors, np.nan)
     if positive:
-        values, errors = np.log(values), errors / values
+        errors = errors / values
+        values = np.log(values)
     return values, floored(errors), positive
 
 
 def quantile_interval(drawn: Floats, confidence: float) -> tuple[float, float, float]:
-    """Low and high quantile of draws, some perhaps infinite, and half the width of the central 68
-    %.
+    """Low and high quantile of draws, and half the width of the central 68 %.
+
+    Some draws may be infinite.
     """
     tail = confidence / 2
     sigma = SIGMA / 2
-    low, left = (float(np.quantile(drawn, 0.5 - part, method="lower")) for part in (tail, sigma))
-    high, right = (float(np.quantile(drawn, 0.5 + part, method="higher")) for part in (tail, sigma))
-    return (
-        low,
-        high,
-        (right - left) / 2 if math.isfinite(right) and math.isfinite(left) else math.inf,
-    )
+    low = float(np.quantile(drawn, 0.5 - tail, method="lower"))
+    high = float(np.quantile(drawn, 0.5 + tail, method="higher"))
+    left = float(np.quantile(drawn, 0.5 - sigma, method="lower"))
+    right = float(np.quantile(drawn, 0.5 + sigma, method="higher"))
+    if not (math.isfinite(right) and math.isfinite(left)):
+        return low, high, math.inf
+    return low, high, (right - left) / 2

@@ -12,6 +12,7 @@ from pipeline.analysis.measures import Cells, confidence_for, labelled, of_look
 from pipeline.analysis.ratio import risk_ratio
 from pipeline.analysis.summary import REPLICATION, t_interval
 from pipeline.analysis.tolerances import Contains, Tolerance, Within, written
+from pipeline.study.arrays import Floats
 
 FALSE_ALARM = 1e-6  # over all cells: a true law is practically never contradicted
 TOGETHER = "all cells together"
@@ -19,22 +20,29 @@ EACH_CELL = f"each cell, simultaneously at confidence 1 − {written(FALSE_ALARM
 
 
 def exact_law(margin: float, each: float = 0.0) -> dict[str, Tolerance]:
-    """Tolerances of `law_ratios`: cells together 1 ± margin, and 1 in the interval of each cell.
+    """Tolerances of `law_ratios`, for all cells together and for each.
 
-    With few replications every cell agrees with any law: only all cells together can support one.
-    each: how far a cell may be off, where the law is exact in a limit only.
+    1 ± margin for the cells together, and 1 in the interval of each. With few
+    replications every cell agrees with any law: only all cells together can support
+    one. each: how far a cell may be off, where the law is exact in a limit only.
     """
     return {TOGETHER: Within(1, margin), EACH_CELL: Contains(1, each)}
 
 
 def law_ratios(
-    data: xr.Dataset, metric: str, predicted: str, power: float, *by: str, error_share: float = 1.0
+    data: xr.Dataset,
+    metric: str,
+    predicted: str,
+    power: float,
+    *by: str,
+    error_share: float = 1.0,
 ) -> Mapping[str, Cells]:
-    """Mean of metric^power over the mean of `predicted`, the two paired in every replication.
+    """Mean of metric^power over the mean of `predicted`.
 
-    Two parts: of all cells together, with weights 1/mcse², for every level of the axes `by` at the
-    confidence of a claim; and of each cell, simultaneously at confidence 1 − `FALSE_ALARM`, widened
-    for skewed replications. error_share: of the claim's error, for the first of them.
+    The two are paired in every replication. Two parts: of all cells together, with
+    weights 1/mcse², for every level of the axes `by` at the confidence of a claim; and
+    of each cell, simultaneously at confidence 1 − `FALSE_ALARM`, widened for skewed
+    replications. error_share: of the claim's error, for the first of them.
     """
     used = int((data["status"] > 0).any(REPLICATION).sum())
     alpha = FALSE_ALARM * of_look() / used
@@ -45,35 +53,36 @@ def law_ratios(
 
 
 def _widened(cells: xr.Dataset, confidence: float) -> xr.Dataset:
-    """t intervals, z'/z times as wide: beyond z' a skewed mean over its standard error has the
-    normal tail beyond z.
+    """t intervals, z'/z times as wide, for skewed replications.
 
-    That tail is e^{|γ|z'³/(3√n)} times the normal one, γ the skewness of v^power − R·predicted: so
-    z'²(1 − 2az') = z², a = |γ|/(3√n). Infinite where that has no solution: there are too few
-    replications for such a tail. Source: Shao, Journal of Theoretical Probability 12 (1999) 385,
-    Theorem 1.1, expanded as Cramér's.
+    Beyond z' a skewed mean over its standard error has the normal tail beyond z. That
+    tail is e^{|γ|z'³/(3√n)} times the normal one, γ the skewness of
+    v^power − R·predicted: so z'²(1 − 2az') = z², a = |γ|/(3√n). Infinite where that has no
+    solution: there are too few replications for such a tail. Source: Shao, Journal of
+    Theoretical Probability 12 (1999) 385, Theorem 1.1, expanded as Cramér's.
     """
-    a = (abs(cells["skewness"]) / (3 * xr.ufuncs.sqrt(cells["pairs"]))).transpose(
-        *cells["ratio"].dims
-    )
+    ratio = cells["ratio"]
+    a = abs(cells["skewness"]) / (3 * xr.ufuncs.sqrt(cells["pairs"]))
+    a = a.transpose(*ratio.dims)
     quantile = NormalDist().inv_cdf(0.5 + confidence / 2)
-    slope = a.values
-    wider = np.full(a.shape, quantile)
+    factor = a.copy(data=_solved(a.values, quantile) / quantile)
+    high = t_interval(cells["ratio"], cells["mcse"], cells["pairs"], confidence)[1]
+    half = (high - ratio) * factor
+    # elsewhere `risk_ratio` says what values that were not seen could be
+    spread = cells["mcse"] > 0
+    low = (ratio - half).where(spread, cells["low"])
+    high = (ratio + half).where(spread, cells["high"])
+    return cells.assign(low=low, high=high)
+
+
+def _solved(slope: Floats, quantile: float) -> Floats:
+    """z' with z'²(1 − 2az') = z², a the slope and z the quantile; ∞ where there is none."""
+    wider = np.full(slope.shape, quantile)
     with np.errstate(invalid="ignore", divide="ignore"):
         for _ in range(200):  # rises to the solution, or beyond the largest possible one
-            wider = np.where(
-                slope * wider < 1 / 3, quantile / np.sqrt(1 - 2 * slope * wider), np.inf
-            )
-    factor = a.copy(data=wider / quantile)
-    half = (
-        t_interval(cells["ratio"], cells["mcse"], cells["pairs"], confidence)[1] - cells["ratio"]
-    ) * factor
-    spread = (
-        cells["mcse"] > 0
-    )  # elsewhere `risk_ratio` says what values that were not seen could be
-    low = (cells["ratio"] - half).where(spread, cells["low"])
-    high = (cells["ratio"] + half).where(spread, cells["high"])
-    return cells.assign(low=low, high=high)
+            next_wider = quantile / np.sqrt(1 - 2 * slope * wider)
+            wider = np.where(slope * wider < 1 / 3, next_wider, np.inf)
+    return wider
 
 
 def _estimates(cells: xr.Dataset) -> Cells:
@@ -83,18 +92,18 @@ def _estimates(cells: xr.Dataset) -> Cells:
 def _pooled(cells: xr.Dataset, over: list[str], confidence: float) -> xr.Dataset:
     """Ratio of all cells along some dimensions together, with weights 1/mcse².
 
-    Those left are simultaneous. A cell without an error has the smallest one of the others; where
-    none has one, nothing is known of it, and the interval is infinite.
+    Those left are simultaneous. A cell without an error has the smallest one of the
+    others; where none has one, nothing is known of it, and the interval is infinite.
     """
+    ratio = cells["ratio"]
     errors = cells["mcse"].copy(data=floored(cells["mcse"].values))
     if not (errors > 0).any():
-        ratio = cells["ratio"].mean(over)
-        far = xr.full_like(ratio, math.inf)
-        nothing = xr.zeros_like(ratio)
-        columns = dict(ratio=ratio, low=-far, high=far, mcse=nothing)
-        return xr.Dataset(columns)
+        middle = ratio.mean(over)
+        far = xr.full_like(middle, math.inf)
+        nothing = xr.zeros_like(middle)
+        return xr.Dataset(dict(ratio=middle, low=-far, high=far, mcse=nothing))
     total = (1 / errors**2).sum(over)
-    ratio = (cells["ratio"] / errors**2).sum(over) / total
+    middle = (ratio / errors**2).sum(over) / total
     error = total**-0.5
     half = NormalDist().inv_cdf(1 - (1 - confidence) / total.size / 2) * error
-    return xr.Dataset(dict(ratio=ratio, low=ratio - half, high=ratio + half, mcse=error))
+    return xr.Dataset(dict(ratio=middle, low=middle - half, high=middle + half, mcse=error))

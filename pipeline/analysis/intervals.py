@@ -1,9 +1,10 @@
-"""Intervals of means, made for what the values are: shares, or values with a skewed law.
+"""Intervals of means, made for what the values are: shares, or values with a skewed
+law.
 
-Where claims are judged at several looks, an interval that is too short at one of them decides for
-good. At all but the last look a mean of skewed values, or of few, has therefore no interval: what
-the sample says of the skewness is then too little, most of all in those samples that lack the rare
-large values.
+Where claims are judged at several looks, an interval that is too short at one of them
+decides for good. At all but the last look a mean of skewed values, or of few, has
+therefore no interval: what the sample says of the skewness is then too little, most of
+all in those samples that lack the rare large values.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,10 +17,10 @@ from scipy import special
 from pipeline.study.arrays import Array, Floats
 
 FEWEST = 30  # values from which on a mean has an interval where more may follow
-MOST_LEAN = (
-    0.5  # t·|γ|/√n up to which it has: larger ones err more often than a number fixed in advance
-)
-ROUNDING = 1e-12  # of the size of values: a standard deviation below is none but that of rounding
+# t·|γ|/√n up to which it has: larger ones err more often than a number fixed in advance.
+MOST_LEAN = 0.5
+# Of the size of values: a standard deviation below is none but that of rounding.
+ROUNDING = 1e-12
 _MORE_FOLLOW: ContextVar[bool] = ContextVar(
     "whether more looks at the same data may follow", default=False
 )
@@ -38,11 +39,11 @@ def more_may_follow(wanted: bool = True) -> Iterator[None]:
 def mean_interval(
     moments: Mapping[str, Array], confidence: float, share: bool
 ) -> tuple[Array, Array]:
-    """Ends of the interval of a mean from its moments by name (n, mean, m2, m3), arrays of one
-    shape.
+    """Ends of the interval of a mean from its moments.
 
-    `wilson` for values that are all 0 or 1, if the metric is declared to lie in [0, 1] (share);
-    else `skewed_mean`.
+    moments: n, mean, m2 and m3 by name, arrays of one shape. `wilson` for values that
+    are all 0 or 1, if the metric is declared to lie in [0, 1] (share); else
+    `skewed_mean`.
     """
     n = moments["n"]
     mean = moments["mean"]
@@ -59,12 +60,12 @@ def mean_interval(
 def interval_within(
     moments: Mapping[str, Array], confidence: float, least: float, most: float
 ) -> tuple[Array, Array]:
-    """`mean_interval` of values between least and most, also where all n of them are equal but not
-    0 or 1.
+    """`mean_interval` of values between least and most, also where all are equal.
 
-    Then another value has a probability of at most p = 1 − ((1 − confidence)/2)^(1/n) on either
-    side, so the mean is within p of the way to either end of the range; infinite without a range,
-    as equal values say nothing of others.
+    Where all n of them are equal but not 0 or 1, another value has a probability of at
+    most p = 1 − ((1 − confidence)/2)^(1/n) on either side, so the mean is within p of
+    the way to either end of the range; infinite without a range, as equal values say
+    nothing of others.
     """
     low, high = mean_interval(moments, confidence, (least, most) == (0, 1))
     n = moments["n"]
@@ -81,7 +82,8 @@ def interval_within(
 def without_rounding(squares: Array, n: Array, size: Array) -> Array:
     """Σ (v − mean)² of n values of this size, 0 where they are equal but for rounding.
 
-    As values that are equal do, such values show nothing of others. Arrays of one shape.
+    As values that are equal do, such values show nothing of others. Arrays of one
+    shape.
 
     >>> without_rounding(np.array([1e-30, 1e-20]), np.array([100, 100]), np.array([2.0, 2.0]))
     array([0.e+00, 1.e-20])
@@ -93,10 +95,10 @@ def without_rounding(squares: Array, n: Array, size: Array) -> Array:
 
 
 def wilson(share: Array, n: Array, confidence: float) -> tuple[Floats, Floats]:
-    """Ends of the interval of a probability from the share of n trials; never of width 0.
+    """Ends of the interval of a probability from the share of n trials.
 
-    (p + z²/2n ± z √(p(1−p)/n + z²/4n²)) / (1 + z²/n). Arrays of one shape; NaN for n = 0. Source:
-    Wilson, JASA 22 (1927).
+    It is never of width 0. (p + z²/2n ± z √(p(1−p)/n + z²/4n²)) / (1 + z²/n). Arrays of
+    one shape; NaN for n = 0. Source: Wilson, JASA 22 (1927).
 
     >>> [round(float(end), 4) for end in wilson(np.array(0.0), np.array(10), 0.95)]
     [0.0, 0.2775]
@@ -109,13 +111,17 @@ def wilson(share: Array, n: Array, confidence: float) -> tuple[Floats, Floats]:
     return np.where(share == 0, 0.0, centre - half), np.where(share == 1, 1.0, centre + half)
 
 
-def clopper_pearson(count: Array, n: Array, confidence: float) -> tuple[Floats, Floats]:
-    """Ends of the exact interval of a probability, from the count of successes in n ≥ 1 trials.
+def clopper_pearson(
+    count: Array,
+    n: Array,
+    confidence: float,
+) -> tuple[Floats, Floats]:
+    """Ends of the exact interval of a probability, from a count of successes.
 
-    Arrays of one shape.
+    count: in n ≥ 1 trials. Arrays of one shape.
 
-    Quantiles of Beta(k, n − k + 1) and Beta(k + 1, n − k); 0 and 1 where k is 0 or n. Source:
-    Clopper and Pearson, Biometrika 26 (1934).
+    Quantiles of Beta(k, n − k + 1) and Beta(k + 1, n − k); 0 and 1 where k is 0 or n.
+    Source: Clopper and Pearson, Biometrika 26 (1934).
 
     >>> [round(float(end), 4) for end in clopper_pearson(np.array(0), np.array(10), 0.95)]
     [0.0, 0.3085]
@@ -128,10 +134,10 @@ def clopper_pearson(count: Array, n: Array, confidence: float) -> tuple[Floats, 
 
 
 def rule_of_three(n: Array, confidence: float) -> Array:
-    """Upper bound of the probability of what happened in none of n ≥ 1 trials: 1 − (1 −
-    confidence)^(1/n), exact.
+    """Upper bound of the probability of what happened in none of n ≥ 1 trials, exact.
 
-    About 3/n at confidence 0.95; shape of n. Source: Hanley and Lippman-Hand, JAMA 249 (1983).
+    1 − (1 − confidence)^(1/n), about 3/n at confidence 0.95; shape of n. Source: Hanley
+    and Lippman-Hand, JAMA 249 (1983).
 
     >>> round(float(rule_of_three(np.array(1000), 0.95)), 5)
     0.00299
@@ -144,11 +150,12 @@ def skewed_mean(
 ) -> tuple[Floats, Floats]:
     """Ends of a t interval of a mean, corrected for skewness.
 
-    With T the studentised mean, γ = √n Σ(v−mean)³ / (Σ(v−mean)²)^{3/2} and g(T) = T + γT²/(3√n) +
-    γ²T³/(27n) + γ/(6√n), of which the law is symmetric to the second order, the ends are mean −
-    s/√n · g⁻¹(±t); without skewness the t interval. m2, m3: central sums. Arrays of one shape;
-    infinite for n < 2 and, within `more_may_follow`, for few or too skewed values. Source: Hall,
-    Journal of the Royal Statistical Society B 54 (1992), 221–228.
+    With T the studentised mean, γ = √n Σ(v−mean)³ / (Σ(v−mean)²)^{3/2} and g(T) = T +
+    γT²/(3√n) + γ²T³/(27n) + γ/(6√n), of which the law is symmetric to the second order,
+    the ends are mean − s/√n · g⁻¹(±t); without skewness the t interval. m2, m3: central
+    sums. Arrays of one shape; infinite for n < 2 and, within `more_may_follow`, for few
+    or too skewed values. Source: Hall, Journal of the Royal Statistical Society B 54
+    (1992), 221–228.
 
     >>> low, high = skewed_mean(np.array(1.0), np.array(99.0), np.array(200.0), np.array(100), 0.95)
     >>> round(float(low), 3), round(float(high), 3)

@@ -2,10 +2,10 @@
 
 See `pipeline.study.until` for what a look may err.
 
-A claim about single cells is decided cell by cell, each at the first look at which its own interval
-decides it; any other claim as a whole. A cell needs no more replications once all that reads it is
-decided. The probability that any interval misses that a verdict is made of is at most the sum over
-looks and cells, which is the claim's error.
+A claim about single cells is decided cell by cell, each at the first look at which its
+own interval decides it; any other claim as a whole. A cell needs no more replications
+once all that reads it is decided. The probability that any interval misses that a
+verdict is made of is at most the sum over looks and cells, which is the claim's error.
 """
 
 import itertools
@@ -46,8 +46,9 @@ WHOLE = "all of it"  # label of a claim that is decided as a whole
 class AtLooks:
     """A claim, judged at one look after the other.
 
-    check, control: the decisions so far. decided: label -> number of the look at which it was, from
-    0, or at which it turned out that no number of replications could decide it.
+    check, control: the decisions so far. decided: label -> number of the look at which
+    it was, from 0, or at which it turned out that no number of replications could
+    decide it.
     """
 
     def __init__(self, claim: Claim, looks: Sequence[Look]):
@@ -57,7 +58,8 @@ class AtLooks:
         self.controlled = -1  # number of the look at which the control was judged
         self.measured: dict[str, Mapping[str, Measured]] = {}  # by label, then by part
         self.decided: dict[str, int] = {}
-        self.check = self.control = Check(INCONCLUSIVE, None, "no look so far")
+        self.check = Check(INCONCLUSIVE, None, "no look so far")
+        self.control = self.check
         self.reads: dict[str, Booleans] | None = None
         self.of_control: Booleans  # cells that the control reads
 
@@ -68,10 +70,11 @@ class AtLooks:
 
     @property
     def certain(self) -> bool:
-        """Whether the verdict and that on the control are decided, or further replications would
-        not bring them.
+        """Whether no further replications are needed.
 
-        The latter where data or levels are not there, or where the levels are too far apart.
+        The verdict and that on the control are decided, or further replications would
+        not bring them. The latter where data or levels are not there, or where the
+        levels are too far apart.
         """
         if self.check.verdict == INCONCLUSIVE:
             return self.check.estimate is not None and self.decided.keys() >= self.measured.keys()
@@ -82,12 +85,19 @@ class AtLooks:
         self.number += 1
         with self._this_look():  # all intervals of data and control
             self.check = self._checked(part)
-            # A positive control shows that what is contradicted can be supported, so the verdict
-            # comes first.
-            may_judge = self.claim.positive is None or self.check.verdict != INCONCLUSIVE
-            if self.check.estimate is not None and may_judge and not self.sound:
+            if self._may_judge_control():
                 self.control = control_check(self.claim, self.check.verdict, part)
                 self.controlled = self.number
+
+    def _may_judge_control(self) -> bool:
+        """Whether the control is to be judged at this look.
+
+        A positive control shows that what is contradicted can be supported, so the
+        verdict comes first.
+        """
+        if self.check.estimate is None or self.sound:
+            return False
+        return self.claim.positive is None or self.check.verdict != INCONCLUSIVE
 
     @contextmanager
     def _this_look(self) -> Iterator[None]:
@@ -105,8 +115,8 @@ class AtLooks:
         no_cell = np.zeros([sizes[axis] for axis in sizes if axis != REPLICATION], bool)
         if self.certain:
             return no_cell
-        # Unknown is what a claim reads that cannot be measured, or a control that depends on the
-        # verdict.
+        # Unknown is what a claim reads that cannot be measured, or a control that depends
+        # on the verdict.
         if self.check.estimate is None or self.claim.positive and not self.sound:
             return ~no_cell
         if self.reads is None:
@@ -122,7 +132,11 @@ class AtLooks:
             needed = needed | self.of_control
         return needed
 
-    def _cells_read(self, part: xr.Dataset, no_cell: Booleans) -> dict[str, Booleans]:
+    def _cells_read(
+        self,
+        part: xr.Dataset,
+        no_cell: Booleans,
+    ) -> dict[str, Booleans]:
         """Label -> cells that the claim reads; sets those of the control.
 
         Raises InsufficientEvidence.
@@ -142,16 +156,12 @@ class AtLooks:
         used = sorted({self.decided.get(label, self.number) for label in self.measured})
         most = (1 - CONFIDENCE) * max(self.looks[number].share for number in used)
         text = f"{self._when(check.estimate, used)}: {check.text}"
-        return Judgement(self.claim, replace(check, text=text, confidence=1 - most), self.control)
+        check = replace(check, text=text, confidence=1 - most)
+        return Judgement(self.claim, check, self.control)
 
     def _when(self, decisive: Estimate, used: Sequence[int]) -> str:
         """At which looks the claim was decided. used: their numbers, rising."""
-        of_decisive = next(
-            self.decided.get(label, self.number)
-            for label, estimates in _flattened(self.measured).items()
-            if any(estimate is decisive for estimate in estimates)
-        )
-        error = (1 - CONFIDENCE) * self.looks[of_decisive].share
+        error = (1 - CONFIDENCE) * self.looks[self._number_of(decisive)].share
         replications = _from_to(f"{self.looks[number].replications:,}" for number in used)
         numbers = _from_to(str(number + 1) for number in used)
         control = ""
@@ -162,6 +172,13 @@ class AtLooks:
             f"error probability {error:.2g})"
         )
 
+    def _number_of(self, decisive: Estimate) -> int:
+        """Number of the look at which the label of an estimate was decided."""
+        for label, estimates in _flattened(self.measured).items():
+            if any(estimate is decisive for estimate in estimates):
+                return self.decided.get(label, self.number)
+        raise ValueError("the estimate is not among those of the claim")
+
     def _estimates(self, data: xr.Dataset) -> Parts:
         return _flattened(self._parts(data))
 
@@ -169,12 +186,14 @@ class AtLooks:
         return _flattened(self._parts(data, self.claim.control.make))
 
     def _checked(self, part: xr.Dataset) -> Check:
+        """The decision at this look; what was decided before stays as it was."""
         try:
             for label, measured in self._parts(part).items():
-                if label not in self.decided:
-                    self.measured[label] = measured
-                    if self._is_over(label):
-                        self.decided[label] = self.number
+                if label in self.decided:
+                    continue
+                self.measured[label] = measured
+                if self._is_over(label):
+                    self.decided[label] = self.number
             return self.claim.decision(self._together())
         except InsufficientEvidence as reason:
             return Check(reason.verdict, None, str(reason))
@@ -203,10 +222,12 @@ class AtLooks:
         Each part is that of the look at which it was decided.
         """
         tolerance = self.claim.tolerance
-        names = [*tolerance] if isinstance(tolerance, Mapping) else [""]
-        parts: Mapping[str, Measured] = self.measured.get(WHOLE) or {
-            name: self._by_label(name) for name in names
-        }
+        names = [""]
+        if isinstance(tolerance, Mapping):
+            names = [*tolerance]
+        parts: Mapping[str, Measured] = self.measured.get(WHOLE, {})
+        if not parts:
+            parts = {name: self._by_label(name) for name in names}
         if isinstance(tolerance, Mapping):
             return parts
         return parts[""]
@@ -233,13 +254,16 @@ class AtLooks:
     def _tolerance(self, name: str) -> Tolerance:
         """The tolerance of a part."""
         tolerance = self.claim.tolerance
-        return tolerance[name] if isinstance(tolerance, Mapping) else tolerance
+        if isinstance(tolerance, Mapping):
+            return tolerance[name]
+        return tolerance
 
 
 def _flat(measured: Measured) -> tuple[Estimate, ...]:
     """All estimates, without their labels."""
-    estimates = measured.values() if isinstance(measured, Mapping) else [measured]
-    return tuple(estimate for estimate in estimates if isinstance(estimate, Estimate))
+    if isinstance(measured, Estimate):
+        return (measured,)
+    return tuple(cell for cell in measured.values() if isinstance(cell, Estimate))
 
 
 def _flattened(measured: Mapping[str, Mapping[str, Measured]]) -> Parts:
@@ -260,9 +284,10 @@ def _from_to(texts: Iterable[str]) -> str:
 
 
 class Ends:
-    """Where every cell of a study ends: at the first look at which all that reads it is decided.
+    """Where every cell of a study ends.
 
-    ends: (grid…) replications of a cell so far, or those of the next look where it goes on. by:
+    That is at the first look at which all that reads it is decided. ends: (grid…)
+    replications of a cell so far, or those of the next look where it goes on. by:
     (grid…) the claim that needed them, −1 where none did, at the first look.
     """
 
@@ -283,25 +308,27 @@ class Ends:
         look = self.looks[self.number]
         part = results.isel({REPLICATION: slice(look.replications)})
         ends = xr.DataArray(self.ends, dims=part["status"].dims[:-1])
-        counts = xr.DataArray(np.arange(part.sizes[REPLICATION]), dims=REPLICATION) < ends
-        part = part.assign(status=part["status"].where(counts, 0))
+        numbers = xr.DataArray(np.arange(part.sizes[REPLICATION]), dims=REPLICATION)
+        part = part.assign(status=part["status"].where(numbers < ends, 0))
         needed = np.full(self.ends.shape, -1)
         for k, claim in enumerate(self.claims):
             if not claim.certain:
                 claim.look(part)
                 needed[claim.needs(part) & (needed < 0)] = k
+        goes_on = needed >= 0
         self.number += 1
-        self.over = self.number == len(self.looks) or not (needed >= 0).any()
+        self.over = self.number == len(self.looks) or not goes_on.any()
         if not self.over:
-            self.by = np.where(needed >= 0, needed, self.by)
-            self.ends = np.where(needed >= 0, self.looks[self.number].replications, self.ends)
+            self.by = np.where(goes_on, needed, self.by)
+            self.ends = np.where(goes_on, self.looks[self.number].replications, self.ends)
 
 
 def judge(claim: Claim, results: xr.Dataset) -> Judgement:
-    """Decide a claim on results: once, or at looks where their study stops when claims are decided.
+    """Decide a claim on results, once or at looks.
 
-    Then each part is decided at the first look at which it can be, else at the last one that the
-    results reach, on the replications up to there alone: those that were simulated later for other
+    At looks where their study stops when claims are decided. Then each part is decided
+    at the first look at which it can be, else at the last one that the results reach,
+    on the replications up to there alone: those that were simulated later for other
     claims do not change it.
     """
     if UNTIL not in results.attrs:
@@ -332,10 +359,12 @@ def complete(results: xr.Dataset) -> int:
         return 0
     most = results.sizes[REPLICATION]
     ends = np.full(first.shape, most)
-    stops = recorded(results.attrs[UNTIL]).stops if UNTIL in results.attrs else ()
-    if stops:
-        ends = np.array([end for end, _ in stops]).reshape(first.shape)
-    return int(np.where(first < ends, first, most)[cells].min(initial=most))
+    if UNTIL in results.attrs:
+        stops = recorded(results.attrs[UNTIL]).stops
+        if stops:
+            ends = np.array([end for end, _ in stops]).reshape(first.shape)
+    runs = np.where(first < ends, first, most)
+    return int(runs[cells].min(initial=most))
 
 
 def _first(results: xr.Dataset) -> Integers:

@@ -1,23 +1,27 @@
-"""Lost replications: what a claim measures whatever they would have been, by the ends of the
-metrics' ranges.
+"""Lost replications: what a claim measures, whatever their values would have been.
 
-A replication is lost for a metric where it failed, where the value is not finite, and where the
-estimate did not converge; the latter does not matter to a metric that does not read the estimate.
+The ends of the metrics' ranges bound it.
 
-The mean of a metric over the replications of a cell, of which a share p is lost, is (1 − p) times
-that of the known ones, of which there is an interval, plus p times a number between the least and
-the greatest value of the metric. What is measured, g, is a function of such means, over cells and
-metrics, that rises or falls in each of them over the little way between the two. So the known
-replications are measured, and again with every lost value at the mean of the known ones of its cell,
-which changes nothing but for pairs of which one is known. The ends of the interval are moved by
-that, and by what it changes in the value of g to count the lost ones of a cell and metric as the
-least, or as the greatest, whichever is worse; what this changes in all cells and metrics is added
-up. That is exact for sums of means, such as
-means and differences, and right to the first order for ratios, exponents and crossings. Where g has
-no standard error, as the range of exact numbers or a share of exceptions of which there is none,
-its interval moves as it does when they are counted.
+A replication is lost for a metric where it failed, where the value is not finite, and
+where the estimate did not converge; the latter does not matter to a metric that does
+not read the estimate.
 
-The interval holds for the share that was lost: no end of a range, however rare, adds to the error.
+The mean of a metric over the replications of a cell, of which a share p is lost, is
+(1 − p) times that of the known ones, of which there is an interval, plus p times a number
+between the least and the greatest value of the metric. What is measured, g, is a
+function of such means, over cells and metrics, that rises or falls in each of them over
+the little way between the two. So the known replications are measured, and again with
+every lost value at the mean of the known ones of its cell, which changes nothing but
+for pairs of which one is known. The ends of the interval are moved by that, and by what
+it changes in the value of g to count the lost ones of a cell and metric as the least,
+or as the greatest, whichever is worse; what this changes in all cells and metrics is
+added up. That is exact for sums of means, such as means and differences, and right to
+the first order for ratios, exponents and crossings. Where g has no standard error, as
+the range of exact numbers or a share of exceptions of which there is none, its interval
+moves as it does when they are counted.
+
+The interval holds for the share that was lost: no end of a range, however rare, adds to
+the error.
 """
 
 import dataclasses
@@ -42,12 +46,12 @@ Tree = TypeVar("Tree")
 
 
 def bounded(measure: Callable[[xr.Dataset], Tree], results: xr.Dataset) -> Tree:
-    """What is measured on results or, where replications are lost, its intervals widened by what
-    they could change.
+    """What is measured on results, whatever lost replications would have been.
 
-    O(metrics, and cells with losses that one estimate reads) measurements. Raises what the measure
-    does, and `LostReplications` where a metric without a range lost some, or where an estimate
-    reads too many such cells.
+    Where some are lost, its intervals are wider by what they could change. O(metrics,
+    and cells with losses that one estimate reads) measurements. Raises what the measure
+    does, and `LostReplications` where a metric without a range lost some, or where an
+    estimate reads too many such cells.
     """
     try:
         return measure(results)
@@ -56,6 +60,7 @@ def bounded(measure: Callable[[xr.Dataset], Tree], results: xr.Dataset) -> Tree:
 
 
 def _bounded(measure: Callable[[xr.Dataset], Measured], results: xr.Dataset) -> Measured:
+    """`bounded` where replications are lost."""
     known = Known.of(results)
     with without_lost():
         with recording() as cells, naming() as names:
@@ -65,23 +70,20 @@ def _bounded(measure: Callable[[xr.Dataset], Measured], results: xr.Dataset) -> 
             return measured
         at_means = known.at_means()
         filled = measure(at_means)
-        counted = [
-            Counted(
-                filled,
-                measure(known.counting(at_means, group.name, group.cells, "least")),
-                measure(known.counting(at_means, group.name, group.cells, "most")),
-                group.lost,
-            )
-            for group in groups
-        ]
+        counted = []
+        for group in groups:
+            least = measure(known.counting(at_means, group.name, group.cells, "least"))
+            most = measure(known.counting(at_means, group.name, group.cells, "most"))
+            counted.append(Counted(filled, least, most, group.lost))
     return _widened(measured, counted)
 
 
 @dataclasses.dataclass
 class Group:
-    """Cells whose lost values of a metric are counted together, as no estimate reads two of them.
+    """Cells whose lost values of a metric are counted together.
 
-    name: of the metric. lost: replications of each of these cells. cells: their numbers.
+    No estimate reads two of them. name: of the metric. lost: replications of each of
+    these cells. cells: their numbers.
     """
 
     name: str
@@ -94,9 +96,10 @@ def _groups(
     known: "Known",
     losses: Sequence[tuple[str, int, int]],
 ) -> list[Group]:
-    """Groups of all cells with losses. losses: metric, number of the cell, lost replications.
+    """Groups of all cells with losses.
 
-    Raises LostReplications where that makes too many groups to be measured one by one.
+    losses: metric, number of the cell, lost replications. Raises LostReplications where
+    that makes too many groups to be measured one by one.
     """
     if len(losses) <= FEW:
         return [Group(name, lost, {number}) for name, number, lost in losses]
@@ -105,19 +108,38 @@ def _groups(
     read = [frozenset(numbers[cells].tolist()) for cells in reads.values()]
     groups: list[Group] = []
     for name, number, lost in losses:
-        beside = frozenset[int]().union(*(cells for cells in read if number in cells))
-        alike = [group for group in groups if (group.name, group.lost) == (name, lost)]
-        group = next((group for group in alike if not beside & group.cells), None)
-        if group is None:
-            group = Group(name, lost, set())
-            groups.append(group)
+        read_with_it: set[int] = set()
+        for cells in read:
+            if number in cells:
+                read_with_it |= cells
+        group = _group_for(name, lost, read_with_it, groups)
         group.cells.add(number)
     if len(groups) > MOST_GROUPS:
         raise LostReplications(
-            f"replications are lost in {len(losses)} cells that one estimate reads: too many to "
-            "bound what they could change"
+            f"replications are lost in {len(losses)} cells that one estimate reads: too "
+            "many to bound what they could change"
         )
     return groups
+
+
+def _group_for(
+    name: str,
+    lost: int,
+    read_with_it: set[int],
+    groups: list[Group],
+) -> Group:
+    """The group that a cell joins: the first that fits, or else a new one.
+
+    name: of the metric. lost: replications of the cell. read_with_it: numbers of the
+    cells that estimates read beside it. groups: so far; a new one is added.
+    """
+    for group in groups:
+        is_alike = (group.name, group.lost) == (name, lost)
+        if is_alike and not read_with_it & group.cells:
+            return group
+    group = Group(name, lost, set())
+    groups.append(group)
+    return group
 
 
 def _by_label(measured: Measured, label: str = "") -> dict[str, tuple[Estimate, ...]]:
@@ -132,10 +154,11 @@ def _by_label(measured: Measured, label: str = "") -> dict[str, tuple[Estimate, 
 
 
 class Counted(NamedTuple):
-    """What is measured where the lost replications of some cells count as an end of the range.
+    """What is measured where some lost replications count as an end of the range.
 
-    filled: as the mean of the known ones, as are all others. least, most: as the least, and as the
-    greatest value. lost: how many they are in each of these cells.
+    They are those of some cells. filled: as the mean of the known ones, as are all
+    others. least, most: as the least, and as the greatest value. lost: how many they
+    are in each of these cells.
     """
 
     filled: Any
@@ -150,10 +173,10 @@ class Counted(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Known:
-    """Results in which lost values of metrics with a range are NaN, which `select` leaves out, and
-    others infinite.
+    """Results in which lost values are NaN, which `select` leaves out.
 
-    lost: metric with a range -> (grid…, replication) where its value is lost.
+    Those of metrics without a range are infinite. lost: metric with a range -> (grid…,
+    replication) where its value is lost.
     """
 
     results: xr.Dataset
@@ -171,15 +194,22 @@ class Known:
             if reads_estimate(results.attrs, name):
                 unusable |= status == NOT_CONVERGED
             unknown = (ran & unusable).transpose(*values.dims)
+            in_its_place = math.inf
             if _has_range(values):
                 lost[name] = unknown
-            known[name] = values.where(~unknown, math.nan if _has_range(values) else math.inf)
+                in_its_place = math.nan
+            known[name] = values.where(~unknown, in_its_place)
         known["status"] = status.where(~ran, OK).astype(status.dtype)
         return cls(known, lost)
 
-    def losses(self, names: set[str], cells: set[int]) -> Iterator[tuple[str, int, int]]:
-        """Metric, number of a cell and how many replications it lost, where any, of these metrics
-        and cells.
+    def losses(
+        self,
+        names: set[str],
+        cells: set[int],
+    ) -> Iterator[tuple[str, int, int]]:
+        """Metric, number of a cell, and how many replications it lost, where any.
+
+        names: metrics. cells: numbers.
         """
         numbers = self.results[NUMBER]
         for name in sorted(names & self.lost.keys()):
@@ -200,8 +230,10 @@ class Known:
     def counting(
         self, at_means: xr.Dataset, name: str, cells: Collection[int], end: str
     ) -> xr.Dataset:
-        """`at_means` with the lost values of one metric in some cells at the `least` or `most` of
-        its range.
+        """`at_means` with some lost values at an end of the metric's range.
+
+        name, cells: the metric and the cells whose lost values these are. end: `least`
+        or `most`.
         """
         values = at_means[name]
         here = self.lost[name] & self.results[NUMBER].isin([*cells])
@@ -219,7 +251,9 @@ def _metrics(results: xr.Dataset) -> dict[str, xr.DataArray]:
 
 def _has_range(values: xr.DataArray) -> bool:
     """Whether a metric has a least and a greatest value."""
-    return all(math.isfinite(float(values.attrs.get(end, math.nan))) for end in ("least", "most"))
+    least = float(values.attrs.get("least", math.nan))
+    most = float(values.attrs.get("most", math.nan))
+    return math.isfinite(least) and math.isfinite(most)
 
 
 def _numbered(results: xr.Dataset) -> xr.Dataset:
@@ -228,11 +262,13 @@ def _numbered(results: xr.Dataset) -> xr.Dataset:
         return results.copy()
     axes = [axis for axis in results["status"].dims if axis != REPLICATION]
     sizes = [results.sizes[axis] for axis in axes]
-    return results.assign({NUMBER: (axes, np.arange(math.prod(sizes)).reshape(sizes))})
+    numbers = np.arange(math.prod(sizes)).reshape(sizes)
+    return results.assign({NUMBER: (axes, numbers)})
 
 
 def _widened(measured: Measured, counted: Sequence[Counted]) -> Measured:
-    """What was measured, with intervals moved by what counting lost replications changes.
+    """What was measured, with intervals moved by what counting lost replications
+    changes.
 
     See the module.
     """
@@ -271,9 +307,10 @@ def _moved(known: Estimate, counted: Sequence[Counted]) -> Estimate:
         return known
     filled: Estimate = counted[0].filled
     moved = filled.value - known.value
-    least_value = most_value = filled.value
     low = known.low + moved
     high = known.high + moved
+    least_value = filled.value
+    most_value = filled.value
     lost = 0
     for group in counted:
         ends: tuple[Estimate, Estimate] = (group.least, group.most)
@@ -283,8 +320,10 @@ def _moved(known: Estimate, counted: Sequence[Counted]) -> Estimate:
         below = down
         above = up
         if known.standard_error == 0:
-            below = min(down, _shifts(filled.low, [end.low for end in ends])[0])
-            above = max(up, _shifts(filled.high, [end.high for end in ends])[1])
+            of_lows = _shifts(filled.low, [end.low for end in ends])
+            of_highs = _shifts(filled.high, [end.high for end in ends])
+            below = min(down, of_lows[0])
+            above = max(up, of_highs[1])
         low += below
         high += above
         if below or above:
@@ -292,9 +331,8 @@ def _moved(known: Estimate, counted: Sequence[Counted]) -> Estimate:
     if not math.isfinite(high - low):
         low = -math.inf
         high = math.inf
-    return dataclasses.replace(
-        known, value=(least_value + most_value) / 2, low=low, high=high, lost=lost
-    )
+    middle = (least_value + most_value) / 2
+    return dataclasses.replace(known, value=middle, low=low, high=high, lost=lost)
 
 
 def _shifts(start: float, ends: Sequence[float]) -> tuple[float, float]:

@@ -1,10 +1,11 @@
-"""What claims measure: means, differences, ratios, shares and exponents, as estimates with their
-intervals.
+"""What claims measure, as estimates with their intervals.
 
-The intervals of one claim hold together with probability `CONFIDENCE`: where several cells decide
-it they share the error (Bonferroni). A claim of several parts gives each an `error_share`. Where
-claims are judged at several looks, each look has a share, too; so intervals take their confidence
-from `confidence_for`.
+That is means, differences, ratios, shares and exponents.
+
+The intervals of one claim hold together with probability `CONFIDENCE`: where several
+cells decide it they share the error (Bonferroni). A claim of several parts gives each
+an `error_share`. Where claims are judged at several looks, each look has a share, too;
+so intervals take their confidence from `confidence_for`.
 """
 
 import math
@@ -33,40 +34,41 @@ _OF_LOOK: ContextVar[float] = ContextVar(
 
 Cells = Mapping[str, Estimate]  # by label of the cell
 Measured = Estimate | Cells
+Compute = Callable[[xr.Dataset], Measured | Mapping[str, Measured]]  # see `Measure`
 
 
 @dataclass(frozen=True)
 class Measure:
-    """What a claim estimates, and a description of it: made from a function by `measure` or
-    `measure_every_cell`.
+    """What a claim estimates, and a description of it.
 
-    `compute` takes a sealed dataset and returns an estimate, or with `every_cell` the estimates of
-    all cells; for a claim of several parts, a mapping of the parts' names to these.
+    `measure` or `measure_every_cell` makes it from a function. `compute` takes a sealed
+    dataset and returns an estimate, or with `every_cell` the estimates of all cells;
+    for a claim of several parts, a mapping of the parts' names to these.
     """
 
     estimand: str
-    compute: Callable[[xr.Dataset], Measured | Mapping[str, Measured]]
+    compute: Compute
     every_cell: bool = False
 
 
-def measure(
-    estimand: str,
-) -> Callable[[Callable[[xr.Dataset], Measured | Mapping[str, Measured]]], Measure]:
+def measure(estimand: str) -> Callable[[Compute], Measure]:
     """Decorator: the function measures this one number, or these parts."""
     return lambda compute: Measure(estimand, compute)
 
 
-def measure_every_cell(
-    estimand: str,
-) -> Callable[[Callable[[xr.Dataset], Measured | Mapping[str, Measured]]], Measure]:
-    """Decorator: the function measures this in every cell, and the tolerance has to hold in each."""
+def measure_every_cell(estimand: str) -> Callable[[Compute], Measure]:
+    """Decorator: the function measures this in every cell.
+
+    The tolerance has to hold in each.
+    """
     return lambda compute: Measure(estimand, compute, every_cell=True)
 
 
 @contextmanager
 def spending(share: float) -> Iterator[None]:
-    """Within, intervals may miss with this share of a claim's error probability only: that of a
-    look.
+    """Within, intervals may miss with this share of a claim's error probability only.
+
+    It is the share of a look.
     """
     token = _OF_LOOK.set(share)
     try:
@@ -81,13 +83,16 @@ def of_look() -> float:
 
 
 def confidence_for(cells: xr.Dataset | int = 1, error_share: float = 1.0) -> float:
-    """Confidence of one interval out of several: spends `error_share` of a claim's error on all
-    these cells together.
+    """Confidence of one interval out of several.
 
-    cells: their number, or selected data, whose cells in use are counted. Within `spending`, of the
+    All these cells together spend `error_share` of a claim's error. cells: their
+    number, or selected data, whose cells in use are counted. Within `spending`, of the
     error of that look.
     """
-    used = cells if isinstance(cells, int) else int((cells["status"] > 0).any(REPLICATION).sum())
+    if isinstance(cells, int):
+        used = cells
+    else:
+        used = int((cells["status"] > 0).any(REPLICATION).sum())
     return 1 - (1 - CONFIDENCE) * of_look() * error_share / used
 
 
@@ -95,33 +100,50 @@ def confidence_for(cells: xr.Dataset | int = 1, error_share: float = 1.0) -> flo
 
 
 def mean_cells(data: xr.Dataset, metric: str, error_share: float = 1.0) -> Cells:
-    """Mean of a metric in every cell with the interval of `summarise`, simultaneous over the cells
-    in use.
+    """Mean of a metric in every cell with the interval of `summarise`.
 
-    Shares have the exact interval: at the confidence of many cells Wilson's ends too early near 0
-    and 1, so that of 24 cells at 99 % one or more missed the truth in a quarter of all cases.
+    Intervals are simultaneous over the cells in use. Shares have the exact interval: at
+    the confidence of many cells Wilson's ends too early near 0 and 1, so that of 24
+    cells at 99 % one or more missed the truth in a quarter of all cases.
     """
     confidence = confidence_for(data, error_share)
     cells = summarise(data[[metric, "status"]], confidence)
-    mean, n, error = (cells[f"{metric}{part}"].values for part in ("", "_n", "_mcse"))
-    if (cells[metric].attrs.get("least"), cells[metric].attrs.get("most")) == (0, 1):
-        with np.errstate(invalid="ignore"):
-            binary = np.isclose(
-                error**2 * (n - 1), mean * (1 - mean)
-            )  # all replications are 0 or 1
-            ends = clopper_pearson(np.rint(mean * n), n, confidence)
-        for name, end in zip((f"{metric}_low", f"{metric}_high"), ends, strict=True):
-            cells[name] = cells[name].copy(data=np.where(binary, end, cells[name].values))
+    attributes = cells[metric].attrs
+    if (attributes.get("least"), attributes.get("most")) == (0, 1):
+        cells = _with_exact_shares(cells, metric, confidence)
     return labelled(cells, metric, f"{metric}_low", f"{metric}_high", f"{metric}_mcse")
 
 
-def paired_cells(
-    data: xr.Dataset, metric: str, axis: str, first: Level, second: Level, error_share: float = 1.0
-) -> Cells:
-    """Mean of a metric at one level of an axis less that at another, on the same data, in every
-    cell.
+def _with_exact_shares(
+    cells: xr.Dataset,
+    metric: str,
+    confidence: float,
+) -> xr.Dataset:
+    """A summary with the exact interval where all replications of a metric are 0 or 1."""
+    mean = cells[metric].values
+    n = cells[f"{metric}_n"].values
+    error = cells[f"{metric}_mcse"].values
+    with np.errstate(invalid="ignore"):
+        binary = np.isclose(error**2 * (n - 1), mean * (1 - mean))
+        low, high = clopper_pearson(np.rint(mean * n), n, confidence)
+    exact = {}
+    for name, end in ((f"{metric}_low", low), (f"{metric}_high", high)):
+        exact[name] = cells[name].copy(data=np.where(binary, end, cells[name].values))
+    return cells.assign(exact)
 
-    Intervals as in `paired_difference`, simultaneous over the cells in use.
+
+def paired_cells(
+    data: xr.Dataset,
+    metric: str,
+    axis: str,
+    first: Level,
+    second: Level,
+    error_share: float = 1.0,
+) -> Cells:
+    """Mean of a metric at one level of an axis less that at another, in every cell.
+
+    Both are of the same data. Intervals as in `paired_difference`, simultaneous over
+    the cells in use.
     """
     cells = difference(data, metric, axis, first, second, confidence_for(data, error_share))
     return labelled(cells, "mean", error="mcse")
@@ -143,10 +165,15 @@ def difference(
 
 
 def ratio_cells(
-    data: xr.Dataset, metric: str, yardstick: str, power: float = 2, error_share: float = 1.0
+    data: xr.Dataset,
+    metric: str,
+    yardstick: str,
+    power: float = 2,
+    error_share: float = 1.0,
 ) -> Cells:
-    """Mean of metric^power over the mean of its yardstick, paired, in every cell (see
-    `risk_ratio`).
+    """Mean of metric^power over the mean of its yardstick, in every cell.
+
+    The two are paired: see `risk_ratio`.
     """
     cells = risk_ratio(data, metric, yardstick, power, confidence_for(data, error_share))
     return labelled(cells.reset_coords(drop=True), "ratio", "low", "high", "mcse")
@@ -155,36 +182,39 @@ def ratio_cells(
 def exponent_cells(
     data: xr.Dataset, metric: str, exponent: xr.DataArray, error_share: float = 1.0
 ) -> Cells:
-    """−log of the mean of a metric over an exponent, in every cell: 1 or more for a mean of
-    exp(−exponent) or less.
+    """−log of the mean of a metric over an exponent, in every cell.
 
-    Intervals are those of `summarise` for the mean, simultaneous over the cells in use. Raises
-    InsufficientEvidence where a mean is 0: errors that were never seen have no logarithm.
+    It is 1 or more for a mean of exp(−exponent) or less. Intervals are those of
+    `summarise` for the mean, simultaneous over the cells in use. Raises
+    InsufficientEvidence where a mean is 0: errors that were never seen have no
+    logarithm.
     """
     summary = summarise(data[[metric, "status"]], confidence_for(data, error_share))
     mean = summary[metric]
-    low = summary[f"{metric}_low"]
-    high = summary[f"{metric}_high"]
-    error = summary[f"{metric}_mcse"]
     if bool((mean == 0).any()):
         raise InsufficientEvidence(f"{metric} is 0 in all replications of a cell")
+    error = summary[f"{metric}_mcse"] / mean / exponent
+    # −log falls, so the ends change places.
+    ends = dict(value=mean, low=summary[f"{metric}_high"], high=summary[f"{metric}_low"])
+    cells = {}
     with np.errstate(divide="ignore"):  # an interval that reaches 0
-        cells = {
-            name: -xr.ufuncs.log(ends.clip(0)) / exponent
-            for name, ends in dict(value=mean, low=high, high=low).items()
-        }
-    return labelled(xr.Dataset(cells | dict(error=error / mean / exponent)).reset_coords(drop=True))
+        for name, end in ends.items():
+            cells[name] = -xr.ufuncs.log(end.clip(0)) / exponent
+    return labelled(xr.Dataset({**cells, "error": error}).reset_coords(drop=True))
 
 
 def normal_cells(
-    data: xr.Dataset, value: xr.DataArray, error: xr.DataArray, error_share: float = 1.0
+    data: xr.Dataset,
+    value: xr.DataArray,
+    error: xr.DataArray,
+    error_share: float = 1.0,
 ) -> Cells:
-    """Cells with their normal intervals, simultaneous over the cells of `data` in use: for
-    functions of several means.
+    """Cells with their normal intervals, for functions of several means.
 
-    Where all replications are alike there is no error to go by: of numbers in [0, 1], or
-    differences of such, all R of which are v, the mean is within (1 + |v|)(1 − (α/2)^(1/R)) of v by
-    the exact interval of a share.
+    Intervals are simultaneous over the cells of `data` in use. Where all replications
+    are alike there is no error to go by: of numbers in [0, 1], or differences of such,
+    all R of which are v, the mean is within (1 + |v|)(1 − (α/2)^(1/R)) of v by the
+    exact interval of a share.
     """
     confidence = confidence_for(data, error_share)
     runs = (data["status"] > 0).sum(REPLICATION)
@@ -198,8 +228,9 @@ def normal_cells(
 def exact_cells(values: xr.DataArray) -> Cells:
     """A number that all replications of a cell agree on, up to their range, in every cell."""
     low = values.min(REPLICATION)
-    high = values.max(REPLICATION)  # a mean of equal values would be rounded
-    cells = xr.Dataset(dict(value=(low + high) / 2, low=low, high=high, error=xr.zeros_like(low)))
+    high = values.max(REPLICATION)
+    middle = (low + high) / 2  # a mean of equal values would be rounded
+    cells = xr.Dataset(dict(value=middle, low=low, high=high, error=xr.zeros_like(low)))
     return labelled(cells.reset_coords(drop=True))
 
 
@@ -214,37 +245,38 @@ def labelled(
 
     Cells without a value are left out.
 
-    Variables `finest_low` and `finest_high` are the ends of `Estimate.finest`, if they are there.
+    Variables `finest_low` and `finest_high` are the ends of `Estimate.finest`, if they
+    are there.
     """
     columns = xr.broadcast(*(cells[name] for name in (value, low, high, error)))
-    finest = [
-        cells[name].broadcast_like(columns[0]).transpose(*columns[0].dims)
-        for name in ("finest_low", "finest_high")
-        if name in cells
-    ]
-    axes = [(axis, columns[0][axis].values) for axis in columns[0].dims]
+    first = columns[0]
+    finest = []
+    for name in ("finest_low", "finest_high"):
+        if name in cells:
+            finest.append(cells[name].broadcast_like(first).transpose(*first.dims))
+    levels_of = {axis: first[axis].values for axis in first.dims}
     estimates = {}
-    for index in np.ndindex(columns[0].shape):
+    for index in np.ndindex(first.shape):
         numbers = [float(column.values[index]) for column in columns]
-        if np.isfinite(numbers[0]):
-            label = ", ".join(
-                level_label(axis, labels[i]) for (axis, labels), i in zip(axes, index, strict=True)
-            )
-            estimate = Estimate(*numbers)
-            if finest:
-                finest_low, finest_high = (float(end.values[index]) for end in finest)
-                estimate = replace(estimate, finest=(finest_low, finest_high))
-            estimates[label] = estimate
+        if not np.isfinite(numbers[0]):
+            continue
+        estimate = Estimate(*numbers)
+        if finest:
+            finest_low, finest_high = (float(end.values[index]) for end in finest)
+            estimate = replace(estimate, finest=(finest_low, finest_high))
+        axes = zip(levels_of.values(), index, strict=True)
+        of_cell = [levels[i] for levels, i in axes]
+        label = ", ".join(map(level_label, levels_of, of_cell))
+        estimates[label] = estimate
     return estimates
 
 
 def level_label(axis: Hashable, level: Any) -> str:
     """How the label of a cell names its level of an axis."""
-    return (
-        f"{axis}={level:g}"
-        if isinstance(level, (int, float, np.number)) and not isinstance(level, bool)
-        else f"{axis}={level}"
-    )
+    is_number = isinstance(level, (int, float, np.number)) and not isinstance(level, bool)
+    if is_number:
+        return f"{axis}={level:g}"
+    return f"{axis}={level}"
 
 
 # --------------------------------------------------------------------------------------- one number
@@ -256,12 +288,17 @@ def normal(value: float, error: float, confidence: float) -> Estimate:
     return Estimate(value, value - half, value + half, error)
 
 
-def mean_over_cells(mean: xr.DataArray, mcse: xr.DataArray, error_share: float = 1.0) -> Estimate:
-    """Mean of independent cells with its normal interval; cells without a value are left out.
+def mean_over_cells(
+    mean: xr.DataArray,
+    mcse: xr.DataArray,
+    error_share: float = 1.0,
+) -> Estimate:
+    """Mean of independent cells with its normal interval; cells without a value are
+    left out.
 
-    A cell in which all replications agree has the smallest error of the others; where they agree in
-    all cells, nothing is known of the error, and the interval is infinite. Raises
-    `InsufficientEvidence` if no cell has a value.
+    A cell in which all replications agree has the smallest error of the others; where
+    they agree in all cells, nothing is known of the error, and the interval is
+    infinite. Raises `InsufficientEvidence` if no cell has a value.
     """
     used = np.isfinite(mean.values) & np.isfinite(mcse.values)
     count = int(used.sum())
@@ -284,42 +321,48 @@ def exponent(
 ) -> Estimate:
     """Exponent of the mean of `metric` in the first of the predictors.
 
-    Each level of the groups has its constant. Where all replications agree in every cell, nothing
-    is known of the error, and the interval is infinite unless the metric is an exact number.
+    Each level of the groups has its constant. Where all replications agree in every
+    cell, nothing is known of the error, and the interval is infinite unless the metric
+    is an exact number.
     """
     summary = summarise(data[[metric, "status"]])
     mean = summary[metric]
     mcse = summary[f"{metric}_mcse"]
-    rate = fit_rate(
-        mean, mcse, groups=groups, confidence=confidence_for(error_share=error_share), **predictors
-    )
+    confidence = confidence_for(error_share=error_share)
+    rate = fit_rate(mean, mcse, groups=groups, confidence=confidence, **predictors)
     fitted = next(iter(rate.exponents.values()))
     has_error = bool((mcse > 0).any()) or is_exact(data.attrs, metric)
-    return fitted if has_error else replace(fitted, low=-math.inf, high=math.inf)
+    if has_error:
+        return fitted
+    return replace(fitted, low=-math.inf, high=math.inf)
 
 
 def share(flags: xr.DataArray) -> Estimate:
-    """Share of replications whose flag is true, with Clopper and Pearson's exact interval.
+    """Share of replications whose flag is true, with Clopper and Pearson's exact
+    interval.
 
     NaN where not in use.
     """
     used = flags.notnull()
     n = int(used.sum())
     count = int(flags.where(used, 0).sum())
-    return Estimate(count / n, *_exact(count, n), _error_of_share(count, n))
+    low, high = _exact(count, n)
+    return Estimate(count / n, low, high, _error_of_share(count, n))
 
 
 def share_of_exceptions(broken: xr.DataArray, used: xr.DataArray) -> Estimate:
     """Share of the replications used that break a law; for the tolerance `NoException`.
 
-    The interval is exact: Clopper and Pearson's, or from 0 to the one-sided bound where no
-    replication breaks it.
+    The interval is exact: Clopper and Pearson's, or from 0 to the one-sided bound where
+    no replication breaks it.
     """
     count = int((broken & used).sum())
     n = int(used.sum())
-    low, high = (
-        _exact(count, n) if count else (0.0, float(rule_of_three(np.array(n), confidence_for())))
-    )
+    low = 0.0
+    if count:
+        low, high = _exact(count, n)
+    else:
+        high = float(rule_of_three(np.array(n), confidence_for()))
     return Estimate(count / n, low, high, _error_of_share(count, n))
 
 

@@ -25,15 +25,17 @@ def metric_class(attributes: Mapping[Any, Any], name: str) -> Any:
 
 
 def is_exact(attributes: Mapping[Any, Any], name: str) -> bool:
-    """Whether a metric is computed, the same number in all replications of a cell: its class says
-    `exact = True`.
+    """Whether a metric is computed, the same number in all replications of a cell.
+
+    Its class then says `exact = True`.
     """
     metric = metric_class(attributes, name)
     return metric is not None and bool(metric.exact)
 
 
 def reads_estimate(attributes: Mapping[Any, Any], name: str) -> bool:
-    """Whether a metric reads the estimate: if not, it does not matter to it whether that converged.
+    """Whether a metric reads the estimate: if not, it does not matter to it whether
+    that converged.
 
     True where the metric is not known, or not written in Python.
     """
@@ -47,6 +49,7 @@ def reads_estimate(attributes: Mapping[Any, Any], name: str) -> bool:
 
 @cache
 def _loads_last_argument(metric: Any) -> bool:
+    """Whether the code of a metric reads its last argument, the estimate."""
     code = metric.__call__
     try:
         *_, last = inspect.signature(code).parameters

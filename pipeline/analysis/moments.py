@@ -1,10 +1,12 @@
-"""Moments over replications that can be merged, so that no process has to hold all replications of
-a study.
+"""Moments over replications that can be merged.
 
-For values v of replications that did not fail, finite ones only, with mean μ: their number n, μ,
-the central sums M_k = Σ (v − μ)^k for k = 2, 3, 4, the least and the greatest; and, of those that
-also converged, number and mean ("trusted"). For the status: how many replications have each. For
-pairs of cells that share data: see `pairs`.
+So no process has to hold all replications of a study.
+
+For values v of replications that did not fail, finite ones only, with mean μ: their
+number n, μ, the central sums M_k = Σ (v − μ)^k for k = 2, 3, 4, the least and the
+greatest; and, of those that also converged, number and mean ("trusted"). For the
+status: how many replications have each. For pairs of cells that share data: see
+`pairs`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,10 +24,11 @@ SLICE = 2**15  # values processed at a time, about what the L2 cache holds
 
 
 class Moments(NamedTuple):
-    """values: (…, statistics), float64, in the order of STATISTICS. counts: (cells…, counts),
-    int64, as COUNTS.
+    """Moments of some metrics in some cells, and counts of the status.
 
-    pairs: axis of the cells -> (metrics, cells…, levels, PAIR), see `pairs`.
+    values: (…, statistics), float64, in the order of STATISTICS. counts: (cells…,
+    counts), int64, as COUNTS. pairs: axis of the cells -> (metrics, cells…, levels,
+    PAIR), see `pairs`.
     """
 
     values: Floats
@@ -33,14 +36,18 @@ class Moments(NamedTuple):
     pairs: Mapping[int, Floats]
 
 
-def block_moments(values: Floats, status: Array, paired: Sequence[int] = ()) -> Moments:
+def block_moments(
+    values: Floats,
+    status: Array,
+    paired: Sequence[int] = (),
+) -> Moments:
     """Moments of a block of replications. values: (metrics, cells…, reps).
 
     status: (cells…, reps) int8.
 
-    paired: axes of the cells whose levels share their data. The least value is subtracted before
-    summing, so that equal values have exactly their mean and M_k = 0. Processes about `SLICE`
-    values at a time. O(values).
+    paired: axes of the cells whose levels share their data. The least value is
+    subtracted before summing, so that equal values have exactly their mean and M_k = 0.
+    Processes about `SLICE` values at a time. O(values).
     """
     pairs = {axis: pair_moments(values, status, axis) for axis in paired}
     metrics, *cells, reps = values.shape
@@ -62,7 +69,8 @@ def _counts(values: Floats, status: Array) -> Array:
     ran = status > 0
     not_finite = ran & (status != FAILED) & ~np.isfinite(values).all(0)
     of_status = [status == code for code in (1, 2, 3)]
-    return np.stack([which.sum(-1) for which in (ran, *of_status, not_finite)], -1)
+    columns = [which.sum(-1) for which in (ran, *of_status, not_finite)]
+    return np.stack(columns, -1)
 
 
 def _statistics(values: Floats, status: Array) -> Floats:
@@ -78,9 +86,8 @@ def _statistics(values: Floats, status: Array) -> Floats:
     shift = deviation.sum(-1) / np.maximum(n, 1)
     deviation = np.where(used, deviation - shift[:, None], 0.0)
     squares = deviation**2
-    trusted_mean = np.where(trusted, values, 0.0).sum(-1) / np.where(
-        trusted_n > 0, trusted_n, np.nan
-    )
+    sums = np.where(trusted, values, 0.0).sum(-1)
+    trusted_mean = sums / np.where(trusted_n > 0, trusted_n, np.nan)
     columns = (
         n,
         np.where(n > 0, origin + shift, np.nan),
@@ -120,7 +127,8 @@ def merged(a: Moments, b: Moments) -> Moments:
         + 6 * d**2 * (p**2 * y["m2"] + q**2 * x["m2"])
         + 4 * d * (p * y["m3"] - q * x["m3"])
     )
-    mean = np.where(x["n"] == 0, y["mean"], np.where(y["n"] == 0, x["mean"], mean_x + d * q))
+    mean = np.where(y["n"] == 0, x["mean"], mean_x + d * q)
+    mean = np.where(x["n"] == 0, y["mean"], mean)
     trusted = x["trusted_n"] + y["trusted_n"]
     sums = _sum_of_trusted(x) + _sum_of_trusted(y)
     trusted_mean = np.where(trusted > 0, sums / np.where(trusted > 0, trusted, 1), np.nan)

@@ -1,9 +1,10 @@
-"""When a cell needs no more replications: targets of precision, read on the prefix of its blocks.
+"""When a cell needs no more replications: targets of precision, read on the prefix of
+its blocks.
 
-A group of cells that share their data is read at looks: block counts that grow by a tenth from one
-to the next. The first look at which every target is met in every cell of the group ends it. So what
-counts is a function of the numbers alone, not of workers, order, or how many surplus blocks were
-simulated before a look.
+A group of cells that share their data is read at looks: block counts that grow by a
+tenth from one to the next. The first look at which every target is met in every cell of
+the group ends it. So what counts is a function of the numbers alone, not of workers,
+order, or how many surplus blocks were simulated before a look.
 """
 
 import math
@@ -24,9 +25,11 @@ GROWTH = 1.1  # of the block count from one look to the next
 
 
 class Rule:
-    """The targets of a study, and how they are read from the moments of a group of cells.
+    """The targets of a study, and how they are read from the moments of a group of
+    cells.
 
-    columns: indices of the study's metrics that the targets need. pairing: the study's groups.
+    columns: indices of the study's metrics that the targets need. pairing: the study's
+    groups.
     """
 
     def __init__(self, study: Study):
@@ -41,19 +44,20 @@ class Rule:
         self.axes = self.pairing.axes
         across = {target.across for target in self.targets}
         self.differ = tuple(k for k, axis in enumerate(self.axes) if axis in across)
-        self.ratios = [
-            (self.names.index(target.metric), self.names.index(target.over), target.power)
-            for target in self.targets
-            if target.over
-        ]
+        self.ratios: list[tuple[int, int, float]] = []
+        for target in self.targets:
+            if target.over:
+                metric = self.names.index(target.metric)
+                over = self.names.index(target.over)
+                self.ratios.append((metric, over, target.power))
         self.blocks = study.blocks
-        self.least = min(
-            -(-max(target.least for target in self.targets) // study.block), study.blocks
-        )
+        least = max(target.least for target in self.targets)
+        self.least = min(-(-least // study.block), study.blocks)
 
     def start(self, present: Booleans) -> "Prefix":
-        """The prefix of a group of cells before its first block. present: (levels…), the cells that
-        there are.
+        """The prefix of a group of cells before its first block.
+
+        present: (levels…), the cells that there are.
         """
         return Prefix(self, present)
 
@@ -73,74 +77,71 @@ class Rule:
         values = np.ascontiguousarray(values)
         status = np.ascontiguousarray(status)
         both = np.stack([status, status], -2)
-        ratios = [
-            pair_moments(np.stack([values[i] ** power, values[j]], -2)[None], both, both.ndim - 2)[
-                0
-            ]
-            for i, j, power in self.ratios
-        ]
+        axis = both.ndim - 2
+        ratios = []
+        for i, j, power in self.ratios:
+            pair = np.stack([values[i] ** power, values[j]], -2)
+            ratios.append(pair_moments(pair[None], both, axis)[0])
         return Sums(block_moments(values, status, self.differ), tuple(ratios))
 
     def merge(self, a: "Sums", b: "Sums") -> "Sums":
         """Sums over the replications of both."""
-        ratios = (
-            merged_pairs(x[None], y[None], x.ndim - 3)[0]
-            for x, y in zip(a.ratios, b.ratios, strict=True)
-        )
+        ratios = []
+        for x, y in zip(a.ratios, b.ratios, strict=True):
+            ratios.append(merged_pairs(x[None], y[None], x.ndim - 3)[0])
         return Sums(merged(a.moments, b.moments), tuple(ratios))
 
     def excess(self, sums: "Sums", present: Booleans) -> float:
-        """The greatest half-width of a group over what is asked for: at most 1 once every target is
-        met.
+        """The greatest half-width of a group over the one that is wanted.
 
-        Infinite where a mean is unknown. present: (levels…), the cells that there are.
+        It is at most 1 once every target is met. Infinite where a mean is unknown.
+        present: (levels…), the cells that there are.
         """
         ratios = iter(sums.ratios)
         excess = 0.0
         for target in self.targets:
-            ratio = next(ratios) if target.over else None
+            ratio = None
+            if target.over:
+                ratio = next(ratios)
             excess = max(excess, self._excess(target, sums.moments, ratio, present))
         return excess
 
     def _excess(
         self, target: Target, sums: Moments, ratio: Floats | None, present: Booleans
     ) -> float:
+        """`excess` of one target. ratio: moments of its two metrics, if it has two."""
+        of_target = present
         if target.across:
             axis = self.axes.index(target.across)
-            pairs = np.moveaxis(
-                sums.pairs[axis][self.names.index(target.metric)], axis, -3
-            )  # (…, level, other, PAIR)
-            there = np.moveaxis(present, axis, -1)
-            of_target = (
-                there[..., :, None] & there[..., None, :] & ~np.eye(there.shape[-1], dtype=bool)
-            )
+            column = self.names.index(target.metric)
+            # (…, level, other, PAIR)
+            pairs = np.moveaxis(sums.pairs[axis][column], axis, -3)
+            of_target = _pairs_of(np.moveaxis(present, axis, -1))
             estimate, half = self._difference(target, pairs)
         elif ratio is not None:
-            of_target = present
             estimate, half = _ratio(ratio[..., 0, 1, :], ratio[..., 1, 0, :], target.confidence)
         else:
-            of_target = present
             estimate, half = self._mean(target, sums)
-        wanted = (
-            target.absolute
-            if target.absolute is not None
-            else (target.relative or 0.0) * np.abs(estimate)
-        )
+        wanted: float | Array | None = target.absolute
+        if wanted is None:
+            wanted = (target.relative or 0.0) * np.abs(estimate)
         with np.errstate(divide="ignore", invalid="ignore"):
             excess = half / wanted
-        return float(np.where(np.isnan(excess), np.inf, excess)[of_target].max(initial=0.0))
+        excess = np.where(np.isnan(excess), np.inf, excess)
+        return float(excess[of_target].max(initial=0.0))
 
     def _mean(self, target: Target, sums: Moments) -> tuple[Array, Array]:
+        """Mean of a metric and the half-width of its interval."""
         column = self.names.index(target.metric)
         part = dict(zip(STATISTICS, np.moveaxis(sums.values[column], -1, 0), strict=True))
         low, high = mean_interval(part, target.confidence, self.ranges[column] == (0, 1))
-        return part["mean"], np.where(
-            high > low, (high - low) / 2, self._unseen(column, part["n"], target.confidence)
-        )
+        unseen = self._unseen(column, part["n"], target.confidence)
+        return part["mean"], np.where(high > low, (high - low) / 2, unseen)
 
     def _difference(self, target: Target, pairs: Array) -> tuple[Array, Array]:
-        """Mean of the difference of two cells, and its half-width, by t. pairs: (…, level, other,
-        PAIR).
+        """Mean of the difference of two cells, and its half-width, by t.
+
+        pairs: (…, level, other, PAIR).
         """
         n, mean, m2, cross = np.moveaxis(pairs, -1, 0)
         other = np.swapaxes(pairs, -2, -3)
@@ -149,9 +150,9 @@ class Rule:
         return mean - other[..., 1], np.where(half > 0, half, unseen)
 
     def _unseen(self, column: int, n: Array, confidence: float) -> Array:
-        """How far a mean of n equal values may be off: bound of the probability of others, times
-        the metric's range.
+        """How far a mean of n equal values may be off.
 
+        That is the bound of the probability of others, times the metric's range.
         Infinite for a metric without a range: equal values then say nothing of others.
         """
         least, most = self.ranges[column]
@@ -161,8 +162,9 @@ class Rule:
 
 
 class Sums(NamedTuple):
-    """Moments of the metrics with targets, and of the two metrics of every ratio, (levels…, 2, 2,
-    PAIR) each.
+    """Moments of the metrics with targets, and of the two metrics of every ratio.
+
+    ratios: (levels…, 2, 2, PAIR) each.
     """
 
     moments: Moments
@@ -170,7 +172,8 @@ class Sums(NamedTuple):
 
 
 def _ratio(first: Array, other: Array, confidence: float) -> tuple[Array, Array]:
-    """Ratio of two means of the same replications, and its half-width by the delta method.
+    """Ratio of two means of the same replications, and its half-width by the delta
+    method.
 
     (…, PAIR) both.
     """
@@ -183,28 +186,36 @@ def _ratio(first: Array, other: Array, confidence: float) -> tuple[Array, Array]
 
 
 def _half(squares: Array, n: Array, confidence: float) -> Array:
-    """t √(squares / (n(n − 1))); infinite for n < 2. Squares below 0, by rounding, count as 0."""
+    """t √(squares / (n(n − 1))); infinite for n < 2.
+
+    Squares below 0, by rounding, count as 0.
+    """
     freedom = np.maximum(n - 1, 1)
+    t = special.stdtrit(freedom, 0.5 + confidence / 2)
     with np.errstate(divide="ignore", invalid="ignore"):
-        half = special.stdtrit(freedom, 0.5 + confidence / 2) * np.sqrt(
-            np.maximum(squares, 0.0) / (n * freedom)
-        )
+        half = t * np.sqrt(np.maximum(squares, 0.0) / (n * freedom))
     return np.where(n < 2, np.inf, half)
 
 
-class Prefix:
-    """The blocks of a group of cells, one after the other from the first, until its targets are
-    met.
+def _pairs_of(present: Booleans) -> Booleans:
+    """(…, level, other): pairs of different cells that there are. present: (…, level)."""
+    different = ~np.eye(present.shape[-1], dtype=bool)
+    return present[..., :, None] & present[..., None, :] & different
 
-    present: (levels…), cells that the grid has. blocks: how many were added. looked: blocks at the
-    last look, 0 before the first. counted: blocks at the look that ended it, None before. excess:
-    see `Rule.excess`, of the last look.
+
+class Prefix:
+    """The blocks of a group of cells from the first on, until its targets are met.
+
+    present: (levels…), cells that the grid has. blocks: how many were added. looked:
+    blocks at the last look, 0 before the first. counted: blocks at the look that ended
+    it, None before. excess: see `Rule.excess`, of the last look.
     """
 
     def __init__(self, rule: Rule, present: Booleans):
         self.rule = rule
         self.present = present
-        self.blocks = self.looked = 0
+        self.blocks = 0
+        self.looked = 0
         self.counted: int | None = None
         self.excess = math.nan
         self.sums: Sums | None = None
@@ -225,7 +236,8 @@ class Prefix:
         return max(self.rule.next_look(math.ceil(needed) - 1), self.next_look)
 
     def add(self, values: Floats, status: Array) -> None:
-        """Add the next block. values: (metrics, levels…, reps), those of the rule's columns.
+        """Add the next block. values: (metrics, levels…, reps), those of the rule's
+        columns.
 
         status: (levels…, reps).
 

@@ -1,9 +1,11 @@
-"""Which cells of a study a claim reads, so that the others need no more replications for it.
+"""Which cells of a study a claim reads, so that the others need no more replications
+for it.
 
-`select` records the cells that a claim gets. An estimate whose label names levels, such as "n=3,
-epsilon=1", then reads those of them at these levels: which is tried, as no rule keeps a measure
-from mixing cells. Where it does mix them, all its estimates read all recorded cells; and where
-there is none, or others matter, too, all cells of the study.
+`select` records the cells that a claim gets. An estimate whose label names levels, such
+as "n=3, epsilon=1", then reads those of them at these levels: which is tried, as no
+rule keeps a measure from mixing cells. Where it does mix them, all its estimates read
+all recorded cells; and where there is none, or others matter, too, all cells of the
+study.
 """
 
 import itertools
@@ -22,7 +24,8 @@ Parts = Mapping[str, tuple[Estimate, ...]]  # by label
 
 
 def cells_read(measure: Callable[[xr.Dataset], Parts], results: xr.Dataset) -> dict[str, Booleans]:
-    """(grid…) for each label of what is measured on results, the cells that its estimates read.
+    """(grid…) for each label of what is measured on results, the cells that its
+    estimates read.
 
     O(log labels) measurements. Raises what `measure` does.
     """
@@ -60,13 +63,15 @@ def _only_these_matter(
     plain: Parts,
     cells: Mapping[str, Booleans],
 ) -> bool:
-    """Whether estimates do not change with the values of other cells than those that they read.
+    """Whether estimates do not change with the values of other cells than those that
+    they read.
 
-    Labels that read the same cells have one number, cells that none reads another. In cells whose
-    numbers have a bit 0, then in those that have it 1, the first half of the replications is put in
-    place of the second, then the second in place of the first: either changes a mean, and one of
-    them a maximum. As any two numbers differ in a bit, every label is seen without a change in its
-    own cells while those of any other change.
+    Labels that read the same cells have one number, cells that none reads another. In
+    cells whose numbers have a bit 0, then in those that have it 1, the first half of
+    the replications is put in place of the second, then the second in place of the
+    first: either changes a mean, and one of them a maximum. As any two numbers differ
+    in a bit, every label is seen without a change in its own cells while those of any
+    other change.
     """
     different = {read.tobytes(): read for read in cells.values()}
     sets = [*different.values()]
@@ -90,7 +95,8 @@ def _only_these_matter(
 
 
 def _moved(results: xr.Dataset, where: Booleans, half: int) -> xr.Dataset:
-    """Results in which some cells have one half of their replications twice. where: (grid…).
+    """Results in which some cells have one half of their replications twice. where:
+    (grid…).
 
     half: 0 for the first.
     """

@@ -1,20 +1,29 @@
-"""At which further levels to look for a boundary: rounds of a refinement, in one axis or in two.
+"""At which further levels to look for a boundary: rounds of a refinement, in one axis
+or in two.
 
-All rounds are a function of the moments of the cells of those before. Each adds levels of the first
-axis to curves whose crossing is not known well enough and, with a second axis, curves where the
-boundary bends or ends.
+All rounds are a function of the moments of the cells of those before. Each adds levels
+of the first axis to curves whose crossing is not known well enough and, with a second
+axis, curves where the boundary bends or ends.
 """
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
 
-from pipeline.analysis.crossings import Crossings, Curve, bounds_of, curves_of, find, positions
+from pipeline.analysis.crossings import (
+    Crossings,
+    Curve,
+    Place,
+    bounds_of,
+    curves_of,
+    find,
+    positions,
+)
 from pipeline.study.arrays import Floats
 from pipeline.study.grid import Grid, Level
 from pipeline.study.refinement import LEVELS, CurveLabels, Refinement, curves, grown
@@ -30,7 +39,8 @@ def walked(
     bounds: tuple[float, float],
     refinement: Refinement,
 ) -> Grid:
-    """The grid after all rounds that follow from what is known, and the first that does not.
+    """The grid after all rounds that follow from what is known, and the first that does
+    not.
 
     known: curves with their moments. bounds: of the metric's values. O(rounds · cells).
     """
@@ -47,7 +57,11 @@ def walked(
     return grid
 
 
-def _is_known(labels: CurveLabels, levels: Levels, known: Mapping[CurveLabels, Curve]) -> bool:
+def _is_known(
+    labels: CurveLabels,
+    levels: Levels,
+    known: Mapping[CurveLabels, Curve],
+) -> bool:
     """Whether all levels of a curve have moments."""
     return labels in known and {*levels} <= {*known[labels].levels}
 
@@ -56,8 +70,8 @@ def _is_known(labels: CurveLabels, levels: Levels, known: Mapping[CurveLabels, C
 class _Walk:
     """The rounds of a refinement so far.
 
-    cells: curves with the moments of their levels. crossings: where these cross. born: round after
-    which a curve of the second axis was added. turns: rounds of a family.
+    cells: curves with the moments of their levels. crossings: where these cross. born:
+    round after which a curve of the second axis was added. turns: rounds of a family.
     """
 
     refinement: Refinement
@@ -67,7 +81,11 @@ class _Walk:
     born: dict[CurveLabels, int] = field(default_factory=dict)
     turns: dict[CurveLabels, int] = field(default_factory=dict)
 
-    def read(self, now: Mapping[CurveLabels, Levels], known: Mapping[CurveLabels, Curve]) -> None:
+    def read(
+        self,
+        now: Mapping[CurveLabels, Levels],
+        known: Mapping[CurveLabels, Curve],
+    ) -> None:
         """Find where curves cross that are new or have new levels."""
         for labels, levels in now.items():
             if labels in self.cells and self.cells[labels].levels == levels:
@@ -116,45 +134,69 @@ class _Walk:
         return new
 
 
-def next_levels(curve: Curve, crossings: Crossings, refinement: Refinement, done: int) -> Levels:
+def next_levels(
+    curve: Curve,
+    crossings: Crossings,
+    refinement: Refinement,
+    done: int,
+) -> Levels:
     """Levels to add to a curve after `done` rounds.
 
     None where it is known well enough, or can be no better.
 
-    The largest gaps are halved, one after the other: of the whole axis in the first rounds; then
-    between the decided levels next to crossings whose intervals are too wide, and once these come
-    from a fit, within them: at the centre of its window all of a cell's information is on the
-    crossing. Levels are rounded to a hundredth of the width, so that all machines compute the same
-    ones.
+    The largest gaps are halved, one after the other: of the whole axis in the first
+    rounds; then between the decided levels next to crossings whose intervals are too
+    wide, and once these come from a fit, within them: at the centre of its window all
+    of a cell's information is on the crossing. Levels are rounded to a hundredth of the
+    width, so that all machines compute the same ones.
     """
     if done >= refinement.most:
         return ()
     at = positions(curve.levels)
+    width = refinement.width
     if done < refinement.least:
-        return _halved([at], curve.levels, refinement.width)
-    brackets = []
-    windows = []
-    for place in crossings.places:
-        if place.width <= refinement.width:
-            continue
-        end = None if place.last is None else place.last + 1
-        bracket = at[place.first : end]
-        brackets.append(bracket)
-        low, high = bracket[[0, -1]]
-        if place.fitted:
-            low, high = positions((place.low, place.high), curve.levels)
-        inner = bracket[(low < bracket) & (bracket < high)]
-        windows.append(np.array([low, *inner, high]))
-    within = _halved(windows, curve.levels, refinement.width)
-    return within or _halved(brackets, curve.levels, refinement.width)
+        return _halved([at], curve.levels, width)
+    wide = [place for place in crossings.places if place.width > width]
+    windows = [_window(place, curve.levels) for place in wide]
+    within = _halved(windows, curve.levels, width)
+    if within:
+        return within
+    brackets = [_bracket(place, at) for place in wide]
+    return _halved(brackets, curve.levels, width)
+
+
+def _bracket(place: Place, at: Floats) -> Floats:
+    """Positions of the cells from one decided cell next to a crossing to the other.
+
+    at: positions of all cells.
+    """
+    if place.last is None:
+        return at[place.first :]
+    return at[place.first : place.last + 1]
+
+
+def _window(place: Place, levels: Levels) -> Floats:
+    """Positions of the ends of a crossing's interval and of the cells between them.
+
+    Those of its bracket where no fit gave the interval. levels: of all cells.
+    """
+    bracket = _bracket(place, positions(levels))
+    low, high = bracket[[0, -1]]
+    if place.fitted:
+        low, high = positions((place.low, place.high), levels)
+    inner = bracket[(low < bracket) & (bracket < high)]
+    return np.array([low, *inner, high])
 
 
 def _halved(pieces: Sequence[Floats], levels: Levels, width: float) -> Levels:
-    """Levels in the middle of the largest gaps between rising positions, one after the other.
+    """Levels in the middle of the largest gaps between rising positions, one after the
+    other.
 
     No level twice.
     """
-    gaps = {(a, b) for piece in pieces for a, b in itertools.pairwise(piece.tolist())}
+    gaps: set[tuple[float, float]] = set()
+    for piece in pieces:
+        gaps.update(itertools.pairwise(piece.tolist()))
     taken = {*levels}
     new: list[Level] = []
     while gaps and len(new) < LEVELS:
@@ -230,33 +272,60 @@ def open_gaps(
 ) -> list[Gap]:
     """Gaps between neighbouring curves in which the boundary is not known to the width.
 
-    Those wider than the width whose curves cross differently often, as the boundary begins, ends or
-    turns back between them, or where the boundary is no straight line in the positions of both
-    axes: where one of the two crossings lies off the line through those of its neighbours by more
-    than the width, and than the intervals of the three allow. whole: all gaps.
+    Those wider than the width whose curves cross differently often, as the boundary
+    begins, ends or turns back between them, or where the boundary is no straight line
+    in the positions of both axes: where one of the two crossings lies off the line
+    through those of its neighbours by more than the width, and than the intervals of
+    the three allow. whole: all gaps.
     """
     levels = [*members]
     at = positions(levels).tolist()
-    of_level = [crossings[labels] for labels in members.values()]
-    scale = tuple(level for labels in members.values() for level in cells[labels].levels)
-    straight: list[bool | None] = [None for _ in levels]  # None at the ends, too
-    for k in range(1, len(levels) - 1):
-        neighbours = slice(k - 1, k + 2)
-        straight[k] = _straight(of_level[neighbours], at[neighbours], scale, refinement.width)
+    straight = _straightness(members, cells, crossings, refinement.width)
+    counts = [crossings[labels].count for labels in members.values()]
     gaps = []
     for k, (low, high) in enumerate(itertools.pairwise(at)):
-        first = of_level[k].count
-        last = of_level[k + 1].count
         known = {straight[k], straight[k + 1]} - {None}
-        bends = first > 0 and known != {True}
-        is_open = high - low > refinement.width and (first != last or bends)
+        bends = counts[k] > 0 and known != {True}
+        ends = counts[k] != counts[k + 1]
+        is_open = high - low > refinement.width and (ends or bends)
         if whole or is_open:
             gaps.append(Gap(levels[k], levels[k + 1], low, high))
     return gaps
 
 
+def _straightness(
+    members: Family,
+    cells: Mapping[CurveLabels, Curve],
+    crossings: Mapping[CurveLabels, Crossings],
+    width: float,
+) -> list[bool | None]:
+    """Of every curve of a family, whether it is on the line through its neighbours.
+
+    That is about its crossings: see `_straight`. None at the ends, too.
+    """
+    at = positions([*members]).tolist()
+    scale = _levels_of(members.values(), cells)
+    of_level = [crossings[labels] for labels in members.values()]
+    straight: list[bool | None] = [None for _ in members]
+    for k in range(1, len(members) - 1):
+        neighbours = slice(k - 1, k + 2)
+        straight[k] = _straight(of_level[neighbours], at[neighbours], scale, width)
+    return straight
+
+
+def _levels_of(labels: Iterable[CurveLabels], cells: Mapping[CurveLabels, Curve]) -> list[Level]:
+    """Levels of several curves, one curve after the other."""
+    levels: list[Level] = []
+    for curve in labels:
+        levels += cells[curve].levels
+    return levels
+
+
 def _straight(
-    three: Sequence[Crossings], at: Sequence[float], scale: Sequence[Level], width: float
+    three: Sequence[Crossings],
+    at: Sequence[float],
+    scale: Sequence[Level],
+    width: float,
 ) -> bool | None:
     """Whether crossings of three neighbouring curves lie on a line.
 
@@ -267,7 +336,8 @@ def _straight(
         return None
     share = (at[1] - at[0]) / (at[2] - at[0])
     weights = np.array([share - 1, 1, -share])
-    for places in zip(*(crossings.places for crossings in three), strict=True):
+    places_of = [crossings.places for crossings in three]
+    for places in zip(*places_of, strict=True):
         ends = [positions((place.low, place.value, place.high), scale) for place in places]
         low, value, high = np.array(ends).T
         off = abs(weights @ value)
@@ -286,28 +356,39 @@ def _between(
 ) -> dict[CurveLabels, Levels]:
     """New curves in the middle of the largest gaps, with their first levels.
 
-    These are the ends of the first axis, and as many as a round adds, evenly spread from one to the
-    other end of where the two neighbours are not decided; over the whole axis if one of them does
-    not cross.
+    These are the ends of the first axis, and as many as a round adds, evenly spread
+    from one to the other end of where the two neighbours are not decided; over the
+    whole axis if one of them does not cross.
     """
     pieces = [np.array([gap.low, gap.high]) for gap in gaps]
+    levels = [*members]
     new = {}
-    for level in _halved(pieces, (*members,), refinement.width):
-        at = float(positions((level,), (*members,))[0])
+    for level in _halved(pieces, tuple(levels), refinement.width):
+        at = float(positions((level,), levels)[0])
         gap = next(gap for gap in gaps if gap.low < at < gap.high)
-        neighbours = (members[gap.first], members[gap.last])
-        scale = [other for labels in neighbours for other in cells[labels].levels]
-        near = _near_crossings(neighbours, cells, crossings) or list(map(float, scale))
-        low, high = positions([min(near), max(near)], scale)
-        evenly = np.linspace(low, high, LEVELS).tolist()
-        spread = {_rounded(position, scale, refinement.width) for position in evenly}
-        bounds = {min(scale, key=float), max(scale, key=float)}
-        labels = tuple(
-            (axis, level if axis == refinement.second else other)
-            for axis, other in members[gap.first]
-        )
-        new[labels] = tuple(sorted(bounds | spread))
+        first = members[gap.first]
+        neighbours = (first, members[gap.last])
+        labels = dict(first) | {refinement.second: level}
+        new[tuple(labels.items())] = _first_levels(neighbours, cells, crossings, refinement)
     return new
+
+
+def _first_levels(
+    neighbours: Sequence[CurveLabels],
+    cells: Mapping[CurveLabels, Curve],
+    crossings: Mapping[CurveLabels, Crossings],
+    refinement: Refinement,
+) -> Levels:
+    """The first levels of a new curve between two others: see `_between`."""
+    scale = _levels_of(neighbours, cells)
+    near = _near_crossings(neighbours, cells, crossings)
+    if not near:
+        near = list(map(float, scale))
+    low, high = positions([min(near), max(near)], scale)
+    evenly = np.linspace(low, high, LEVELS).tolist()
+    spread = {_rounded(position, scale, refinement.width) for position in evenly}
+    ends = {min(scale, key=float), max(scale, key=float)}
+    return tuple(sorted(ends | spread))
 
 
 def _near_crossings(
@@ -316,15 +397,15 @@ def _near_crossings(
     crossings: Mapping[CurveLabels, Crossings],
 ) -> list[float]:
     """Decided levels next to the crossings of some curves; none if one of them does not cross."""
-    if not all(crossings[labels].count for labels in neighbours):
-        return []
-    return [
-        float(cells[labels].levels[k])
-        for labels in neighbours
-        for place in crossings[labels].places
-        for k in (place.first, place.last)
-        if k is not None
-    ]
+    near: list[float] = []
+    for labels in neighbours:
+        if not crossings[labels].count:
+            return []
+        levels = cells[labels].levels
+        for place in crossings[labels].places:
+            decided = [k for k in (place.first, place.last) if k is not None]
+            near += [float(levels[k]) for k in decided]
+    return near
 
 
 def unresolved(moments: xr.Dataset, refinement: Refinement) -> list[tuple[str, str]]:

@@ -1,5 +1,6 @@
-"""What a claim may use of a sealed dataset: some variables, at some levels, with enough valid
-replications.
+"""What a claim may use of a sealed dataset.
+
+That is some variables, at some levels, with enough valid replications.
 """
 
 import json
@@ -14,6 +15,7 @@ import xarray as xr
 
 from pipeline.analysis.summary import REPLICATION
 from pipeline.analysis.tolerances import INCONCLUSIVE, NOT_TESTED
+from pipeline.study.arrays import Integers
 from pipeline.study.status import OK
 
 NUMBER = "number of the cell"  # variable over the axes of the grid, while `recording`
@@ -29,7 +31,8 @@ _MAY_BE_LOST: ContextVar[bool] = ContextVar(
 _WANTED: ContextVar[set[int] | None] = ContextVar(
     "numbers of the cells that `select` may give out", default=None
 )
-LEAST = 100  # replications in a cell: with fewer, t intervals of skewed errors cover too rarely
+# Replications in a cell: with fewer, t intervals of skewed errors cover too rarely.
+LEAST = 100
 Level = str | float
 Condition = Callable[[xr.Dataset], xr.DataArray]  # true in the cells that are used
 
@@ -41,7 +44,10 @@ class InsufficientEvidence(Exception):
 
 
 class LostReplications(InsufficientEvidence):
-    """Replications are lost whose values could change the verdict; see `pipeline.analysis.losses`."""
+    """Replications are lost whose values could change the verdict.
+
+    See `pipeline.analysis.losses`.
+    """
 
 
 class NotTested(InsufficientEvidence):
@@ -63,16 +69,17 @@ def select(
 ) -> xr.Dataset:
     """`variables` and `status` of the cells that a claim is about.
 
-    at: axes, each taken at one level, which drops the axis. min_levels: axes that stay, with the
-    least number of levels each must have. Any other axis must have one level, and is dropped.
-    within: condition on the cells; where it is false `status` is 0 (not run). least: replications
-    that each cell used must have.
+    at: axes, each taken at one level, which drops the axis. min_levels: axes that stay,
+    with the least number of levels each must have. Any other axis must have one level,
+    and is dropped. within: condition on the cells; where it is false `status` is 0 (not
+    run). least: replications that each cell used must have.
 
-    Raises `NotTested` where an axis, level or variable is missing, where another axis has several
-    levels, or where no cell meets the condition. Raises `InsufficientEvidence` where a cell has
-    fewer than `least` replications, and `LostReplications` where one failed, did not converge or is
-    not finite: an error has no upper limit, so that one replication can change any mean. Claims
-    bound it where it has one, see `pipeline.analysis.losses`.
+    Raises `NotTested` where an axis, level or variable is missing, where another axis
+    has several levels, or where no cell meets the condition. Raises
+    `InsufficientEvidence` where a cell has fewer than `least` replications, and
+    `LostReplications` where one failed, did not converge or is not finite: an error has
+    no upper limit, so that one replication can change any mean. Claims bound it where
+    it has one, see `pipeline.analysis.losses`.
     """
     chosen = _cells(results, variables, at or {}, min_levels or {})
     _note_wanted(chosen, within)
@@ -92,17 +99,19 @@ def select(
 
 
 def recording() -> AbstractContextManager[set[int]]:
-    """Within, `select` adds to this set the numbers of the cells it gives out, as its results have
-    them.
+    """Within, `select` adds to this set the numbers of the cells it gives out.
+
+    The numbers are those that its results have.
     """
     return _collecting(_USED)
 
 
 def planning() -> AbstractContextManager[set[int]]:
-    """Within, `select` adds to this set the numbers of the cells that it might give out once they
-    were simulated.
+    """Within, `select` adds to this set the cells that it might give out.
 
-    Their numbers of replications do not matter, nor does a condition that reads what is simulated.
+    These are the numbers of cells that it would give out once they were simulated.
+    Their numbers of replications do not matter, nor does a condition that reads what is
+    simulated.
     """
     return _collecting(_WANTED)
 
@@ -114,7 +123,7 @@ def naming() -> AbstractContextManager[set[str]]:
 
 @contextmanager
 def without_lost() -> Iterator[None]:
-    """Within, `select` leaves out replications of which a variable is NaN: those that are lost."""
+    """Within, `select` leaves out lost replications: those of which a variable is NaN."""
     token = _MAY_BE_LOST.set(True)
     try:
         yield
@@ -132,18 +141,21 @@ def _all_known(chosen: xr.Dataset, variables: tuple[str, ...]) -> xr.DataArray:
 def _check_some_known(chosen: xr.Dataset, ran: xr.DataArray) -> None:
     """Raise LostReplications for a cell that lost all of its replications.
 
-    Without it a claim would be judged on the other cells. ran: (cells…) replications that were run.
+    Without it a claim would be judged on the other cells. ran: (cells…) replications
+    that were run.
     """
     known = (chosen["status"] > 0).sum(REPLICATION)
     wholly_lost = (ran > 0) & (known == 0)
-    if bool(wholly_lost.any()):
-        number = int(wholly_lost.sum())
-        cells = "a cell" if number == 1 else f"{number} cells"
-        raise LostReplications(f"all replications of {cells} failed or did not converge")
+    number = int(wholly_lost.sum())
+    if not number:
+        return
+    cells = "a cell" if number == 1 else f"{number} cells"
+    raise LostReplications(f"all replications of {cells} failed or did not converge")
 
 
 @contextmanager
 def _collecting(variable: ContextVar[set[Any] | None]) -> Iterator[set[Any]]:
+    """Within, `select` adds to a set; at the end it is part of the set around it."""
     collected: set[Any] = set()
     token = variable.set(collected)
     try:
@@ -156,16 +168,17 @@ def _collecting(variable: ContextVar[set[Any] | None]) -> Iterator[set[Any]]:
 
 
 def _numbers(chosen: xr.Dataset, where: xr.DataArray) -> set[int]:
-    return {*chosen[NUMBER].where(where, -1).values.astype(int).ravel().tolist()} - {-1}
+    numbers = chosen[NUMBER].where(where, -1).values.astype(int)
+    return {*numbers.ravel().tolist()} - {-1}
 
 
 def _note_wanted(chosen: xr.Dataset, within: Condition | None) -> None:
+    """Add the cells that the condition allows to the set of `planning`."""
     wanted = _WANTED.get()
     if wanted is None or NUMBER not in chosen:
         return
-    simulated = [
-        name for name, variable in chosen.data_vars.items() if REPLICATION in variable.dims
-    ]
+    columns = chosen.data_vars.items()
+    simulated = [name for name, values in columns if REPLICATION in values.dims]
     inside = xr.ones_like(chosen[NUMBER], bool)
     if within is not None:
         with suppress(KeyError):  # the condition reads what is simulated
@@ -185,20 +198,33 @@ def _cells(
         levels = results.sizes.get(axis, 0)
         if levels < least:
             raise NotTested(f"needs {least} levels of {axis}, has {levels}")
-    missing = sorted({*variables, "status"} - set(results.variables))
+    needed = {*variables, "status"}
+    missing = sorted(needed - set(results.variables))
     if missing:
         raise NotTested(f"needs {', '.join(missing)}")
-    results = results[[*variables, "status", *{NUMBER} & {*results.variables}]]
+    names = [*variables, "status"]
+    if NUMBER in results.variables:
+        names.append(NUMBER)
+    results = results[names]
     others = [axis for axis in results.dims if axis not in (*min_levels, REPLICATION)]
     if any(results.sizes[axis] > 1 for axis in others):
         raise NotTested(f"needs one level of {', '.join(map(str, others))}")
     results = results.squeeze(others, drop=True)
     results = results.unify_chunks()  # a control may have changed them
-    return results if results.chunks else results.compute()  # in chunks: it is too large for memory
+    if results.chunks:  # it is too large for memory
+        return results
+    return results.compute()
 
 
-def _check_replications(chosen: xr.Dataset, variables: tuple[str, ...], least: int) -> xr.DataArray:
-    """Replications of every cell. Raises for too few, or invalid ones, in the cells that are used."""
+def _check_replications(
+    chosen: xr.Dataset,
+    variables: tuple[str, ...],
+    least: int,
+) -> xr.DataArray:
+    """Replications of every cell.
+
+    Raises for too few, or invalid ones, in the cells that are used.
+    """
     ran = chosen["status"] > 0
     lost = ran & (chosen["status"] != OK)
     for name in variables:
@@ -208,20 +234,26 @@ def _check_replications(chosen: xr.Dataset, variables: tuple[str, ...], least: i
         lost |= ran & unusable
     sums = xr.Dataset({"counts": ran.sum(REPLICATION), "lost": lost.sum()})
     sums = sums.compute()  # all of it read once
-    counts = sums["counts"].values
-    if not counts.any():
-        raise NotTested("no cell meets the conditions")
-    fewest = int(counts[counts > 0].min())
-    if fewest < least:
-        replications = "replication" if fewest == 1 else "replications"
-        raise InsufficientEvidence(f"a cell has {fewest} {replications}, {least} are needed")
+    _check_counts(sums["counts"].values, least)
     if sums["lost"]:
         raise LostReplications(
-            "replications that failed, did not converge or are not finite could change the "
-            f"verdict: {int(sums['lost'])} of them, of a metric without a least and a greatest "
-            "value"
+            "replications that failed, did not converge or are not finite could change "
+            f"the verdict: {int(sums['lost'])} of them, of a metric without a least and a "
+            "greatest value"
         )
     return sums["counts"]
+
+
+def _check_counts(counts: Integers, least: int) -> None:
+    """Raise where no cell has replications, or one has some but fewer than the least."""
+    used = counts[counts > 0]
+    if not used.size:
+        raise NotTested("no cell meets the conditions")
+    fewest = int(used.min())
+    if fewest < least:
+        replications = "replication" if fewest == 1 else "replications"
+        text = f"a cell has {fewest} {replications}, {least} are needed"
+        raise InsufficientEvidence(text)
 
 
 def at_levels(results: xr.Dataset, levels: Mapping[str, Level]) -> xr.Dataset:
@@ -237,13 +269,15 @@ def at_levels(results: xr.Dataset, levels: Mapping[str, Level]) -> xr.Dataset:
 
 def constant(results: xr.Dataset, name: str) -> Any:
     """Value of a parameter that the whole study shares; None if it has none of that name."""
-    return json.loads(results.attrs.get("study", "{}")).get("parameters", {}).get(name)
+    study = json.loads(results.attrs.get("study", "{}"))
+    return study.get("parameters", {}).get(name)
 
 
 @dataclass(frozen=True)
 class RecordedData:
-    """Real data that a claim is about. files: digest -> name of what a file holds. give: the
-    setting to mention.
+    """Real data that a claim is about.
+
+    files: digest -> name of what a file holds. give: the setting to mention.
     """
 
     files: Mapping[str, str]

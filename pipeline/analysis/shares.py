@@ -1,5 +1,6 @@
-"""Shares among estimates, told by their exact or Wilson interval, and the power that a binomial law
-gives them.
+"""Shares among estimates, and the power that a binomial law gives them.
+
+A share is told by its exact or Wilson interval.
 """
 
 import math
@@ -25,15 +26,18 @@ def trials_of_none(high: float, tail: float) -> float:
 
     0 for no such bound.
     """
-    return math.log(tail) / math.log1p(-high) if 0 < high < 1 else 0.0
+    if not 0 < high < 1:
+        return 0.0
+    return math.log(tail) / math.log1p(-high)
 
 
 def binomial(estimate: Estimate, confidence: float) -> tuple[int, Interval] | None:
-    """Trials of a share and the interval that it has for each count, or None for another estimate.
+    """Trials of a share and the interval that it has for each count, or None for
+    another estimate.
 
-    A share of 0 or 1 is taken as one of as many trials as give it this exact interval: Wilson's is
-    wider, and where several cells share the error the tail is less, so there were more. confidence:
-    of the interval, or less.
+    A share of 0 or 1 is taken as one of as many trials as give it this exact interval:
+    Wilson's is wider, and where several cells share the error the tail is less, so
+    there were more. confidence: of the interval, or less.
     """
     share = estimate.value
     low = estimate.low
@@ -42,34 +46,48 @@ def binomial(estimate: Estimate, confidence: float) -> tuple[int, Interval] | No
     if share in (0, 1) and share in (low, high) and not error > 0:
         bound = high if share == 0 else 1 - low
         n = math.floor(trials_of_none(bound, (1 - confidence) / 2) * (1 + MATCH))
-        return (n, _exact(n, confidence)) if n else None
-    if (
-        not 0 < low < share < high < 1
-        or not error > 0
-        or math.isclose(share - low, high - share, rel_tol=MATCH)
-    ):
+        if not n:
+            return None
+        return n, _exact(n, confidence)
+    if not 0 < low < share < high < 1 or not error > 0:
         return None
-    n = round(
-        share * (1 - share) / error**2
-    )  # or one more: the standard error of a mean has n − 1 under the root
+    if math.isclose(share - low, high - share, rel_tol=MATCH):
+        return None
+    # or one more: the standard error of a mean has n − 1 under the root
+    n = round(share * (1 - share) / error**2)
     for trials in (n, n + 1):
-        count = round(share * trials)
-        tails = (
-            special.betainc(count, trials - count + 1, low),
-            special.betaincc(count + 1, trials - count, high),
-        )
-        if (
-            0 < count < trials
-            and math.isclose(*tails, rel_tol=NEAR)
-            and math.isclose(count / trials, share)
-        ):
-            return trials, _exact(trials, 1 - sum(tails))
-    below, above = (abs(end - share) / math.sqrt(end * (1 - end)) for end in (low, high))  # z/√n
+        interval = _interval_of(estimate, trials)
+        if interval is not None:
+            return trials, interval
+    return _score(estimate, n + 1)
+
+
+def _interval_of(estimate: Estimate, trials: int) -> Interval | None:
+    """The exact interval of a share of so many trials; None if the estimate has another."""
+    count = round(estimate.value * trials)
+    if not 0 < count < trials:
+        return None
+    below = special.betainc(count, trials - count + 1, estimate.low)
+    above = special.betaincc(count + 1, trials - count, estimate.high)
+    if not math.isclose(below, above, rel_tol=NEAR):
+        return None
+    if not math.isclose(count / trials, estimate.value):
+        return None
+    return _exact(trials, 1 - (below + above))
+
+
+def _score(estimate: Estimate, trials: int) -> tuple[int, Interval] | None:
+    """`binomial` of a share with Wilson's interval; None if it has another."""
+    share = estimate.value
+    low = estimate.low
+    high = estimate.high
+    below = abs(low - share) / math.sqrt(low * (1 - low))  # z/√n
+    above = abs(high - share) / math.sqrt(high * (1 - high))
     if not math.isclose(below, above, rel_tol=MATCH):
         return None
-    more = n + 1
-    of_wilson = 2 * NormalDist().cdf(below * math.sqrt(more)) - 1
-    return more, lambda count: _floats(wilson(np.array(count / more), np.array(more), of_wilson))
+    confidence = 2 * NormalDist().cdf(below * math.sqrt(trials)) - 1
+    n = np.array(trials)
+    return trials, lambda count: _floats(wilson(np.array(count / trials), n, confidence))
 
 
 def _exact(n: int, confidence: float) -> Interval:
@@ -79,8 +97,9 @@ def _exact(n: int, confidence: float) -> Interval:
 def detected_share(
     n: int, interval: Interval, tolerance: Tolerance, power: float
 ) -> tuple[float, float]:
-    """Shares of n trials, below and above the tolerance, of which a count contradicts with chance
-    `power`.
+    """Shares, below and above the tolerance, that are contradicted with chance `power`.
+
+    n: trials, of which a count contradicts.
     """
 
     def contradicts(count: int) -> bool:
@@ -89,15 +108,15 @@ def detected_share(
     middle = min(max(math.floor(n * tolerance.target), 0), n)
     less = range(middle, -1, -1)
     more = range(middle, n + 1)
-    below, above = (bisect_left(counts, True, key=contradicts) for counts in (less, more))
-    return (
-        1 - float(special.betaincinv(n - less[below], less[below] + 1, power))
-        if below < len(less)
-        else -math.inf,
-        float(special.betaincinv(more[above], n - more[above] + 1, power))
-        if above < len(more)
-        else math.inf,
-    )
+    below = -math.inf
+    above = math.inf
+    first = bisect_left(less, True, key=contradicts)
+    if first < len(less):
+        below = 1 - float(special.betaincinv(n - less[first], less[first] + 1, power))
+    first = bisect_left(more, True, key=contradicts)
+    if first < len(more):
+        above = float(special.betaincinv(more[first], n - more[first] + 1, power))
+    return below, above
 
 
 def _floats(ends: tuple[np.ndarray, np.ndarray]) -> tuple[float, float]:

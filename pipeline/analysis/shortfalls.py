@@ -1,78 +1,85 @@
-"""What did not converge or is not finite, in words that name the parts: nothing where nothing
-happened.
+"""What did not converge or is not finite, in words that name the parts.
+
+Nothing is said where nothing happened.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import xarray as xr
 
 from pipeline.study.arrays import Integers
 
 ESTIMATOR = "estimator"
+KINDS = ("run", "failed", "not_converged")  # of counts of the status
 MOST = 4  # kinds of shortfalls that are named
 
 
 def of_moments(moments: xr.Dataset, estimator: str) -> str:
-    """Shortfalls of `summary.zarr`, (grid axes…, statistic): one line, empty if there are none.
+    """Shortfalls of `summary.zarr`, (grid axes…, statistic): one line.
 
-    estimator: its name, where it is no axis of the grid.
+    Empty if there are none. estimator: its name, where it is no axis of the grid.
 
-    >>> cells = {"m": [3, 5, 9], "count": ["run", "failed", "not_converged"], "statistic": ["n"]}
+    >>> cells = {"m": [3, 5, 9], "count": [*KINDS], "statistic": ["n"]}
     >>> status = ("m", "count"), [[100, 0, 0], [100, 0, 7], [100, 0, 0]]
-    >>> moments = xr.Dataset({"status": status, "error": (("m", "statistic"), [[100], [93], [100]])}, cells)
-    >>> of_moments(moments, "mine")
-    'estimator mine: 7 of 300 replications not converged in 1 of 3 cells; metric error not finite in 7'
+    >>> values = ("m", "statistic"), [[100], [93], [100]]
+    >>> moments = xr.Dataset({"status": status, "l2": values}, cells)
+    >>> of_moments(moments, "ml")
+    'estimator ml: 7 of 300 replications not converged in 1 of 3 cells; metric l2 not finite in 7'
     """
-    counts = {
-        name: moments["status"].sel(count=name, drop=True)
-        for name in ("run", "failed", "not_converged")
-    }
-    values = {
-        str(name): metric.sel(statistic="n", drop=True)
-        for name, metric in moments.data_vars.items()
-        if "statistic" in metric.dims
-    }
+    status = moments["status"]
+    counts = {kind: status.sel(count=kind, drop=True) for kind in KINDS}
+    values = {}
+    for name, metric in moments.data_vars.items():
+        if "statistic" in metric.dims:
+            values[str(name)] = metric.sel(statistic="n", drop=True)
     return _line(counts, values, estimator)
 
 
 def of_summary(summary: xr.Dataset, estimator: str) -> str:
     """The same of what `pipeline.analysis.summary.summarise` gives."""
-    counts = {name: summary[f"n_{name}"] for name in ("run", "failed", "not_converged")}
-    values = {
-        str(name): summary[f"{name}_n"] for name in summary.data_vars if f"{name}_mcse" in summary
-    }
+    counts = {kind: summary[f"n_{kind}"] for kind in KINDS}
+    values = {}
+    for name in summary.data_vars:
+        if f"{name}_mcse" in summary:
+            values[str(name)] = summary[f"{name}_n"]
     return _line(counts, values, estimator)
 
 
 def _line(
-    counts: Mapping[str, xr.DataArray], values: Mapping[str, xr.DataArray], estimator: str
+    counts: Mapping[str, xr.DataArray],
+    values: Mapping[str, xr.DataArray],
+    estimator: str,
 ) -> str:
     kinds = [*_not_converged(counts, estimator), *_not_finite(counts, values)]
-    more = f"; and {len(kinds) - MOST} more" if len(kinds) > MOST else ""
-    return "; ".join(kinds[:MOST]) + more
+    line = "; ".join(kinds[:MOST])
+    if len(kinds) > MOST:
+        line += f"; and {len(kinds) - MOST} more"
+    return line
 
 
 def _not_converged(counts: Mapping[str, xr.DataArray], estimator: str) -> Iterator[str]:
-    """Of each estimator: how many of its replications did not converge, in how many of its cells."""
+    """Of each estimator: how many replications did not converge, in how many cells."""
     run = counts["run"]
     lost = counts["not_converged"]
     if ESTIMATOR not in run.dims:
-        yield from _of_one(estimator, run.values, lost.values)
+        yield from _of_estimator(estimator, run.values, lost.values)
         return
     for name in run[ESTIMATOR].values.tolist():
-        yield from _of_one(
-            name, run.sel({ESTIMATOR: name}).values, lost.sel({ESTIMATOR: name}).values
-        )
+        its_run = run.sel({ESTIMATOR: name})
+        its_lost = lost.sel({ESTIMATOR: name})
+        yield from _of_estimator(name, its_run.values, its_lost.values)
 
 
-def _of_one(estimator: str, run: Integers, lost: Integers) -> Iterator[str]:
-    if lost.any():
-        cells = int((lost > 0).sum())
-        every = int((run > 0).sum())
-        yield (
-            f"estimator {estimator}: {int(lost.sum()):,} of {int(run.sum()):,} replications not "
-            f"converged in {cells:,} of {every:,} cells"
-        )
+def _of_estimator(estimator: str, run: Integers, lost: Integers) -> Iterator[str]:
+    """Of one estimator, from the counts of its cells."""
+    if not lost.any():
+        return
+    cells = int((lost > 0).sum())
+    every = int((run > 0).sum())
+    yield (
+        f"estimator {estimator}: {int(lost.sum()):,} of {int(run.sum()):,} replications "
+        f"not converged in {cells:,} of {every:,} cells"
+    )
 
 
 def _not_finite(
@@ -80,8 +87,8 @@ def _not_finite(
 ) -> Iterator[str]:
     """Of each metric: in how many replications that did not fail it is not finite.
 
-    Those of equal number together, with the estimators with which it is not, where these are some
-    of several.
+    Those of equal number together, with the estimators with which it is not, where
+    these are some of several.
     """
     ended = counts["run"] - counts["failed"]
     alike: dict[tuple[int, str], list[str]] = {}
@@ -91,18 +98,29 @@ def _not_finite(
         if number:
             alike.setdefault((number, _estimators_with(lost)), []).append(name)
     for (number, estimators), names in alike.items():
-        several = f"metrics {', '.join(names[:MOST])}" if len(names) > 1 else f"metric {names[0]}"
-        more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
-        yield f"{several}{more} not finite in {number:,}{estimators}"
+        metrics = "metric"
+        if len(names) > 1:
+            metrics = "metrics"
+        yield f"{metrics} {_listed(names)} not finite in {number:,}{estimators}"
 
 
 def _estimators_with(lost: xr.DataArray) -> str:
-    """With which estimators values are lost, in words; empty where with all, or where there is one."""
+    """With which estimators values are lost, in words.
+
+    Empty where with all, or where there is one.
+    """
     if ESTIMATOR not in lost.dims:
         return ""
     each = lost.sum([axis for axis in lost.dims if axis != ESTIMATOR])
     names = [str(name) for name in each[ESTIMATOR].values[each.values > 0]]
     if len(names) == each.size:
         return ""
-    more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
-    return f" with estimator {', '.join(names[:MOST])}{more}"
+    return f" with estimator {_listed(names)}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    listed = ", ".join(names[:MOST])
+    if len(names) > MOST:
+        listed += f" and {len(names) - MOST} more"
+    return listed

@@ -2,7 +2,7 @@
 
 import functools
 import itertools
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import cast
 
 import numpy as np
@@ -17,14 +17,23 @@ from pipeline.study.grid import Level
 from pipeline.study.status import FAILED
 
 REPLICATION = "replication"
+# Of the counts of the status in a summary.
+MEANINGS = {
+    "run": "replications run",
+    "ok": "replications that converged",
+    "not_converged": "replications that did not converge",
+    "failed": "replications that failed",
+    "not_finite": "replications with a metric that is not finite",
+}
 
 
 def mean_over_replications(values: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray]:
     """Mean over finite replications, its Monte Carlo standard error, and their number.
 
-    mean = Σ v / n and mcse = √(Σ (v − mean)² / (n(n−1))). `values` has the dimension `replication`.
-    The standard error is infinite for n = 1 and NaN for n = 0; values that are equal but for
-    rounding give 0. Source: Morris, White, Crowther, Statistics in Medicine 38 (2019), Table 6.
+    mean = Σ v / n and mcse = √(Σ (v − mean)² / (n(n−1))). `values` has the dimension
+    `replication`. The standard error is infinite for n = 1 and NaN for n = 0; values
+    that are equal but for rounding give 0. Source: Morris, White, Crowther, Statistics
+    in Medicine 38 (2019), Table 6.
     """
     return mean_of(*moments_over_replications(values))
 
@@ -72,8 +81,8 @@ def _moments(
 ) -> tuple[list[xr.DataArray], xr.DataArray]:
     """(cells…, statistic) of each, and (cells…, count) of the status.
 
-    Where data are read on demand, one chunk of each is in memory at a time, and those of one group
-    of cells are merged in their order.
+    Where data are read on demand, one chunk of each is in memory at a time, and those
+    of one group of cells are merged in their order.
     """
     # Mostly they have the same axes, and broadcasting takes longer than the sums.
     if not all(_same_axes(array, status) for array in values):
@@ -82,11 +91,13 @@ def _moments(
     arrays = cast("tuple[xr.DataArray, ...]", xr.unify_chunks(*transposed))
     first = arrays[0]
     axes = first.dims[:-1]
+    shape = first.shape[:-1]
     slices = _chunks(arrays)
-    statistics = np.empty((len(values), *first.shape[:-1], len(STATISTICS)))
-    counts = np.empty((*first.shape[:-1], len(COUNTS)), np.int64)
+    statistics = np.empty((len(values), *shape, len(STATISTICS)))
+    counts = np.empty((*shape, len(COUNTS)), np.int64)
     for group in itertools.product(*(slices[axis] for axis in axes)):
-        blocks = (_block([array[*group, span] for array in arrays]) for span in slices[REPLICATION])
+        chunks = _along_replications(arrays, group, slices[REPLICATION])
+        blocks = map(_block, chunks)
         total = functools.reduce(merged, blocks)
         statistics[:, *group] = total.values
         counts[group] = total.counts
@@ -94,12 +105,27 @@ def _moments(
     return labelled, _labelled(counts, first, "count", COUNTS)
 
 
-def _labelled(array: Array, cells: xr.DataArray, name: str, labels: Sequence[str]) -> xr.DataArray:
+def _along_replications(
+    arrays: Sequence[xr.DataArray], group: tuple[slice, ...], spans: Sequence[slice]
+) -> Iterator[list[xr.DataArray]]:
+    """Chunks of arrays in a group of cells, one span of replications after the other."""
+    for span in spans:
+        yield [array[*group, span] for array in arrays]
+
+
+def _labelled(
+    array: Array,
+    cells: xr.DataArray,
+    name: str,
+    labels: Sequence[str],
+) -> xr.DataArray:
     """An array (cells…, name) with the coordinates of cells, and labels of its last axis."""
-    coordinates = {
-        key: values for key, values in cells.coords.items() if REPLICATION not in values.dims
-    }
-    return xr.DataArray(array, {**coordinates, name: [*labels]}, (*cells.dims[:-1], name))
+    coordinates = {}
+    for key, values in cells.coords.items():
+        if REPLICATION not in values.dims:
+            coordinates[key] = values
+    dims = (*cells.dims[:-1], name)
+    return xr.DataArray(array, {**coordinates, name: [*labels]}, dims)
 
 
 def _same_axes(array: xr.DataArray, other: xr.DataArray) -> bool:
@@ -118,7 +144,10 @@ def _chunks(arrays: Sequence[xr.DataArray]) -> dict[Hashable, list[slice]]:
         if array.chunks:
             sizes = array.chunksizes
             break
-    return {axis: _slices(sizes.get(axis, (first.sizes[axis],))) for axis in first.dims}
+    chunks = {}
+    for axis, size in first.sizes.items():
+        chunks[axis] = _slices(sizes.get(axis, (size,)))
+    return chunks
 
 
 def _block(arrays: Sequence[xr.DataArray]) -> Moments:
@@ -159,8 +188,8 @@ def _quantile(n: Array, confidence: float) -> Floats:
 def summarise(results: xr.Dataset, confidence: float = 0.95) -> xr.Dataset:
     """Reduce every metric over the replications of a sealed dataset.
 
-    `results` holds float metrics and the int8 `status` over (grid axes…, replication). For a metric
-    v, over the grid axes and in its unit:
+    `results` holds float metrics and the int8 `status` over (grid axes…, replication).
+    For a metric v, over the grid axes and in its unit:
 
     - `v`, `v_mcse`: mean of the finite values, converged or not, and Monte Carlo standard error
       (`mean_over_replications`);
@@ -174,24 +203,22 @@ def summarise(results: xr.Dataset, confidence: float = 0.95) -> xr.Dataset:
     - `v_n`: number of values in the mean.
 
     Over the grid: `n_run` = `n_ok` + `n_not_converged` + `n_failed` replications, and
-    `n_not_finite`, those that did not fail but where some metric is not finite. Raises KeyError
-    without `status`.
+    `n_not_finite`, those that did not fail but where some metric is not finite. Raises
+    KeyError without `status`.
     """
     return summarise_moments(moments_of(results), confidence)
 
 
 def moments_of(results: xr.Dataset) -> xr.Dataset:
     """Moments of every metric, and counts of the status, as `summary.zarr` holds them."""
-    columns = {
-        name: values
-        for name, values in results.data_vars.items()
-        if values.dtype.kind == "f" and REPLICATION in values.dims
-    }
+    columns = {}
+    for name, values in results.data_vars.items():
+        if values.dtype.kind == "f" and REPLICATION in values.dims:
+            columns[name] = values
     moments, counts = _moments([*columns.values()], results["status"])
-    described = {
-        name: statistics.assign_attrs(values.attrs)
-        for (name, values), statistics in zip(columns.items(), moments, strict=True)
-    }
+    described = {}
+    for (name, values), statistics in zip(columns.items(), moments, strict=True):
+        described[name] = statistics.assign_attrs(values.attrs)
     return xr.Dataset({**described, "status": counts}, attrs=results.attrs)
 
 
@@ -203,26 +230,34 @@ def summarise_moments(summary: xr.Dataset, confidence: float = 0.95) -> xr.Datas
     for name, values in summary.data_vars.items():
         if "statistic" not in values.dims:  # the status, or moments of pairs
             continue
-        label = values.attrs.get("long_name", name)
-        unit = values.attrs.get("units", "1")
         exact = is_exact(summary.attrs, str(name))
-        for suffix, (column, meaning) in _columns(values, counts, confidence, exact).items():
-            attributes = {"units": "1" if suffix == "_n" else unit, "long_name": label + meaning}
-            if not suffix:
-                attributes = values.attrs | attributes
+        of_metric = _columns(values, counts, confidence, exact)
+        for suffix, (column, meaning) in of_metric.items():
+            attributes = _described(values.attrs, name, suffix, meaning)
             columns[f"{name}{suffix}"] = (axes, column, attributes)
-    meanings = {
-        "run": "replications run",
-        "ok": "replications that converged",
-        "not_converged": "replications that did not converge",
-        "failed": "replications that failed",
-        "not_finite": "replications with a metric that is not finite",
-    }
-    for name, meaning in meanings.items():
+    for name, meaning in MEANINGS.items():
         attributes = {"units": "1", "long_name": meaning}
         columns[f"n_{name}"] = (axes, counts.sel(count=name).values, attributes)
     coordinates = counts.isel(count=0, drop=True).coords
-    return xr.Dataset(columns, coordinates, dict(summary.attrs, confidence=confidence))
+    attributes_of_all = dict(summary.attrs, confidence=confidence)
+    return xr.Dataset(columns, coordinates, attributes_of_all)
+
+
+def _described(
+    attributes: Mapping[str, object], name: Hashable, suffix: str, meaning: str
+) -> dict[str, object]:
+    """Attributes of a column: the mean has all those of its metric.
+
+    attributes, name: of the metric. suffix, meaning: as in `_columns`.
+    """
+    unit = attributes.get("units", "1")
+    if suffix == "_n":
+        unit = "1"
+    label = attributes.get("long_name", name)
+    described = {"units": unit, "long_name": f"{label}{meaning}"}
+    if suffix:
+        return described
+    return {**attributes, **described}
 
 
 def _columns(
@@ -246,19 +281,15 @@ def _columns(
     with np.errstate(divide="ignore", invalid="ignore"):
         at_least = (sum_of_trusted + unknown * least) / total
         at_most = (sum_of_trusted + unknown * most) / total
+    at_least = np.where(unknown > 0, at_least, mean)
+    at_most = np.where(unknown > 0, at_most, mean)
     return {
         "": (mean, ""),
         "_mcse": (mcse, ", Monte Carlo standard error"),
         "_low": (low, ", lower end of the interval"),
         "_high": (high, ", upper end of the interval"),
-        "_least": (
-            np.where(unknown > 0, at_least, mean),
-            ", least mean had missing values been at an extreme",
-        ),
-        "_most": (
-            np.where(unknown > 0, at_most, mean),
-            ", greatest mean had missing values been at an extreme",
-        ),
+        "_least": (at_least, ", least mean had missing values been at an extreme"),
+        "_most": (at_most, ", greatest mean had missing values been at an extreme"),
         "_n": (n, ", number of values"),
     }
 
@@ -282,7 +313,11 @@ def _by_statistic(moments: xr.DataArray) -> dict[str, Array]:
 
 
 def _ends(
-    moments: Mapping[str, Array], confidence: float, least: float, most: float, exact: bool
+    moments: Mapping[str, Array],
+    confidence: float,
+    least: float,
+    most: float,
+    exact: bool,
 ) -> tuple[Array, Array]:
     """`interval_within`; of a metric that is an exact number the value where all are equal."""
     low, high = interval_within(moments, confidence, least, most)
@@ -298,10 +333,13 @@ def _range(values: xr.DataArray) -> tuple[float, float]:
     """The least and the greatest value that a metric can have; infinite where there is none."""
     least = values.attrs.get("least")
     most = values.attrs.get("most")
-    return (
-        -np.inf if least is None else float(least),
-        np.inf if most is None else float(most),
-    )
+    low = -np.inf
+    high = np.inf
+    if least is not None:
+        low = float(least)
+    if most is not None:
+        high = float(most)
+    return low, high
 
 
 def paired_difference(
@@ -312,12 +350,14 @@ def paired_difference(
     second: Level,
     confidence: float = 0.95,
 ) -> xr.Dataset:
-    """Mean of `metric` at `along` = `first` minus at `second`, replication by replication.
+    """Mean of `metric` at `along` = `first` minus at `second`, replication by
+    replication.
 
-    For axes whose levels share their data (`mechanism`, `estimator`) the difference of a
-    replication is far less variable than the replications. Returns `mean`, `mcse`, `low`, `high`
-    (see `interval_within`, the metric's unit) and `pairs` (replications where both are finite) over
-    the remaining grid axes. Raises KeyError for an unknown metric, axis or level.
+    For axes whose levels share their data (`mechanism`, `estimator`) the difference of
+    a replication is far less variable than the replications. Returns `mean`, `mcse`,
+    `low`, `high` (see `interval_within`, the metric's unit) and `pairs` (replications
+    where both are finite) over the remaining grid axes. Raises KeyError for an unknown
+    metric, axis or level.
     """
     values = results[metric].where(~results["status"].isin([0, FAILED]))
     at_first = values.sel({along: first}).reset_coords(drop=True)

@@ -2,9 +2,9 @@
 
 Each decides an estimate and prints itself, so that text and check agree.
 
-The estimate's interval inside the tolerance supports the claim, an interval wholly outside
-contradicts it, anything else is inconclusive, and so is an interval that is not finite, but for
-`Contains`.
+The estimate's interval inside the tolerance supports the claim, an interval wholly
+outside contradicts it, anything else is inconclusive, and so is an interval that is not
+finite, but for `Contains`.
 """
 
 import math
@@ -16,12 +16,13 @@ from pipeline.analysis.estimate import Estimate
 
 SUPPORTED = "supported"
 IDENTITY = "identity"  # supported, as it must be: the claim holds by construction
-NOT_REFUTED = "not refuted"  # supported, but plausible data could not have contradicted the claim
-TOO_WEAK = (
-    "too weak"  # one of those above, but the check does not reject the control: it shows nothing
-)
+# Supported, but plausible data could not have contradicted the claim.
+NOT_REFUTED = "not refuted"
+# One of those above, but the check does not reject the control: it shows nothing.
+TOO_WEAK = "too weak"
 INCONCLUSIVE = "inconclusive"  # tested, but undecided
-NOT_TESTED = "not tested"  # the data or the levels of the grid that it needs are not there
+# The data or the levels of the grid that it needs are not there.
+NOT_TESTED = "not tested"
 CONTRADICTED = "contradicted"
 VERDICTS = (
     SUPPORTED,
@@ -43,10 +44,11 @@ _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 class Tolerance(Protocol):
     """What an estimate may be.
 
-    `worst` says which of several cells is reported, and `target` from where "farthest" counts.
+    `worst` says which of several cells is reported, and `target` from where "farthest"
+    counts.
 
-    A tolerance of your own is any class with these three attributes and a `__str__` that says what
-    `verdict` decides.
+    A tolerance of your own is any class with these three attributes and a `__str__`
+    that says what `verdict` decides.
     """
 
     @property
@@ -55,8 +57,9 @@ class Tolerance(Protocol):
 
     @property
     def worst(self) -> Worst:
-        """The cell nearest to a contradiction: with the largest or smallest value, or farthest from
-        the target.
+        """Which cell is nearest to a contradiction.
+
+        The one with the largest or smallest value, or farthest from the target.
         """
 
     def verdict(self, estimate: Estimate) -> str:
@@ -130,12 +133,13 @@ class AtLeast:
 
 @dataclass(frozen=True)
 class Contains:
-    """Agreement with a law, cell by cell: an interval that lies wholly outside target ± margin
-    contradicts it.
+    """Agreement with a law, cell by cell.
 
-    The margin is 0 for a law that is exact. An interval that meets the target supports it however
-    wide it is, even without ends, as where replications are too skewed for one: use this beside a
-    tolerance that asks for precision, as `pipeline.analysis.exact.exact_law` does.
+    An interval that lies wholly outside target ± margin contradicts it. The margin is 0
+    for a law that is exact. An interval that meets the target supports it however wide
+    it is, even without ends, as where replications are too skewed for one: use this
+    beside a tolerance that asks for precision, as `pipeline.analysis.exact.exact_law`
+    does.
     """
 
     target: float
@@ -145,7 +149,9 @@ class Contains:
 
     def verdict(self, estimate: Estimate) -> str:
         """Whether the interval and [target − margin, target + margin] have a point in common."""
-        if estimate.low <= self.target + self.margin and self.target - self.margin <= estimate.high:
+        meets = estimate.low <= self.target + self.margin
+        meets = meets and self.target - self.margin <= estimate.high
+        if meets:
             return SUPPORTED if math.isfinite(estimate.value) else INCONCLUSIVE
         return CONTRADICTED if finite(estimate) else INCONCLUSIVE
 
@@ -157,8 +163,9 @@ class Contains:
 
 @dataclass(frozen=True)
 class NoException:
-    """No exception at all, in enough data to exclude a larger share than `largest`: the estimate is
-    a share.
+    """No exception at all, in enough data to exclude a larger share than `largest`.
+
+    The estimate is a share.
     """
 
     largest: float
@@ -171,8 +178,8 @@ class NoException:
 
         Without any, the upper end of the interval has to be at most `largest`.
 
-        Where lost replications may be exceptions, which leaves the value above 0 and the low end at
-        0, none is known.
+        Where lost replications may be exceptions, which leaves the value above 0 and
+        the low end at 0, none is known.
         """
         if estimate.value == 0:
             return compare(estimate, -math.inf, self.largest)
@@ -183,11 +190,11 @@ class NoException:
 
 
 def compare(estimate: Estimate, least: float, most: float) -> str:
-    """`SUPPORTED` for an interval inside [least, most], `CONTRADICTED` for one wholly outside, else
-    `INCONCLUSIVE`.
+    """The verdict on an interval where [least, most] is allowed.
 
-    An interval without an end on one side supports nothing, but contradicts what lies on its other
-    side.
+    `SUPPORTED` for one inside, `CONTRADICTED` for one wholly outside, else
+    `INCONCLUSIVE`. An interval without an end on one side supports nothing, but
+    contradicts what lies on its other side.
     """
     if any(map(math.isnan, (estimate.value, estimate.low, estimate.high))):
         return INCONCLUSIVE
@@ -204,29 +211,35 @@ def finite(estimate: Estimate) -> bool:
 
 
 def open_for_good(estimate: Estimate, tolerance: Tolerance) -> bool:
-    """Whether no number of replications could decide, as the levels of the grid alone leave too
-    wide an interval.
+    """Whether no number of replications could decide.
 
-    Wherever in its interval the number lies, the interval that the levels leave there must be
-    undecided. It is as much longer and shorter than the number, by a factor, as at the estimate; so
-    this is about positive numbers.
+    The levels of the grid alone then leave too wide an interval. Wherever in its
+    interval the number lies, the interval that the levels leave there must be
+    undecided. It is as much longer and shorter than the number, by a factor, as at the
+    estimate; so this is about positive numbers.
     """
     if estimate.finest is None or not finite(estimate) or estimate.low <= 0:
         return False
     low, high = (end / estimate.value for end in estimate.finest)
     least = estimate.low / low
     most = estimate.high / high
-    values = [least + k / PLACES * (most - least) for k in range(PLACES + 1)]
-    finest = [Estimate(value, value * low, value * high) for value in (estimate.value, *values)]
-    return all(tolerance.verdict(narrow) == INCONCLUSIVE for narrow in finest)
+    steps = [least + k / PLACES * (most - least) for k in range(PLACES + 1)]
+    for value in (estimate.value, *steps):
+        narrow = Estimate(value, value * low, value * high)
+        if tolerance.verdict(narrow) != INCONCLUSIVE:
+            return False
+    return True
 
 
 def by_badness(values: Sequence[float], tolerance: Tolerance) -> list[int]:
-    """Positions of the values, the one nearest to a contradiction first; equal ones in their order."""
+    """Positions of the values, the one nearest to a contradiction first.
+
+    Equal ones are in their order.
+    """
     badness = {
-        "largest": lambda v: v,
-        "smallest": lambda v: -v,
-        "farthest": lambda v: abs(v - tolerance.target),
+        "largest": lambda value: value,
+        "smallest": lambda value: -value,
+        "farthest": lambda value: abs(value - tolerance.target),
     }
     return sorted(range(len(values)), key=lambda i: -badness[tolerance.worst](values[i]))
 

@@ -1,5 +1,6 @@
-"""Simulated controls: what a claim says of a world in which a part of every cell is wrong, and
-nobody knows it.
+"""Simulated controls: what a claim says of a wrong world.
+
+In such a world a part of every cell is wrong, and nobody knows it.
 """
 
 import warnings
@@ -33,7 +34,8 @@ CELL_OUTSIDE = -1  # number of a combination of levels that is no cell of the gr
 def checks_of_wrong_worlds(
     claims: Sequence[Claim], study: Study, blank: xr.Dataset
 ) -> Iterator[tuple[Claim, Check]]:
-    """Every claim that has a wrong world, with the decision on it. Arguments as in `wrong_world`.
+    """Every claim that has a wrong world, with the decision on it. Arguments as in
+    `wrong_world`.
 
     Claims with one control share its simulations; one world is in memory at a time.
     """
@@ -44,8 +46,9 @@ def checks_of_wrong_worlds(
 
 
 def as_expected(claim: Claim, check: Check) -> bool:
-    """Whether a claim says of its wrong world what it must: contradicted, or that it holds where it
-    should there.
+    """Whether a claim says of its wrong world what it must.
+
+    That is contradicted, or that it holds where it should there.
     """
     control = claim.simulated
     assert isinstance(control, SimulatedControl)
@@ -71,13 +74,18 @@ def _by_control(claims: Iterable[Claim]) -> dict[SimulatedControl, list[Claim]]:
 
 
 def wrong_world(
-    claims: Sequence[Claim], control: SimulatedControl, study: Study, blank: xr.Dataset
+    claims: Sequence[Claim],
+    control: SimulatedControl,
+    study: Study,
+    blank: xr.Dataset,
 ) -> xr.Dataset:
-    """The results of a wrong world, in the cells that the claims read; elsewhere `status` is 0.
+    """The results of a wrong world, in the cells that the claims read; elsewhere
+    `status` is 0.
 
-    study: its seed and replications are used. blank: the study's results before anything was run,
-    (grid axes…, replication), with all coordinates. What a claim reads is recorded on placeholders,
-    and again with the simulated cells in their place, until it wants no other cell.
+    study: its seed and replications are used. blank: the study's results before
+    anything was run, (grid axes…, replication), with all coordinates. What a claim
+    reads is recorded on placeholders, and again with the simulated cells in their
+    place, until it wants no other cell.
     """
     world = WrongWorld.of(study, control.change)
     results = blank.copy(deep=True)
@@ -92,8 +100,9 @@ def wrong_world(
 
 
 def cell_numbers(study: Study) -> Integers:
-    """(grid…) number of every combination of levels in the order of the grid's cells, −1 for one
-    that is no cell.
+    """(grid…) number of every combination of levels.
+
+    Numbers are in the order of the grid's cells, −1 for a combination that is no cell.
     """
     axes = study.grid.axes
     numbers = np.full([len(levels) for levels in axes.values()], CELL_OUTSIDE)
@@ -103,7 +112,11 @@ def cell_numbers(study: Study) -> Integers:
     return numbers
 
 
-def _wanted(claims: Iterable[Claim], results: xr.Dataset, numbers: Integers) -> set[int]:
+def _wanted(
+    claims: Iterable[Claim],
+    results: xr.Dataset,
+    numbers: Integers,
+) -> set[int]:
     """Numbers of the cells that claims read, as far as the cells that were run tell."""
     trial = _with_placeholders(results, numbers)
     wanted: set[int] = set()
@@ -113,6 +126,7 @@ def _wanted(claims: Iterable[Claim], results: xr.Dataset, numbers: Integers) -> 
 
 
 def _wanted_by(claim: Claim, trial: xr.Dataset, numbers: Integers) -> set[int]:
+    """Numbers of the cells that a claim reads. trial: with placeholders."""
     untestable = False
     with planning() as wanted, warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
@@ -128,8 +142,9 @@ def _wanted_by(claim: Claim, trial: xr.Dataset, numbers: Integers) -> set[int]:
 
 
 def _with_placeholders(results: xr.Dataset, numbers: Integers) -> xr.Dataset:
-    """Results with numbers of cells, and with finite values in the cells of the grid that were not
-    run.
+    """Results with numbers of cells, and with values in cells that were not run.
+
+    These are finite, in the cells of the grid.
     """
     axes = [axis for axis in results["status"].dims if axis != REPLICATION]
     inside = xr.DataArray(numbers != CELL_OUTSIDE, dims=axes)
@@ -143,7 +158,12 @@ def _with_placeholders(results: xr.Dataset, numbers: Integers) -> xr.Dataset:
     return trial.assign({NUMBER: (axes, numbers)})
 
 
-def _fill(results: xr.Dataset, world: WrongWorld, numbers: Integers, cells: set[int]) -> None:
+def _fill(
+    results: xr.Dataset,
+    world: WrongWorld,
+    numbers: Integers,
+    cells: set[int],
+) -> None:
     """Simulate some cells and put them into results."""
     for number, columns in world.simulated(cells).items():
         position = tuple(int(index[0]) for index in np.nonzero(numbers == number))

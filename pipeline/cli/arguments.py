@@ -164,7 +164,7 @@ def _text_of(argument: str) -> str | None:
 
 
 def _instead(word: str, example: str) -> str:
-    """What to write in place of a word that is no key=value, such as the name of a task by itself."""
+    """What to write in place of a word that is no key=value, such as the name of a task."""
     keys = {
         **dict.fromkeys(options("suite"), "suite"),
         **dict.fromkeys(options("experiment"), "experiment"),

@@ -1,4 +1,4 @@
-"""Changes of a composed config, one for each word of a command; a config itself is never written."""
+"""Changes of a composed config, one for each word of a command; no config is written."""
 
 import copy
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What the shell offers after TAB: Hydra installs the hook, but cannot complete names with a slash."""
+"""What the shell offers after TAB; Hydra's own hook cannot complete names with a slash."""
 
 import os
 import sys

@@ -67,7 +67,7 @@ def record(study: StudyStatus) -> dict[str, Any]:
         "units": dataclasses.asdict(study.units),
         "targets": study.targets,
         "groups_on_target": "",
-        "stops": study.stops,
+        "stops": list(map(dataclasses.asdict, study.stops)),
         "shortfalls": "",
         "mixed": [],
         "sessions": [],

@@ -1,8 +1,10 @@
-"""The tasks of the command, on checked experiments."""
+"""The tasks of the command, on checked experiments: who performs each of them."""
 
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
 
 from pipeline.cli import inspect, on_end, shelf, status, submit, verify
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO
@@ -10,7 +12,7 @@ from pipeline.execution.clusters import Cluster
 from pipeline.execution.errors import SweepError
 from pipeline.study.errors import Stopped
 from pipeline.study.parameters import InvalidInput, path_of
-from pipeline.workflow import reports, run
+from pipeline.workflow import report_record, run
 from pipeline.workflow.experiment import Experiment
 from pipeline.workflow.invocation import Invocation
 from pipeline.workflow.job import Job
@@ -18,6 +20,31 @@ from pipeline.workflow.narration import Narration
 from pipeline.workflow.rounds import reached
 from pipeline.workflow.settings import Settings
 from pipeline.workflow.studies import StoredStudy, stored_studies
+
+Studies: TypeAlias = Sequence[StoredStudy]
+
+
+@dataclass(frozen=True)
+class Request:
+    """A command that was read and checked. raw: config of each experiment."""
+
+    settings: Settings
+    cluster: Cluster
+    experiments: Sequence[Experiment]
+    raw: Sequence[Mapping[str, Any]]
+    invocation: Invocation
+    as_json: bool = False
+
+    @property
+    def outputs(self) -> Path:
+        """The folder of all studies."""
+        return path_of(self.settings.outputs, "outputs")
+
+    def job(self, studies: Studies) -> Job:
+        """The job of a task, whose events are printed."""
+        narration = Narration(sys.stdout, sys.stderr)
+        job = Job(tuple(studies), self.settings, self.cluster, self.invocation)
+        return job.subscribed(narration)
 
 
 def perform(
@@ -34,65 +61,116 @@ def perform(
     """
     if settings.results is not None:
         return verify.perform_on_copy(settings.results)
-    if settings.task == "show":
-        print("---\n".join(map(reports.shown, raw)), end="")
-        return EXIT_DONE
-    if settings.task == "controls":
-        from pipeline.cli import controls  # SciPy
-
-        return controls.perform(experiments)
-    outputs = path_of(settings.outputs, "outputs")
-    if settings.task == "list":
-        return shelf.perform_list(outputs)
-    if settings.task == "remove":
-        return shelf.perform_remove(outputs, settings.studies, settings.sure)
-    if settings.task == "compare":
-        from pipeline.cli import compare  # SciPy
-
-        return compare.perform(outputs, settings.studies, settings.store)
+    request = Request(settings, cluster, experiments, raw, invocation, as_json)
+    if settings.task in WITHOUT_STORED_STUDIES:
+        return WITHOUT_STORED_STUDIES[settings.task](request)
     studies = stored_studies(settings, experiments, raw)
     studies[0].store.backend.check()
-    for stored in studies:
-        if (
-            settings.task != "verify"
-        ):  # which says itself what is wrong with the study's description
+    if settings.task != "verify":  # which says itself what is wrong with the study's description
+        for stored in studies:
             stored.store.exists()
-    if settings.shard or settings.task == "submit":
-        key, value = ("shard", settings.shard) if settings.shard else ("task", "submit")
-        for rule, why in (("refine", "whose new levels follow"), ("until", "whose end follows")):
-            if any(getattr(stored.study, rule) for stored in studies):
-                raise InvalidInput(
-                    key,
-                    value,
-                    f"goes with no {rule}, {why} from all results; leave out one of both",
-                )
-    if settings.task == "run":
-        job = _job(studies, settings, cluster, invocation)
-        return on_end.with_command(settings, studies, lambda: _run(job))
-    studies = [reached(stored) for stored in studies]
-    if settings.task == "plan":
-        return inspect.plan_of(studies, cluster)
-    if settings.task == "submit":
-        return submit.perform(studies, settings, cluster, invocation.words)
-    if settings.task == "report":
-        return _exit_code(run.report(_job(studies, settings, cluster, invocation)))
-    if settings.task == "verify":
-        return verify.perform(studies, settings, cluster)
-    if settings.task == "status":
-        return status.perform(studies, invocation, as_json)
-    return max(inspect.replay(stored, settings) for stored in studies)
+    _check_parts_suffice(settings, studies)
+    if settings.task != "run":  # which looks itself at how many replications there are to be
+        studies = [reached(stored) for stored in studies]
+    return ON_STORED_STUDIES[settings.task](request, studies)
 
 
-def _job(
-    studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster, invocation: Invocation
-) -> Job:
-    """The job of a task, whose events are printed."""
-    narration = Narration(sys.stdout, sys.stderr)
-    return Job(tuple(studies), settings, cluster, invocation).subscribed(narration)
+def _check_parts_suffice(settings: Settings, studies: Studies) -> None:
+    """Raise InvalidInput where a job, which sees only a part of the results, would need all."""
+    if settings.shard:
+        key = "shard"
+        value = settings.shard
+    elif settings.task == "submit":
+        key = "task"
+        value = "submit"
+    else:
+        return
+    for rule, why in (("refine", "whose new levels follow"), ("until", "whose end follows")):
+        if any(getattr(stored.study, rule) for stored in studies):
+            raise InvalidInput(
+                key,
+                value,
+                f"cannot be combined with {rule}, {why} from all results; leave out one of both",
+            )
 
 
-def _run(job: Job) -> int:
-    """Perform `task=run`; returns the exit code."""
+def _show(request: Request) -> int:
+    print("---\n".join(map(report_record.shown, request.raw)), end="")
+    return EXIT_DONE
+
+
+def _controls(request: Request) -> int:
+    from pipeline.cli import controls  # SciPy
+
+    return controls.perform(request.experiments)
+
+
+def _list(request: Request) -> int:
+    return shelf.perform_list(request.outputs)
+
+
+def _remove(request: Request) -> int:
+    settings = request.settings
+    return shelf.perform_remove(request.outputs, settings.studies, settings.sure)
+
+
+def _compare(request: Request) -> int:
+    from pipeline.cli import compare  # SciPy
+
+    settings = request.settings
+    return compare.perform(request.outputs, settings.studies, settings.store)
+
+
+def _run(request: Request, studies: Studies) -> int:
+    job = request.job(studies)
+    return on_end.with_command(request.settings, studies, lambda: _run_to_the_end(job))
+
+
+def _plan(request: Request, studies: Studies) -> int:
+    return inspect.plan_of(studies, request.cluster)
+
+
+def _submit(request: Request, studies: Studies) -> int:
+    words = request.invocation.words
+    return submit.perform(studies, request.settings, request.cluster, words)
+
+
+def _report(request: Request, studies: Studies) -> int:
+    return _exit_code(run.report(request.job(studies)))
+
+
+def _verify(request: Request, studies: Studies) -> int:
+    return verify.perform(studies, request.settings, request.cluster)
+
+
+def _status(request: Request, studies: Studies) -> int:
+    return status.perform(studies, request.invocation, request.as_json)
+
+
+def _replay(request: Request, studies: Studies) -> int:
+    return max(inspect.replay(stored, request.settings) for stored in studies)
+
+
+WITHOUT_STORED_STUDIES: Mapping[str, Callable[[Request], int]] = {
+    "show": _show,
+    "controls": _controls,
+    "list": _list,
+    "remove": _remove,
+    "compare": _compare,
+}
+ON_STORED_STUDIES: Mapping[str, Callable[[Request, Studies], int]] = {
+    "run": _run,
+    "submit": _submit,
+    "plan": _plan,
+    "status": _status,
+    "report": _report,
+    "verify": _verify,
+    "replay": _replay,
+}
+
+
+def _run_to_the_end(job: Job) -> int:
+    """Simulate until nothing is left to do or the command is stopped; returns the exit code."""
     try:
         return _exit_code(run.run(job))
     except Stopped as stopped:

@@ -1,4 +1,4 @@
-"""Lines from deep inside that a person had better see: on standard error, unless somebody takes them.
+"""Lines from deep inside for a person: on standard error, unless somebody takes them.
 
 In a worker process nobody takes them, so that they go to its standard error.
 """

@@ -27,8 +27,8 @@ class Advance:
     """Units that ended together.
 
     units, cost: how many, and their predicted cost. workers: that there are now. units_made,
-    cost_made, seconds: how many of the units were simulated, as no other driver had done them, their
-    predicted cost, and the seconds they took.
+    cost_made, seconds: how many of the units were simulated, as no other driver had done them,
+    their predicted cost, and the seconds they took.
     """
 
     units: int

@@ -482,9 +482,7 @@ class Runner:
         if tries >= self.most_tries:
             return self._do_without(unit, name, there, me)
         self.slice_bytes = min(self.slice_bytes, SLICES[min(tries, len(SLICES) - 1)])
-        limit = self._unmeasured(self.study.cost(self.study.grid.labels(unit.cell)))
-        if there and self.most_seconds is not None:  # it ended before
-            limit = max(self.most_seconds, UNMEASURED * LEAST_SECONDS)
+        limit = self._limit_of_reference(unit, there)
         start = time.perf_counter()
         try:
             values = self._limited(unit, {}, me.id, limit)
@@ -504,6 +502,14 @@ class Runner:
             effort = efforts.Effort(time.perf_counter() - start, peak())
             efforts.record(self.store, name, unit, effort)
         return []
+
+    def _limit_of_reference(self, unit: Unit, there: bool) -> float | None:
+        """Seconds that a reference unit may take; None without a limit. there: whether it ended
+        before, somewhere.
+        """
+        if there and self.most_seconds is not None:
+            return max(self.most_seconds, UNMEASURED * LEAST_SECONDS)
+        return self._unmeasured(self.study.cost(self.study.grid.labels(unit.cell)))
 
     def _unlike_stored(self, unit: Unit, values: dict[str, Array] | None) -> list[str]:
         """Variables of a unit, in words, that differ from those stored.

@@ -48,7 +48,7 @@ def warn(line: str) -> None:
     notices.warn(line)
 
 
-def run(
+def run(  # noqa: PLR0913 - options by keyword, which all have a default
     executor: Executor,
     runner: UnitFunction,
     units: Iterable[tuple[Any, float]],

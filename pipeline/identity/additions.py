@@ -1,4 +1,4 @@
-"""What is registered at once: a problem, or parts of the problem of a name; and how they are added."""
+"""What is registered at once, a problem or parts of a named one, and how it is added."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

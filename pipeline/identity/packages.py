@@ -91,7 +91,7 @@ class Installed:
         self._contest(new.name, known, new, other)
 
     def _contest(self, name: str, known: Problem, new: Problem, entry: EntryPoint) -> None:
-        """Note that two packages bring a problem of one name; entry: of another than the program."""
+        """Note that two packages bring a problem of one name; entry: that of the other package."""
         packages = f"is brought by {known.package} and by {new.package}; uninstall one of them"
         self.contested[name] = packages
         why = f"is of a name that two packages bring: problem={name} {packages}"

@@ -198,6 +198,11 @@ def _text(value: Any, module: str) -> str:
         return f"{value.dtype} {value.shape} {value.tobytes().hex()}"
     if isinstance(value, CONTAINERS):
         return _of_container(value, module)
+    return _of_object(value, module)
+
+
+def _of_object(value: Any, module: str) -> str:
+    """The text of what is no function, constant, array or container."""
     for name in ("__func__", "fget", "func", "__wrapped__"):
         if hasattr(type(value), name) or name in getattr(value, "__dict__", {}):
             return f"{type(value).__qualname__} {_text(getattr(value, name), module)}"

@@ -1,4 +1,4 @@
-"""What the command answers of stored studies, from Python: their state, their bytes, differences."""
+"""What the command answers of stored studies, from Python: state, bytes, differences."""
 
 import dataclasses
 import os

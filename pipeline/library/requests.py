@@ -165,7 +165,7 @@ def _words(
     cluster: ClusterLike,
     task: str,
 ) -> Iterator[str]:
-    """The words of the command that asks for the same. config: of the experiment at its full size."""
+    """The words of the same command. config: of the experiment at its full size."""
     if isinstance(experiment, (str, os.PathLike)):
         yield f"experiment={os.fspath(experiment)}"
     else:

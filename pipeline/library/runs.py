@@ -17,7 +17,7 @@ from pipeline.storage.layout import Layout, positions
 from pipeline.study.errors import FailedUnits
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.study import Study
-from pipeline.workflow import reports
+from pipeline.workflow import report_record
 from pipeline.workflow import run as tasks
 from pipeline.workflow.failed_units import failed_units
 from pipeline.workflow.job import Job
@@ -102,7 +102,7 @@ def report(
         stored = reached(begun)
         tasks.report(job.of([stored]))
     is_interim = not is_current(stored.store)
-    return reports.folder(job.settings, [stored], interim=is_interim) / "report.html"
+    return report_record.folder(job.settings, [stored], interim=is_interim) / "report.html"
 
 
 def simulate(experiment: ExperimentLike, **changes: Unpack[Changes]) -> xr.Dataset:
@@ -170,7 +170,7 @@ def _loaded(stored: StoredStudy) -> xr.Dataset:
     store = stored.store
     loaded = results.load(store, results.place(store) + results.SEALED)
     if loaded.attrs.get("request") != results.request(stored.study):
-        raise reports.Replaced
+        raise report_record.Replaced
     return loaded
 
 

@@ -1,8 +1,10 @@
-"""Privacy accounts: concentrated, approximate and pure privacy, amplification by shuffling.
+"""Privacy accounts: concentrated, approximate and pure privacy,
+amplification by shuffling.
 
-ρ: zero-concentrated budget (zCDP), D_α ≤ αρ for all α > 1; ε: nats; δ in (0, 1).
-Everything broadcasts over arrays unless it says scalar, and raises `InvalidInput` for
-budgets that are not positive and finite and for δ outside (0, 1).
+ρ: zero-concentrated budget (zCDP), D_α ≤ αρ for all α > 1; ε: nats; δ in
+(0, 1). Everything broadcasts over arrays unless it says scalar, and raises
+`InvalidInput` for budgets that are not positive and finite and for δ
+outside (0, 1).
 """
 
 import math
@@ -18,7 +20,9 @@ HALVINGS = 100  # of the interval: to the last digit of a double
 
 
 def zcdp_account(rho: float, delta: float) -> dict[str, float]:
-    """What a release with ρ-zCDP states: ρ, δ, and ε at δ by the sharp and the usual conversion."""
+    """What a release with ρ-zCDP states: ρ, δ, and ε at δ by the sharp and
+    the usual conversion.
+    """
     return {
         "rho": rho,
         "delta": delta,
@@ -37,10 +41,11 @@ def _log_inverse(delta: Numbers) -> Floats:
 
 
 def _root(increasing: Callable[[Floats], Floats], low: Numbers, high: Numbers) -> Floats:
-    """Where an increasing function changes sign in [low, high], by bisection; all broadcast.
+    """Where an increasing function changes sign in [low, high], by
+    bisection; all broadcast.
 
-    Not `scipy.optimize.elementwise.find_root`: its last digits differ, and published
-    results have these.
+    Not `scipy.optimize.elementwise.find_root`: its last digits differ, and
+    published results have these.
     """
     low, high = np.broadcast_arrays(low, high)
     for _ in range(HALVINGS):
@@ -52,18 +57,22 @@ def _root(increasing: Callable[[Floats], Floats], low: Numbers, high: Numbers) -
 
 
 def gaussian_rho(squared_sensitivity: Numbers, variance: Numbers) -> Floats:
-    """ρ = Δ²/(2σ²) of independent discrete Gaussians added to an integer vector.
+    """ρ = Δ²/(2σ²) of independent discrete Gaussians added to an integer
+    vector.
 
-    squared_sensitivity: Δ², squared L2 distance of the vectors of neighbours; variance:
-    the parameter σ².
-    Source: Canonne, Kamath and Steinke (2020), Theorem 4, composed over coordinates.
+    squared_sensitivity: Δ², squared L2 distance of the vectors of
+    neighbours; variance: the parameter σ².
+    Source: Canonne, Kamath and Steinke (2020), Theorem 4, composed over
+    coordinates.
     """
     square = positive("squared_sensitivity", squared_sensitivity)
     return square / (2 * positive("variance", variance))
 
 
 def calibrated_variance(squared_sensitivity: Numbers, rho: Numbers) -> Floats:
-    """σ² = Δ²/(2ρ) at which discrete Gaussian noise spends ρ: inverse of `gaussian_rho`."""
+    """σ² = Δ²/(2ρ) at which discrete Gaussian noise spends ρ: inverse of
+    `gaussian_rho`.
+    """
     return positive("squared_sensitivity", squared_sensitivity) / (2 * positive("rho", rho))
 
 
@@ -77,7 +86,9 @@ def bun_steinke_epsilon(rho: Numbers, delta: Numbers) -> Floats:
 
 
 def bun_steinke_rho(epsilon: Numbers, delta: Numbers) -> Floats:
-    """ρ with √ρ = √(log(1/δ) + ε) − √log(1/δ), the inverse of `bun_steinke_epsilon`."""
+    """ρ with √ρ = √(log(1/δ) + ε) − √log(1/δ), the inverse of
+    `bun_steinke_epsilon`.
+    """
     epsilon = positive("epsilon", epsilon)
     log = _log_inverse(delta)
     rho: Floats = (epsilon / (np.sqrt(log + epsilon) + np.sqrt(log))) ** 2  # no cancellation
@@ -87,10 +98,11 @@ def bun_steinke_rho(epsilon: Numbers, delta: Numbers) -> Floats:
 def paper_rho(epsilon: Numbers, delta: Numbers) -> Floats:
     """ρ ≈ ε²/(4 log(1/δ)), which spends more than the nominal ε.
 
-    It is ε = ρ + √(4ρ log(1/δ)) without its first term. With nominal ε = 5 at δ = 1e-4
-    the true one is 5.68, by Bun and Steinke. Its noise has 1/σ = ε/√(2 log(1/δ)).
-    Source: Nguyen and Zhang, supplement, `find_effective_epsilon0_zgauss`; for
-    reproduction only.
+    It is ε = ρ + √(4ρ log(1/δ)) without its first term. With nominal ε = 5
+    at δ = 1e-4 the true one is 5.68, by Bun and Steinke. Its noise has
+    1/σ = ε/√(2 log(1/δ)).
+    Source: Nguyen and Zhang, supplement, `find_effective_epsilon0_zgauss`;
+    for reproduction only.
     """
     return positive("epsilon", epsilon) ** 2 / (4 * _log_inverse(delta))
 
@@ -103,7 +115,8 @@ def paper_rho(epsilon: Numbers, delta: Numbers) -> Floats:
 
 
 def zcdp_delta(rho: Numbers, epsilon: Numbers) -> Floats:
-    """δ = inf over α > 1 of e^{(α−1)(αρ−ε)} (1 − 1/α)^α / (α − 1) for ρ-zCDP at ε.
+    """δ = inf over α > 1 of e^{(α−1)(αρ−ε)} (1 − 1/α)^α / (α − 1) for
+    ρ-zCDP at ε.
 
     The smallest that this bound gives.
     Source: Canonne, Kamath and Steinke (2020), Corollary 13.
@@ -124,10 +137,11 @@ def zcdp_delta(rho: Numbers, epsilon: Numbers) -> Floats:
 
 
 def zcdp_epsilon(rho: Numbers, delta: Numbers) -> Floats:
-    """ε at δ of ρ-zCDP, the inverse of `zcdp_delta` in ε; 0 where ρ-zCDP implies (0, δ)-DP.
+    """ε at δ of ρ-zCDP, the inverse of `zcdp_delta` in ε; 0 where ρ-zCDP
+    implies (0, δ)-DP.
 
-    ε = inf over α of αρ + log(1 − 1/α) − log(αδ)/(α − 1), at the root of (α−1)²ρ + log
-    α = log(1/δ); in nats, never above `bun_steinke_epsilon`.
+    ε = inf over α of αρ + log(1 − 1/α) − log(αδ)/(α − 1), at the root of
+    (α−1)²ρ + log α = log(1/δ); in nats, never above `bun_steinke_epsilon`.
     Source: Canonne, Kamath and Steinke (2020), Corollary 13.
     """
     rho = positive("rho", rho)
@@ -145,7 +159,8 @@ def zcdp_epsilon(rho: Numbers, delta: Numbers) -> Floats:
 
 
 def zcdp_rho(epsilon: Numbers, delta: Numbers) -> Floats:
-    """Largest ρ for which `zcdp_delta` gives (ε, δ)-DP: inverse of `zcdp_epsilon` in ρ.
+    """Largest ρ for which `zcdp_delta` gives (ε, δ)-DP: inverse of
+    `zcdp_epsilon` in ρ.
 
     Never below `bun_steinke_rho`. ρ = sup over α of
     (ε − log(1 − 1/α) + log(αδ)/(α − 1))/α.
@@ -156,7 +171,9 @@ def zcdp_rho(epsilon: Numbers, delta: Numbers) -> Floats:
     low = np.minimum(np.log(log / 4), np.log(log / (4 * epsilon)) / 2)
 
     def excess(u: Floats) -> Floats:
-        """ε minus the ε that is optimal at this u, by the root of `zcdp_epsilon`."""
+        """ε minus the ε that is optimal at this u, by the root of
+        `zcdp_epsilon`.
+        """
         shared = log - np.logaddexp(0, u)
         return epsilon + np.logaddexp(0, -u) - (2 * np.exp(-u) + np.exp(-2 * u)) * shared
 
@@ -167,22 +184,27 @@ def zcdp_rho(epsilon: Numbers, delta: Numbers) -> Floats:
 
 
 def pure_rho(epsilon: Numbers) -> Floats:
-    """ρ = ε²/2 implied by pure ε-DP. Source: Bun and Steinke (2016), Proposition 1.4."""
+    """ρ = ε²/2 implied by pure ε-DP. Source: Bun and Steinke (2016),
+    Proposition 1.4.
+    """
     return positive("epsilon", epsilon) ** 2 / 2
 
 
 def composed_epsilon(epsilon: Numbers, times: Numbers) -> Floats:
-    """kε, pure, in nats: of k releases about one person, or of one release about k persons."""
+    """kε, pure, in nats: of k releases about one person, or of one release
+    about k persons.
+    """
     return positive("epsilon", epsilon) * positive("times", times)
 
 
 def discrete_gaussian_delta(epsilon: float, variance: float) -> float:
-    """Exact δ(ε) = Σ_y max(0, P(Z+1=y) − e^ε P(Z=y)) of one count with discrete Gaussian noise Z.
+    """Exact δ(ε) = Σ_y max(0, P(Z+1=y) − e^ε P(Z=y)) of one count with
+    discrete Gaussian noise Z.
 
-    The count has sensitivity 1. Scalars; variance: the parameter σ². For audits. O(σ)
-    terms, all positive: relative error 1e-12.
-    Source: Canonne, Kamath and Steinke (2020), Theorem 7; the same in the other
-    direction, by symmetry.
+    The count has sensitivity 1. Scalars; variance: the parameter σ². For
+    audits. O(σ) terms, all positive: relative error 1e-12.
+    Source: Canonne, Kamath and Steinke (2020), Theorem 7; the same in the
+    other direction, by symmetry.
     """
     epsilon = float(positive("epsilon", epsilon))
     variance = float(positive("variance", variance))
@@ -194,7 +216,8 @@ def discrete_gaussian_delta(epsilon: float, variance: float) -> float:
 
 
 def shuffling_limit(n: Numbers, delta: Numbers) -> Floats:
-    """log(n/(16 log(2/δ))), the largest local ε0 that the theorem of `shuffled_epsilon` covers.
+    """log(n/(16 log(2/δ))), the largest local ε0 that the theorem of
+    `shuffled_epsilon` covers.
 
     The theorem covers none if it is ≤ 0.
     """
@@ -209,16 +232,18 @@ def _shuffled(local: Numbers, n: Numbers, log: Numbers) -> Floats:
 
 
 def shuffled_epsilon(local_epsilon: Numbers, n: Numbers, delta: Numbers) -> Floats:
-    """ε at δ of n reports in random order, each from the same ε0-DP local randomizer.
+    """ε at δ of n reports in random order, each from the same ε0-DP local
+    randomizer.
 
-    NaN where ε0 > `shuffling_limit`. ε = log(1 + (e^ε0 − 1)/(e^ε0 + 1) (8√(e^ε0
-    log(4/δ)/n) + 8e^ε0/n)), neighbours by replacement of one person. The report is all
-    that a person sends: if it has several answers, ε0 is their composed budget. It must
-    also hide which items were answered. Where it is public which answers are missing,
-    reports can be told apart, and shuffling does not amplify privacy.
+    NaN where ε0 > `shuffling_limit`. ε = log(1 + (e^ε0 − 1)/(e^ε0 + 1)
+    (8√(e^ε0 log(4/δ)/n) + 8e^ε0/n)), neighbours by replacement of one
+    person. The report is all that a person sends: if it has several
+    answers, ε0 is their composed budget. It must also hide which items were
+    answered. Where it is public which answers are missing, reports can be
+    told apart, and shuffling does not amplify privacy.
     Source: Feldman, McMillan and Talwar (2022), Theorem III.1 (3.1 of
-    arXiv:2012.12803). The supplement of Nguyen and Zhang prints it as Lemma 4.1 without
-    the term 8e^ε0/n; their code has it.
+    arXiv:2012.12803). The supplement of Nguyen and Zhang prints it as Lemma
+    4.1 without the term 8e^ε0/n; their code has it.
     """
     local = positive("local_epsilon", local_epsilon)
     log = _log_inverse(delta)
@@ -230,8 +255,9 @@ def shuffled_epsilon(local_epsilon: Numbers, n: Numbers, delta: Numbers) -> Floa
 def shuffled_local_epsilon(epsilon: Numbers, n: Numbers, delta: Numbers) -> Floats:
     """Largest ε0 covered by the theorem with `shuffled_epsilon` ≤ ε.
 
-    NaN where it covers none, at small n. Where even `shuffling_limit` costs less than
-    ε, it is that limit. It may be less than ε: see `local_budget`.
+    NaN where it covers none, at small n. Where even `shuffling_limit` costs
+    less than ε, it is that limit. It may be less than ε: see
+    `local_budget`.
     """
     epsilon = positive("epsilon", epsilon)
     log = _log_inverse(delta)
@@ -247,11 +273,12 @@ def shuffled_local_epsilon(epsilon: Numbers, n: Numbers, delta: Numbers) -> Floa
 
 
 def local_budget(epsilon: float, n: float, delta: float) -> tuple[float, str | None]:
-    """(ε0, reason): largest budget of a report known to give (ε, δ)-DP after shuffling; scalars.
+    """(ε0, reason): largest budget of a report known to give (ε, δ)-DP
+    after shuffling; scalars.
 
-    ε0 is `shuffled_local_epsilon` and the reason None where that is more than ε.
-    Elsewhere ε0 = ε, which needs no shuffling, and the reason is a line that says why
-    the theorem does not apply or does not help.
+    ε0 is `shuffled_local_epsilon` and the reason None where that is more
+    than ε. Elsewhere ε0 = ε, which needs no shuffling, and the reason is a
+    line that says why the theorem does not apply or does not help.
     """
     local = float(shuffled_local_epsilon(epsilon, n, delta))
     limit = float(shuffling_limit(n, delta))

@@ -1,7 +1,9 @@
-"""What the best attacker, who knows all but which of two neighbours is true, learns of a release.
+"""What the best attacker, who knows all but which of two neighbours is
+true, learns of a release.
 
-An attack is a likelihood-ratio test of one neighbour against the other: no test has
-more true alarms at the same probability of a false one (Neyman and Pearson).
+An attack is a likelihood-ratio test of one neighbour against the other: no
+test has more true alarms at the same probability of a false one (Neyman and
+Pearson).
 """
 
 import math
@@ -20,7 +22,8 @@ from pipeline.study.arrays import Floats
 TAIL = 12.0  # standard deviations of a discrete Gaussian that are summed over
 RARE = 1e-9  # chance that fewer reports hide a shuffled bit than are counted on
 COINS = 100  # numbers of such reports that are told apart
-# Entries of a law that are held; beyond, the sum of so much noise is Gaussian to all digits.
+# Entries of a law that are held; beyond, the sum of so much noise is
+# Gaussian to all digits.
 LONGEST = 2**22
 
 
@@ -43,17 +46,21 @@ class Attack(Protocol):
         """False where `power` is a bound."""
 
     def power(self, false_alarms: float) -> float:
-        """Chance of a true alarm of the best test with a chance `false_alarms` of a false one."""
+        """Chance of a true alarm of the best test with a chance
+        `false_alarms` of a false one.
+        """
 
 
 @dataclass(frozen=True)
 class FlippedBits:
-    """All of `bits` bits differ, each released by randomized response at budget `each`.
+    """All of `bits` bits differ, each released by randomized response at
+    budget `each`.
 
-    Counts with discrete Laplace noise of scale 1/each that differ by one are the same
-    experiment: whether the noisy count is nearer to one or to the other is all that a
-    likelihood ratio sees. The number of bits that agree with one neighbour is binomial,
-    with chance 1/(1 + e^−each) if that is the truth, and 1/(1 + e^each) if not.
+    Counts with discrete Laplace noise of scale 1/each that differ by one
+    are the same experiment: whether the noisy count is nearer to one or to
+    the other is all that a likelihood ratio sees. The number of bits that
+    agree with one neighbour is binomial, with chance 1/(1 + e^−each) if
+    that is the truth, and 1/(1 + e^each) if not.
     Source: Neyman and Pearson's lemma; Warner (1965).
 
     >>> round(FlippedBits(1.0, 1).power(0.01), 5)  # e · 0.01
@@ -71,7 +78,9 @@ class FlippedBits:
         return self.bits * self.each
 
     def power(self, false_alarms: float) -> float:
-        """Of the test that counts agreements, and decides by chance at the border. O(bits)."""
+        """Of the test that counts agreements, and decides by chance at the
+        border. O(bits).
+        """
         agreements = np.arange(self.bits, -1, -1)
         unflipped = 1 / (1 + math.exp(-self.each))
         if_false = scipy.stats.binom.pmf(agreements, self.bits, 1 - unflipped)
@@ -81,20 +90,25 @@ class FlippedBits:
 
 @dataclass(frozen=True)
 class ShuffledBit:
-    """One bit of a person's report, which leaves among `others` reports in random order: a bound.
+    """One bit of a person's report, which leaves among `others` reports in
+    random order: a bound.
 
-    Every report has `bits` bits, each released by randomized response at budget
-    ε = `each`, flipped with probability f. Whatever another person's answers are, their
-    bits have at least e^−ε of the chance that they have under the person's answers, and
-    any bit is a fair coin with chance 2f. So with chance λ = 2f e^−(bits − 1)ε
-    another's report is one whose bit is a coin, and whose other bits follow the
-    person's law. An attacker who is told all reports that are not so, and which ones
-    they are, has as many left as are so, C, and the person's. These tell C, which is
-    binomial (`others`, λ), and how many of the C + 1 bits are 1, and no more.
+    Every report has `bits` bits, each released by randomized response at
+    budget ε = `each`, flipped with probability f. Whatever another person's
+    answers are, their bits have at least e^−ε of the chance that they have
+    under the person's answers, and any bit is a fair coin with chance 2f.
+    So with chance λ = 2f e^−(bits − 1)ε another's report is one whose bit
+    is a coin, and whose other bits follow the person's law. An attacker who
+    is told all reports that are not so, and which ones they are, has as
+    many left as are so, C, and the person's. These tell C, which is
+    binomial (`others`, λ), and how many of the C + 1 bits are 1, and no
+    more.
 
-    A coin less tells more, so that of C only `COINS` values above its quantile of
-    `RARE` are told apart, and `RARE` is added. Without others it is `FlippedBits`.
-    Source: the clones of Feldman, McMillan and Talwar (2022), for one bit of a report.
+    A coin less tells more, so that of C only `COINS` values above its
+    quantile of `RARE` are told apart, and `RARE` is added. Without others
+    it is `FlippedBits`.
+    Source: the clones of Feldman, McMillan and Talwar (2022), for one bit
+    of a report.
 
     >>> ShuffledBit(1.0, 2, others=200).power(0.05) < FlippedBits(1.0, 1).power(0.05)
     True
@@ -108,7 +122,9 @@ class ShuffledBit:
 
     @property
     def epsilon(self) -> float:
-        """Budget of the bit; shuffling leaves it, as the bits of all others may come out alike."""
+        """Budget of the bit; shuffling leaves it, as the bits of all others
+        may come out alike.
+        """
         return self.each
 
     def power(self, false_alarms: float) -> float:
@@ -138,7 +154,9 @@ class ShuffledBit:
 
 
 def _chances_of_sum(coins: int) -> tuple[Floats, Floats]:
-    """Law of the sum of so many fair coins and a bit that is 0, and of one that is 1."""
+    """Law of the sum of so many fair coins and a bit that is 0, and of one
+    that is 1.
+    """
     reach = math.ceil(TAIL * math.sqrt(coins) / 2) + 2
     total = np.arange(max(0, coins // 2 - reach), min(coins, coins // 2 + reach) + 2)
     if_zero = scipy.stats.binom.pmf(total, coins, 0.5)
@@ -148,7 +166,8 @@ def _chances_of_sum(coins: int) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True)
 class LaplaceShift:
-    """One number that differs by 1, released with Laplace noise of scale 1/epsilon.
+    """One number that differs by 1, released with Laplace noise of scale
+    1/epsilon.
 
     Source: Neyman and Pearson.
     """
@@ -168,11 +187,12 @@ class LaplaceShift:
 
 @dataclass(frozen=True)
 class GaussianShifts:
-    """`entries` counts that differ by 1 each, with discrete Gaussian noise of parameter `variance`.
+    """`entries` counts that differ by 1 each, with discrete Gaussian noise
+    of parameter `variance`.
 
-    The likelihood ratio grows with the sum of the noisy counts, whose law is the
-    convolution of `entries` discrete Gaussians. The loss is not bounded, so the budget
-    is one at `delta`.
+    The likelihood ratio grows with the sum of the noisy counts, whose law
+    is the convolution of `entries` discrete Gaussians. The loss is not
+    bounded, so the budget is one at `delta`.
     """
 
     variance: float
@@ -187,7 +207,9 @@ class GaussianShifts:
 
     @cached_property
     def _law(self) -> Floats | None:
-        """Law of the sum of the noise, from −k to k; None where it is Gaussian to all digits."""
+        """Law of the sum of the noise, from −k to k; None where it is
+        Gaussian to all digits.
+        """
         reach = math.ceil(TAIL * math.sqrt(self.variance)) + 1  # of the noise of one entry
         half = math.ceil(TAIL * math.sqrt(self.variance * self.entries)) + self.entries + reach
         if 2 * half + 1 > LONGEST:
@@ -209,10 +231,12 @@ class GaussianShifts:
 
 @dataclass(frozen=True)
 class Bound:
-    """What (ε, δ) allows any attack on any mechanism: min(e^ε α + δ, 1 − e^−ε (1 − α − δ)).
+    """What (ε, δ) allows any attack on any mechanism: min(e^ε α + δ,
+    1 − e^−ε (1 − α − δ)).
 
     Attained by few.
-    Source: Kairouz, Oh and Viswanath (2015), Theorem 2.1; Wasserman and Zhou (2010).
+    Source: Kairouz, Oh and Viswanath (2015), Theorem 2.1; Wasserman and
+    Zhou (2010).
     """
 
     epsilon: float

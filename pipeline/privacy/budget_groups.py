@@ -1,4 +1,6 @@
-"""Users in groups with budgets of their own, as a config writes them: "0.5:1, 0.5:4"."""
+"""Users in groups with budgets of their own, as a config writes them:
+"0.5:1, 0.5:4".
+"""
 
 import math
 from functools import lru_cache

@@ -1,7 +1,9 @@
-"""Integer noise as wide as a budget asks for: one strategy for simulations and for releases.
+"""Integer noise as wide as a budget asks for: one strategy for simulations
+and for releases.
 
-A study draws seeded noise by `draw`, and `publish` draws OpenDP's for real people's data. Both have
-the width, the variance, the account and the attack that this one object states.
+A study draws seeded noise by `draw`, and `publish` draws OpenDP's for real
+people's data. Both have the width, the variance, the account and the attack
+that this one object states.
 """
 
 import math
@@ -31,7 +33,9 @@ CONVERSIONS: dict[str, Callable[[float, float], Floats | float]] = {
 
 
 class Published(NamedTuple):
-    """Counts with OpenDP's noise. noise: its law. spent: budgets, by OpenDP's own map."""
+    """Counts with OpenDP's noise. noise: its law. spent: budgets, by
+    OpenDP's own map.
+    """
 
     counts: Integers
     noise: dict[str, float]
@@ -41,8 +45,8 @@ class Published(NamedTuple):
 class BudgetedNoise(ABC):
     """A law of noise on integers, and the budget that it spends.
 
-    Its one parameter, the width, follows from the budget and from what is charged: a sensitivity
-    in the norm that the law hides.
+    Its one parameter, the width, follows from the budget and from what is
+    charged: a sensitivity in the norm that the law hides.
     """
 
     law: ClassVar[str]  # name of the width in `vetted_noise`: variance or scale
@@ -83,12 +87,16 @@ class BudgetedNoise(ABC):
 
     @abstractmethod
     def account(self, spent: float) -> dict[str, float]:
-        """Budgets to state of a release that spends so much in the measure of `budget`."""
+        """Budgets to state of a release that spends so much in the measure
+        of `budget`.
+        """
 
     def checked_width(self, key: str, epsilon: float, charge: int, where: str = "") -> float:
-        """`width`, a little wider as releases have it; InvalidInput where it cannot be drawn.
+        """`width`, a little wider as releases have it; InvalidInput where
+        it cannot be drawn.
 
-        key, epsilon: the parameter that is to blame. where: for the message, such as " at m=9".
+        key, epsilon: the parameter that is to blame. where: for the
+        message, such as " at m=9".
         """
         with np.errstate(all="ignore"):  # of the tiniest and the largest budgets
             width = self.width(charge) * (1 + vetted_noise.SLACK)
@@ -100,10 +108,12 @@ class BudgetedNoise(ABC):
         return width
 
     def publish(self, counts: Integers, charge: int, changed: int | None = None) -> Published:
-        """Counts of real people, once, each with OpenDP's noise; nothing can seed it.
+        """Counts of real people, once, each with OpenDP's noise; nothing
+        can seed it.
 
-        charge: what the noise is made for. changed: what neighbours can really change, if less is
-        charged for. 10 µs a count. Raises InvalidInput without OpenDP.
+        charge: what the noise is made for. changed: what neighbours can
+        really change, if less is charged for. 10 µs a count. Raises
+        InvalidInput without OpenDP.
         """
         width = self.width(charge)
         noise = vetted_noise.within_budget(self.law, width, self.norm(charge), self.budget)
@@ -117,9 +127,10 @@ class BudgetedNoise(ABC):
 class GaussianNoise(BudgetedNoise):
     """Discrete Gaussian noise N_Z(0, Δ₂²/(2ρ)): ρ-zCDP, hence (ε, δ)-DP.
 
-    ρ is that of (ε, δ): conversion `tight` is numerical, `bun_steinke` the closed form ε = ρ +
-    √(4ρ log(1/δ)), `paper` its shortcut, which spends more than ε; `exact` is no conversion but
-    the noise's own law (Balle and Wang), less noise than tight.
+    ρ is that of (ε, δ): conversion `tight` is numerical, `bun_steinke` the
+    closed form ε = ρ + √(4ρ log(1/δ)), `paper` its shortcut, which spends
+    more than ε; `exact` is no conversion but the noise's own law (Balle and
+    Wang), less noise than tight.
     Source: Canonne, Kamath and Steinke (2020), Theorem 4.
 
     >>> noise = GaussianNoise(1.0, 1e-6)

@@ -1,7 +1,9 @@
-"""Budgets of all answers of one person, from the budget of one of them, and back.
+"""Budgets of all answers of one person, from the budget of one of them, and
+back.
 
-Every answer is released by randomized response at ε₀, on its own. This is the worst case of all
-mechanisms that are ε₀-DP (Kairouz, Oh and Viswanath), so that what holds for it holds for them.
+Every answer is released by randomized response at ε₀, on its own. This is
+the worst case of all mechanisms that are ε₀-DP (Kairouz, Oh and Viswanath),
+so that what holds for it holds for them.
 """
 
 import functools
@@ -17,11 +19,13 @@ HALVINGS = 200  # of an interval, at most: until no double lies between its ends
 
 
 def composed_delta(person: float, answer: float, answers: int) -> float:
-    """Exact δ at ε = `person` of k answers at budget ε₀ = `answer` each, all of which may change.
+    """Exact δ at ε = `person` of k answers at budget ε₀ = `answer` each,
+    all of which may change.
 
-    δ = Σ_b max(0, P(b) − e^ε Q(b)). b ~ P is the number of flipped answers if one neighbour is
-    true, Binomial(k, 1/(1 + e^ε₀)); Q is the law of k − b. Scalars; person ≥ 0, in nats. O(k),
-    all terms positive: relative error about k·1e-16. Raises InvalidInput.
+    δ = Σ_b max(0, P(b) − e^ε Q(b)). b ~ P is the number of flipped answers
+    if one neighbour is true, Binomial(k, 1/(1 + e^ε₀)); Q is the law of
+    k − b. Scalars; person ≥ 0, in nats. O(k), all terms positive: relative
+    error about k·1e-16. Raises InvalidInput.
     Source: Kairouz, Oh and Viswanath (2015), Theorem 3.3.
 
     >>> round(composed_delta(0.0, 1.0, 1), 4)  # tanh(1/2)
@@ -42,7 +46,9 @@ def composed_delta(person: float, answer: float, answers: int) -> float:
 
 
 def _log_chance(flips: np.ndarray, answers: int, answer: float) -> Floats:
-    """Logarithm of P(b flips among k answers), each flipped with chance 1/(1 + e^ε₀)."""
+    """Logarithm of P(b flips among k answers), each flipped with chance
+    1/(1 + e^ε₀).
+    """
     ways = (
         special.gammaln(answers + 1)
         - special.gammaln(flips + 1)
@@ -54,11 +60,12 @@ def _log_chance(flips: np.ndarray, answers: int, answer: float) -> Floats:
 
 @functools.lru_cache(maxsize=65536)
 def answer_budget(person: float, answers: int, delta: float = 0.0) -> float:
-    """Largest budget ε₀ of one of k answers, all of which together are (ε, δ)-DP for a person.
+    """Largest budget ε₀ of one of k answers, all of which together are
+    (ε, δ)-DP for a person.
 
-    ε = `person`, in nats. With δ = 0 it is ε/k; otherwise the root of `composed_delta` in ε₀,
-    rounded down, so that δ is never passed. Scalars. O(k) for each of about 60 halvings. Raises
-    InvalidInput.
+    ε = `person`, in nats. With δ = 0 it is ε/k; otherwise the root of
+    `composed_delta` in ε₀, rounded down, so that δ is never passed.
+    Scalars. O(k) for each of about 60 halvings. Raises InvalidInput.
     Source: Kairouz, Oh and Viswanath (2015), Theorem 3.3.
 
     >>> answer_budget(1.0, 4)
@@ -72,7 +79,8 @@ def answer_budget(person: float, answers: int, delta: float = 0.0) -> float:
         raise InvalidInput("person_delta", delta, "must be a number ≥ 0 and < 1")
     if delta == 0:
         return person / answers
-    # One answer alone may have ε₀ with tanh-like chance: 1 − (1 + e^ε)/(1 + e^ε₀) ≤ δ.
+    # One answer alone may have ε₀ with tanh-like chance:
+    # 1 − (1 + e^ε)/(1 + e^ε₀) ≤ δ.
     low = person / answers
     high = _single_budget(person, delta)
     for _ in range(HALVINGS):
@@ -87,16 +95,19 @@ def answer_budget(person: float, answers: int, delta: float = 0.0) -> float:
 
 
 def _single_budget(person: float, delta: float) -> float:
-    """Budget ε₀ at which one answer alone is (ε, δ)-DP: 1 + e^ε₀ = (1 + e^ε)/(1 − δ)."""
+    """Budget ε₀ at which one answer alone is (ε, δ)-DP:
+    1 + e^ε₀ = (1 + e^ε)/(1 − δ).
+    """
     log_sum = np.logaddexp(0.0, person) - math.log1p(-delta)
     return float(log_sum + math.log(-math.expm1(-log_sum)))
 
 
 def person_budget(answer: float, answers: int, delta: float = 0.0) -> float:
-    """ε at δ, in nats, of k answers at budget ε₀ = `answer` each: the inverse of `answer_budget`.
+    """ε at δ, in nats, of k answers at budget ε₀ = `answer` each: the
+    inverse of `answer_budget`.
 
-    With δ = 0 it is kε₀; otherwise the smallest ε ≥ 0 with `composed_delta` ≤ δ, rounded up.
-    Scalars. Raises InvalidInput.
+    With δ = 0 it is kε₀; otherwise the smallest ε ≥ 0 with
+    `composed_delta` ≤ δ, rounded up. Scalars. Raises InvalidInput.
 
     >>> person_budget(0.25, 4)
     1.0

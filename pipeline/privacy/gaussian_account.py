@@ -1,4 +1,5 @@
-"""The exact account of Gaussian noise: (ε, δ) of its own law, not of a class of mechanisms.
+"""The exact account of Gaussian noise: (ε, δ) of its own law, not of a
+class of mechanisms.
 
 ρ: the zCDP budget of noise N(0, σ²) on a vector that neighbours move by Δ,
 ρ = Δ²/(2σ²); ε: nats. Scalars.
@@ -10,7 +11,8 @@ import numpy as np
 import scipy
 from scipy import special
 
-# Standard deviation of the summed noise from which its steps change δ by less than 1e-5 of itself.
+# Standard deviation of the summed noise from which its steps change δ by
+# less than 1e-5 of itself.
 SMOOTH = 2000
 MARGIN = 1e-4  # by which variances are larger than for continuous noise: more than such a step
 LARGEST = 1e6  # ε up to which the account is computed
@@ -19,8 +21,9 @@ LARGEST = 1e6  # ε up to which the account is computed
 def gaussian_delta(epsilon: float, rho: float) -> float:
     """Exact δ at ε of continuous Gaussian noise that is ρ-zCDP.
 
-    Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ), μ = √(2ρ). Discrete Gaussian noise of a standard
-    deviation well above 1 has nearly the same: see `discrete_gaussians_delta`.
+    Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ), μ = √(2ρ). Discrete Gaussian noise of
+    a standard deviation well above 1 has nearly the same: see
+    `discrete_gaussians_delta`.
     Source: Balle and Wang (2018), Theorem 8.
     """
     shift = math.sqrt(2 * rho)
@@ -34,10 +37,11 @@ def gaussian_delta(epsilon: float, rho: float) -> float:
 
 
 def exact_rho(epsilon: float, delta: float) -> float:
-    """Largest ρ whose continuous Gaussian noise is (ε, δ)-DP, the inverse of `gaussian_delta`.
+    """Largest ρ whose continuous Gaussian noise is (ε, δ)-DP, the inverse
+    of `gaussian_delta`.
 
-    Relative accuracy 1e-12. Larger than `accounting.zcdp_rho`: at δ = 1e-4 and ε = 1
-    the noise of that spends ε = 0.90.
+    Relative accuracy 1e-12. Larger than `accounting.zcdp_rho`: at δ = 1e-4
+    and ε = 1 the noise of that spends ε = 0.90.
     Source: Balle and Wang (2018), §3.
     """
 
@@ -56,13 +60,14 @@ def exact_rho(epsilon: float, delta: float) -> float:
 
 
 def discrete_gaussians_delta(epsilon: float, entries: int, variance: float) -> float:
-    """Exact δ at ε of `entries` integers with independent noise N_Z(0, σ²) on each.
+    """Exact δ at ε of `entries` integers with independent noise N_Z(0, σ²)
+    on each.
 
-    Neighbours move each of them by 1. The privacy loss is (2T + n)/(2σ²), n entries, T
-    the sum of the noise: δ = E max(0, 1 − e^{ε − loss}). The law of T is found by
-    Fourier inversion, tilted to where the loss is ε, so that all terms are positive and
-    relatively accurate to 1e-9. Fewer changed entries have a smaller δ. O(s log s),
-    s = σ√n.
+    Neighbours move each of them by 1. The privacy loss is (2T + n)/(2σ²), n
+    entries, T the sum of the noise: δ = E max(0, 1 − e^{ε − loss}). The law
+    of T is found by Fourier inversion, tilted to where the loss is ε, so
+    that all terms are positive and relatively accurate to 1e-9. Fewer
+    changed entries have a smaller δ. O(s log s), s = σ√n.
     Source: Canonne, Kamath and Steinke (2020), Theorem 7, for one entry.
     """
     spread = math.sqrt(variance * entries)
@@ -90,9 +95,10 @@ def discrete_gaussians_delta(epsilon: float, entries: int, variance: float) -> f
 def exact_variance(entries: int, epsilon: float, delta: float) -> float:
     """σ² of discrete Gaussian noise that is (ε, δ)-DP by its own law.
 
-    It is on `entries` integers that neighbours move by 1 each. That of continuous noise
-    and a ten thousandth more; where the sum of the noise has a standard deviation below
-    `SMOOTH`, enlarged until the exact δ is small enough.
+    It is on `entries` integers that neighbours move by 1 each. That of
+    continuous noise and a ten thousandth more; where the sum of the noise
+    has a standard deviation below `SMOOTH`, enlarged until the exact δ is
+    small enough.
     """
     variance = entries / (2 * exact_rho(epsilon, delta)) * (1 + MARGIN)
     while variance * entries < SMOOTH**2:

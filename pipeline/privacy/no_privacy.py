@@ -24,7 +24,9 @@ class NoPrivacy(BaseMechanism):
     by_replication: ClassVar[bool] = True
 
     def release(self, data: PlainData, rng: np.random.Generator) -> Release:
-        """The data themselves, in the form in which mechanisms release them."""
+        """The data themselves, in the form in which mechanisms release
+        them.
+        """
         return data.release_plainly()
 
     def cost(self) -> float:

@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 
 class Sensitivity(NamedTuple):
-    """Largest changes: absolute, Δ₁, the sum of |changes|; squared, Δ₂², the sum of their squares.
+    """Largest changes: absolute, Δ₁, the sum of |changes|; squared, Δ₂²,
+    the sum of their squares.
 
     >>> Sensitivity(absolute=4, squared=8).squared
     8

@@ -1,9 +1,10 @@
-"""Noise for the release of real data: OpenDP's vetted samplers, never seeded, never NumPy's.
+"""Noise for the release of real data: OpenDP's vetted samplers, never
+seeded, never NumPy's.
 
-For simulation use `pipeline.privacy.integer_noise`: a thousand times faster, but its
-draws can be predicted.
-Sources: OpenDP, `make_gaussian` and `make_laplace`; Canonne, Kamath and Steinke (2020),
-Algorithms 1–3.
+For simulation use `pipeline.privacy.integer_noise`: a thousand times
+faster, but its draws can be predicted.
+Sources: OpenDP, `make_gaussian` and `make_laplace`; Canonne, Kamath and
+Steinke (2020), Algorithms 1–3.
 """
 
 import math
@@ -25,13 +26,15 @@ def release(
     scale: float | None = None,
     **seeds: object,
 ) -> Integers:
-    """Every entry of an integer array plus its own noise; int64 of the same shape.
+    """Every entry of an integer array plus its own noise; int64 of the same
+    shape.
 
-    variance: σ² of the discrete Gaussian N_Z(0, σ²); or scale: of the discrete Laplace;
-    exactly one of the two. Sums saturate at the limits of int64. The privacy budget of
-    a call: `spent`. 10 µs an entry. Raises `InvalidInput` for other counts, variances
-    and scales, for any other argument, such as a seed, and if OpenDP, 0.14 or later, is
-    not installed (the extra `release`).
+    variance: σ² of the discrete Gaussian N_Z(0, σ²); or scale: of the
+    discrete Laplace; exactly one of the two. Sums saturate at the limits of
+    int64. The privacy budget of a call: `spent`. 10 µs an entry. Raises
+    `InvalidInput` for other counts, variances and scales, for any other
+    argument, such as a seed, and if OpenDP, 0.14 or later, is not installed
+    (the extra `release`).
     """
     allowed = "noise for real data takes no seed and no generator; give variance= or scale="
     for value in refused:
@@ -50,11 +53,13 @@ def release(
 def within_budget(
     law: str, parameter: float, sensitivity: float, budget: float
 ) -> dict[str, float]:
-    """The noise, as arguments of `release` and `spent`, a little wider than asked for.
+    """The noise, as arguments of `release` and `spent`, a little wider than
+    asked for.
 
-    So rounding never spends more. law: variance or scale, whose value is `parameter`;
-    sensitivity and budget as in `spent`. Raises ArithmeticError where more than the
-    budget would be spent, and what `spent` raises.
+    So rounding never spends more. law: variance or scale, whose value is
+    `parameter`; sensitivity and budget as in `spent`. Raises
+    ArithmeticError where more than the budget would be spent, and what
+    `spent` raises.
     """
     width = parameter * (1 + SLACK)
     noise = {law: width}
@@ -68,11 +73,11 @@ def spent(
 ) -> float:
     """Budget of one `release`, by OpenDP's own map, which rounds up; nats.
 
-    With `variance`: ρ = Δ²/(2σ²) of zero-concentrated privacy, for counts whose change
-    between neighbours has a Euclidean norm of at most Δ = sensitivity. With `scale`:
-    ε = Δ/scale of pure privacy, Δ in the norm of absolute values. Raises `InvalidInput`
-    for a sensitivity, variance or scale that is not positive and finite, and without
-    OpenDP.
+    With `variance`: ρ = Δ²/(2σ²) of zero-concentrated privacy, for counts
+    whose change between neighbours has a Euclidean norm of at most
+    Δ = sensitivity. With `scale`: ε = Δ/scale of pure privacy, Δ in the
+    norm of absolute values. Raises `InvalidInput` for a sensitivity,
+    variance or scale that is not positive and finite, and without OpenDP.
     """
     value: float = _measurement(variance, scale).map(float(positive("sensitivity", sensitivity)))
     return value

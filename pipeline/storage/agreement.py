@@ -1,8 +1,9 @@
 """Which code and arithmetic computed stored numbers, and which of these agree bit for bit.
 
-A writer is what computes: fingerprints of the parts of the study, and the environment. The first
-writer of a study is recorded; a later one is recorded once it has reproduced stored units of every
-combination of model, mechanism and estimator exactly, or because the user accepted it.
+A writer is what computes: fingerprints of the parts of the study, and the environment.
+The first writer of a study is recorded; a later one is recorded once it has reproduced
+stored units of every combination of model, mechanism and estimator exactly, or because
+the user accepted it.
 """
 
 import json
@@ -142,8 +143,8 @@ def begin(store: Store, writer_id: str, unit: str, before: int | None = None) ->
 
     How many before it have and did not end, unless given in `before`.
 
-    The caller holds the lock: no process of that writer is still at it, so that those before it
-    were ended.
+    The caller holds the lock: no process of that writer is still at it, so that those
+    before it were ended.
     """
     if before is None:
         last = trying(store, writer_id)
@@ -205,7 +206,8 @@ def _read(store: Store, key: str) -> Agreed | None:
 def provenance(store: Store, writers: Collection[str]) -> list[dict[str, Any]]:
     """Records of some writers, by their ids: code, environment, and why they were accepted.
 
-    A writer without a record counts as one that differs: nothing shows that its numbers agree.
+    A writer without a record counts as one that differs: nothing shows that its numbers
+    agree.
     """
     known = {agreed.writer.id: agreed for agreed in recorded(store)}
     return [_described(name, known.get(name)) for name in sorted(writers)]

@@ -1,10 +1,10 @@
 """What the storage of replications and results must promise: files, whole hierarchies, locks.
 
-A new backend is a subclass of `url_backend.UrlBackend` with `scheme`, `form` and the five abstract
-methods of `Files`; all else has a default that is built on these. Its class is found by an entry
-point of the group `pipeline.backends`, see `schemes`; docs/extending.md has one. What a method
-promises is said in its docstring here and nowhere else, and `tests/storage/test_conformance.py`
-holds every backend to it.
+A new backend is a subclass of `url_backend.UrlBackend` with `scheme`, `form` and the
+five abstract methods of `Files`; all else has a default that is built on these. Its
+class is found by an entry point of the group `pipeline.backends`, see `schemes`;
+docs/extending.md has one. What a method promises is said in its docstring here and
+nowhere else, and `tests/storage/test_conformance.py` holds every backend to it.
 """
 
 import hashlib
@@ -38,13 +38,13 @@ class Listed(NamedTuple):
 class Files(ABC):
     """Files by key: names joined by "/".
 
-    Any number of processes, on any machines, may use one backend at once, and every process any
-    number of threads. What one process wrote, all others read and list from then on. Where the
-    backend cannot be reached, methods raise `Unreachable`, or another OSError, and never say that a
-    file is not there.
+    Any number of processes, on any machines, may use one backend at once, and every
+    process any number of threads. What one process wrote, all others read and list from
+    then on. Where the backend cannot be reached, methods raise `Unreachable`, or
+    another OSError, and never say that a file is not there.
 
-    `setting` is the key of the config that names the backend, and `kind` what it is called in a
-    sentence. `str` gives its path or URL.
+    `setting` is the key of the config that names the backend, and `kind` what it is
+    called in a sentence. `str` gives its path or URL.
     """
 
     setting: ClassVar[str]
@@ -61,21 +61,22 @@ class Files(ABC):
     def put(self, key: str, content: bytes, patience: float | None = None) -> None:
         """Write a file, which replaces one of the same key.
 
-        Atomic: whoever reads meanwhile gets the old file or the new one, whole, also where this
-        process is killed. On return the file is there for good. Like `create` and `delete`, it
-        begins with `Locks.check_lock`.
+        Atomic: whoever reads meanwhile gets the old file or the new one, whole, also
+        where this process is killed. On return the file is there for good. Like
+        `create` and `delete`, it begins with `Locks.check_lock`.
 
-        patience: seconds for which a request that fails is tried again; None: as long as the
-        backend thinks right.
+        patience: seconds for which a request that fails is tried again; None: as long
+        as the backend thinks right.
         """
 
     @abstractmethod
     def create(self, key: str, content: bytes) -> bool:
         """Write a file where there is none; whether this call did.
 
-        Atomic like `put`. Of all that create a file of one key at once, on any machines, one gets
-        True. Locks rest on this. The content differs between callers, so an attempt that is
-        repeated, as its answer was lost, can see that it was its own.
+        Atomic like `put`. Of all that create a file of one key at once, on any
+        machines, one gets True. Locks rest on this. The content differs between
+        callers, so an attempt that is repeated, as its answer was lost, can see that it
+        was its own.
         """
 
     @abstractmethod
@@ -122,7 +123,9 @@ class Files(ABC):
         return hashlib.blake2b(content, digest_size=16).hexdigest()
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """Results, in order, of a function that reads or writes one file; perhaps in threads."""
+        """Results, in order, of a function that reads or writes one file; perhaps in
+        threads.
+        """
         return map(function, items)
 
     def left_over(self, prefix: str) -> list[str]:
@@ -136,8 +139,8 @@ class Files(ABC):
 class Hierarchies(Files):
     """Whole Zarr hierarchies, of which others see all or nothing.
 
-    By default they are built in place, as where nothing can be renamed: a hierarchy is there when
-    its root document is.
+    By default they are built in place, as where nothing can be renamed: a hierarchy is
+    there when its root document is.
     """
 
     def stage(self, name: str) -> str:
@@ -172,8 +175,8 @@ class Locks(ABC):
     def locked(self) -> AbstractContextManager[None]:
         """One process at a time may be inside; the lock ends with its process.
 
-        A process that lost the lock, as it was cut off or stopped for too long, writes nothing
-        more: see `check_lock`.
+        A process that lost the lock, as it was cut off or stopped for too long, writes
+        nothing more: see `check_lock`.
         """
 
     @abstractmethod
@@ -183,7 +186,8 @@ class Locks(ABC):
     def sweeping(self) -> AbstractContextManager[None]:
         """To be entered while units are written; several processes may be inside at once.
 
-        By default nothing, as nothing is left over that could be taken for an interrupted write.
+        By default nothing, as nothing is left over that could be taken for an
+        interrupted write.
         """
         return nullcontext()
 

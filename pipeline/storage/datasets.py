@@ -1,4 +1,6 @@
-"""The labelled datasets of a study while they are built: still empty, with their coordinates."""
+"""The labelled datasets of a study while they are built: still empty, with their
+coordinates.
+"""
 
 import hashlib
 import itertools
@@ -144,8 +146,9 @@ def summary_template(
 ) -> None:
     """Create the group of summary.zarr, whose variables are still empty.
 
-    Shapes: (grid…, statistic) for every metric, (grid…, count) for the status, and for every axis
-    whose levels share their data (grid…, other level, pair_statistic), see `across`.
+    Shapes: (grid…, statistic) for every metric, (grid…, count) for the status, and for
+    every axis whose levels share their data (grid…, other level, pair_statistic), see
+    `across`.
     """
     import xarray as xr
 

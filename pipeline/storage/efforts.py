@@ -4,9 +4,9 @@
     efforts/reference-UNIT-0  the same of a unit that a process made before its session, to be
     compared
 
-A file is entries, see ENTRY, and the CRC-32C of these. A session writes its last file again as it
-goes on. Whatever becomes of the files of units, as when they are packed, these stay. A unit that
-was done twice has two entries.
+A file is entries, see ENTRY, and the CRC-32C of these. A session writes its last file
+again as it goes on. Whatever becomes of the files of units, as when they are packed,
+these stay. A unit that was done twice has two entries.
 """
 
 import threading

@@ -16,7 +16,9 @@ SWEEPS = ".sweeps"  # is locked while units are written
 
 
 class Folder(Backend):
-    """A folder as a backend, see `backend`. Errors of the disk are raised as they are, as OSError."""
+    """A folder as a backend, see `backend`. Errors of the disk are raised as they are,
+    as OSError.
+    """
 
     setting = "outputs"
     kind = "disk"
@@ -130,7 +132,9 @@ class Folder(Backend):
             yield
 
     def left_over(self, prefix: str) -> list[str]:
-        """Keys of files whose writing was interrupted; empty while a process may be `sweeping`."""
+        """Keys of files whose writing was interrupted; empty while a process may be
+        `sweeping`.
+        """
         with ExitStack() as stack:
             try:
                 handle = stack.enter_context(_open(self.path / SWEEPS))

@@ -2,10 +2,11 @@
 
     replications/in_work/DRIVER.PROCESS-THREAD    what a worker of a driver has begun
 
-A worker notes the units of a bundle before it begins, over its last note, so that a bundle takes
-one more small file and no unit does. A driver removes the notes of its workers when it ends, and
-when it is told to stop, as what happens then is no unit's fault. So notes are left by drivers that
-were killed with all of their workers, as by a batch system whose job takes too much memory.
+A worker notes the units of a bundle before it begins, over its last note, so that a
+bundle takes one more small file and no unit does. A driver removes the notes of its
+workers when it ends, and when it is told to stop, as what happens then is no unit's
+fault. So notes are left by drivers that were killed with all of their workers, as by a
+batch system whose job takes too much memory.
 """
 
 import json

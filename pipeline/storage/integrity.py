@@ -18,7 +18,8 @@ from pipeline.storage.units import Damaged
 from pipeline.study.files import PARTIAL
 from pipeline.study.grid import cell_key
 
-# Seconds after which a file or folder that was half made belongs to a process that was killed.
+# Seconds after which a file or folder that was half made belongs to a process that was
+# killed.
 ABANDONED = 3600.0
 LEFT_OVER = "left over from an interrupted write"
 PACKS = packs.FOLDER.removeprefix(f"{RAW}/")
@@ -32,7 +33,9 @@ class Damage(NamedTuple):
 
 
 class Integrity:
-    """Checks and repairs the files of a study's replications, also of units outside of its grid."""
+    """Checks and repairs the files of a study's replications, also of units outside of
+    its grid.
+    """
 
     def __init__(self, store: Store):
         self.store = store
@@ -68,7 +71,9 @@ class Integrity:
         return sum(packed.get(key, 1) for key in files)
 
     def check_file(self, key: str) -> Damage | None:
-        """What is wrong with the file of a unit or with a pack; None if nothing is. O(its size)."""
+        """What is wrong with the file of a unit or with a pack; None if nothing is.
+        O(its size).
+        """
         folder, _, name = key.partition("/")
         if folder == PACKS:
             return self._check_pack(key, name)

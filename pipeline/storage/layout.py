@@ -1,4 +1,6 @@
-"""How the datasets of a study are cut into regions, shards and chunks, on every machine alike."""
+"""How the datasets of a study are cut into regions, shards and chunks, on every machine
+alike.
+"""
 
 import itertools
 import math
@@ -13,7 +15,8 @@ from pipeline.study.arrays import Array, Booleans, Integers
 from pipeline.study.study import Study
 
 SHARD_BYTES = 2**26  # of all variables of one region: a reduction holds this in memory a few times
-# Of one region, unless there are more in a cell: several workers then share many small units.
+# Of one region, unless there are more in a cell: several workers then share many small
+# units.
 SHARD_UNITS = 2**14
 CHUNK_VALUES = 2**17  # in one checksummed chunk of a shard
 
@@ -38,11 +41,12 @@ class Layout:
     cells: levels in a shard, along each axis.
     length: replications in a shard.
 
-    Every shard is written by one task, which holds `SHARD_BYTES` of values and reads `SHARD_UNITS`
-    units. A shard covers the axes whose levels share their data wholly, the others from the last
-    one up, and all replications of a cell if they fit.
+    Every shard is written by one task, which holds `SHARD_BYTES` of values and reads
+    `SHARD_UNITS` units. A shard covers the axes whose levels share their data wholly,
+    the others from the last one up, and all replications of a cell if they fit.
 
-    paired: axes whose levels share their data, for the moments of pairs; by their numbers.
+    paired: axes whose levels share their data, for the moments of pairs; by their
+    numbers.
     """
 
     shape: tuple[int, ...]

@@ -12,8 +12,8 @@ from pipeline.storage.backend import Files, Locks, Unreachable
 from pipeline.storage.machine_lock import locked_here
 
 TERM = 60.0  # seconds without a sign of life after which a holder counts as dead
-# Seconds after its last sign of life during which a holder may write; requests in flight take the
-# rest.
+# Seconds after its last sign of life during which a holder may write; requests in
+# flight take the rest.
 SAFE = 30.0
 BEAT = 5.0  # seconds between signs of life
 POLL = (0.1, 0.4)  # seconds between two checks of a lock that another process has
@@ -30,10 +30,11 @@ def now() -> float:
 class Lease:
     """A lock made of numbered files under `prefix`: who creates the next number holds it.
 
-    That is allowed when the last one says free, or has not changed for TERM seconds by the waiter's
-    own clock, or is of the same `owner` (who is known to be dead: two of one name never run at
-    once). The clocks of two machines are never compared. A holder that was cut off or stopped for
-    longer than SAFE finds `valid()` False and must not write.
+    That is allowed when the last one says free, or has not changed for TERM seconds by
+    the waiter's own clock, or is of the same `owner` (who is known to be dead: two of
+    one name never run at once). The clocks of two machines are never compared. A holder
+    that was cut off or stopped for longer than SAFE finds `valid()` False and must not
+    write.
     """
 
     def __init__(self, files: Files, prefix: str = "lock"):
@@ -48,7 +49,9 @@ class Lease:
 
     @property
     def is_lost(self) -> bool:
-        """Whether this lease was entered and not left, and another process may have the lock."""
+        """Whether this lease was entered and not left, and another process may have the
+        lock.
+        """
         return self._holding and not self.valid()
 
     @contextmanager
@@ -87,7 +90,8 @@ class Lease:
         seen: tuple[int, bytes | None] | None = None
         since = now()
         while True:
-            # A waiter may be stopped at any line: what it reads was true at `start`, not later.
+            # A waiter may be stopped at any line: what it reads was true at `start`,
+            # not later.
             start = now()
             last = max(self._numbers(), default=0)
             content = self._content(last)
@@ -114,7 +118,9 @@ class Lease:
         return True
 
     def _beat(self, number: int, token: bytes, over: threading.Event) -> None:
-        """Give signs of life. Once the lock is lost it stays lost: another may have it by now."""
+        """Give signs of life. Once the lock is lost it stays lost: another may have it
+        by now.
+        """
         count = 0
         while not over.wait(BEAT) and self.valid():
             start = now()
@@ -127,8 +133,8 @@ class Lease:
 class LeasedLocks(Files, Locks):
     """Locks of a backend that has none of its own: a lease, which rests on `create` alone.
 
-    A process loses it that gives no sign of life; on one machine the operating system tells at once
-    that a holder is dead.
+    A process loses it that gives no sign of life; on one machine the operating system
+    tells at once that a holder is dead.
     """
 
     @contextmanager

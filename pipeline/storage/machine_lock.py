@@ -1,7 +1,7 @@
 """A lock among the processes of one user on one machine, which needs no folder that anybody named.
 
-A lock in a bucket cannot see that a process died, and waits. The operating system can: whoever gets
-the lock of a file knows that its last holder gave it back or is gone.
+A lock in a bucket cannot see that a process died, and waits. The operating system can:
+whoever gets the lock of a file knows that its last holder gave it back or is gone.
 """
 
 import fcntl
@@ -22,9 +22,9 @@ def locked_here(name: str) -> Iterator[str]:
 
     Yields a text of this machine's lock alone.
 
-    Processes that get the same text are never inside at once. Where no temporary folder can be
-    written, or somebody else has the place, nobody is kept out, and the text is a new one each
-    time.
+    Processes that get the same text are never inside at once. Where no temporary folder
+    can be written, or somebody else has the place, nobody is kept out, and the text is
+    a new one each time.
 
     name: of what is locked.
 

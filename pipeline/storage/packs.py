@@ -2,11 +2,12 @@
 
     replications/packs/FIRST-LAST-COUNT-DIGEST
 
-A pack holds the files of `COUNT` units one after the other, each as it was, then an index, the
-CRC-32C of the index, and `END`. Units are in the order of their blocks and, within a block, of the
-digests of their cells; FIRST and LAST are `BLOCK.CELL` of the first and of the last unit. Units are
-packed once results are sealed. A pack is written whole before the files that it holds are deleted,
-so at any time each unit is in a file of its own, in a pack, or in both.
+A pack holds the files of `COUNT` units one after the other, each as it was, then an
+index, the CRC-32C of the index, and `END`. Units are in the order of their blocks and,
+within a block, of the digests of their cells; FIRST and LAST are `BLOCK.CELL` of the
+first and of the last unit. Units are packed once results are sealed. A pack is written
+whole before the files that it holds are deleted, so at any time each unit is in a file
+of its own, in a pack, or in both.
 """
 
 import hashlib

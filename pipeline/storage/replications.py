@@ -8,9 +8,9 @@
     replications/trying/WRITER        a unit that is made to compare, and how many ended in it
     replications/in_work/…            what workers have begun, until their driver ends: `in_work`
 
-Nothing is ever appended or numbered: grids may grow and replications be added, and any number of
-processes may write at once. Workers write each file whole or not at all. In a folder or in a
-bucket: see `backend`.
+Nothing is ever appended or numbered: grids may grow and replications be added, and any
+number of processes may write at once. Workers write each file whole or not at all. In a
+folder or in a bucket: see `backend`.
 """
 
 import itertools
@@ -68,8 +68,8 @@ class UnitFile(NamedTuple):
 class Marks:
     """A table of units, (cells, blocks), in which those that are seen are marked.
 
-    names: (cells,) digest of each cell's labels. Units of other cells, or of later blocks, are left
-    out.
+    names: (cells,) digest of each cell's labels. Units of other cells, or of later
+    blocks, are left out.
     """
 
     def __init__(self, names: Array, blocks: int):
@@ -89,9 +89,9 @@ class Marks:
 class Store:
     """The replications of a study under `folder` or, if given, under `url`.
 
-    With a url the folder holds what is for people only, and a store that is sent to another process
-    has none; `timeout` is for how many seconds a failing request is tried again. Creating the
-    object touches nothing.
+    With a url the folder holds what is for people only, and a store that is sent to
+    another process has none; `timeout` is for how many seconds a failing request is
+    tried again. Creating the object touches nothing.
     """
 
     def __init__(
@@ -153,7 +153,8 @@ class Store:
 
         Safe to repeat and to interrupt anywhere. anew: write the description again.
 
-        Raises InvalidInput when the folder belongs to another study, or cannot be written.
+        Raises InvalidInput when the folder belongs to another study, or cannot be
+        written.
         """
         try:
             make_folders(self.folder)
@@ -256,7 +257,9 @@ class Store:
         )
 
     def has_numbers(self, cell: int, block: int) -> bool:
-        """Whether a unit that did not fail is in a file of its own; one look, unlike `holds`."""
+        """Whether a unit that did not fail is in a file of its own; one look, unlike
+        `holds`.
+        """
         return self._is_file(cell, block)
 
     def has_failed(self, cell: int, block: int) -> bool:
@@ -285,8 +288,8 @@ class Store:
 
         Nothing where there are only a few.
 
-        Units that failed stay in files of their own: they may be done again. 16 bytes of memory a
-        unit.
+        Units that failed stay in files of their own: they may be done again. 16 bytes
+        of memory a unit.
         """
         positions = (
             _position(key)

@@ -1,9 +1,9 @@
 """The sealed results of a study: a labelled dataset, `results.zarr`, for `xarray.open_zarr`.
 
-Dimensions: the axes of the grid, then replication. Cells outside of a non-rectangular grid hold NaN
-and status 0. Written region by region, in shards of checksummed chunks, one writer a shard; the
-root document comes last. It holds a digest of every file and of itself, so that a copy can be
-checked without the study.
+Dimensions: the axes of the grid, then replication. Cells outside of a non-rectangular
+grid hold NaN and status 0. Written region by region, in shards of checksummed chunks,
+one writer a shard; the root document comes last. It holds a digest of every file and of
+itself, so that a copy can be checked without the study.
 """
 
 import json
@@ -52,8 +52,9 @@ def versions() -> Mapping[str, str]:
 def request(study: Study) -> str:
     """Digest of all that a sealed dataset shows.
 
-    Identity, levels, replications, and what ends a run or adds levels. The code of coordinates,
-    too: no unit is made with it, so no reference unit shows that it changed.
+    Identity, levels, replications, and what ends a run or adds levels. The code of
+    coordinates, too: no unit is made with it, so no reference unit shows that it
+    changed.
     """
     content: dict[str, Any] = {
         **study.identity,
@@ -88,8 +89,8 @@ def size(study: Study) -> int:
 def place(store: Store) -> str:
     """What the keys of a study's sealed datasets start with: nothing, or a folder and a "/".
 
-    The folder is that of its request, where a larger request is sealed already, whose results and
-    report a smaller one must not replace.
+    The folder is that of its request, where a larger request is sealed already, whose
+    results and report a smaller one must not replace.
     """
     return _place(store, root_attributes(store.backend))
 
@@ -258,7 +259,8 @@ def _without_files(content: bytes | None) -> dict[str, Any] | None:
 def load(store: Store, name: str = SEALED) -> "xr.Dataset":
     """What a dataset holds: in memory or, if it is large, in chunks that are read when needed.
 
-    Raises InvalidInput, at once or when a chunk is read, where a file is not what was written.
+    Raises InvalidInput, at once or when a chunk is read, where a file is not what was
+    written.
     """
     cure = REPORT_AGAIN if name.rpartition("/")[2] in INTERIM else REPAIR
     return load_from(store.backend, name, store.backend.setting, str(store.backend), cure)

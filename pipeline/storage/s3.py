@@ -30,8 +30,8 @@ AT_ONCE = 16  # requests under way from one process
 PATIENCE = 4.0  # seconds of retries before a run has begun
 PAGE = 1000  # objects in one answer to a listing
 KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
-# Set by a batch service or Kubernetes instead of keys. If one of a pair is missing, obstore takes
-# the machine's keys.
+# Set by a batch service or Kubernetes instead of keys. If one of a pair is missing,
+# obstore takes the machine's keys.
 OTHERS = (
     ("AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN"),
     ("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",),
@@ -74,7 +74,9 @@ class Bucket(UrlBackend):
             raise InvalidInput(self.setting, self.url, reason) from None
 
     def read(self, key: str, start: int = 0, stop: int | None = None) -> bytes | None:
-        """Content of an object, or a part of it as of a slice; None if there is no such object."""
+        """Content of an object, or a part of it as of a slice; None if there is no such
+        object.
+        """
         options = _range(start, stop)
         try:
             content: bytes = self._sync(lambda: _get(self._store, key, options))
@@ -119,7 +121,9 @@ class Bucket(UrlBackend):
             self._sync(lambda: delete_async(self._store, list(keys)))
 
     def stamp(self, key: str) -> str | None:
-        """When an object was written last, and its entity tag; None if there is no such object."""
+        """When an object was written last, and its entity tag; None if there is no such
+        object.
+        """
         from obstore import head_async
 
         try:
@@ -153,7 +157,9 @@ class Bucket(UrlBackend):
     def _page(
         self, prefix: str, last: str | None, patience: float | None = None
     ) -> list[dict[str, Any]]:
-        """The next objects, at most PAGE, whose keys start with a text and come after `last`."""
+        """The next objects, at most PAGE, whose keys start with a text and come after
+        `last`.
+        """
         store = self._store  # or what is missing: the package, credentials
         import obstore
 
@@ -342,6 +348,11 @@ def _explain(error: Exception) -> Failure:
     if status:
         name = f"{status} {code}".rstrip()
         return Failure(f"fails ({name})", may_pass=status >= 500 or status in (408, 429))
+    return _explain_silence(error, text)
+
+
+def _explain_silence(error: Exception, text: str) -> Failure:
+    """Why there was no answer. text: of the error."""
     if isinstance(error, TimeoutError) or "kind: Timeout" in text:
         return Failure("does not answer in time; look at the network", may_pass=True)
     if "kind: Connect" in text:

@@ -1,8 +1,9 @@
 """All backends that a person may choose by a URL, each by the scheme of its URLs.
 
-No other list of them exists. The one of this package is found as any other: by an entry point of
-the group `pipeline.backends`, which names a subclass of `UrlBackend` by its scheme. A package that
-is broken, or brings a scheme that another one has, is left out, and stops no other.
+No other list of them exists. The one of this package is found as any other: by an entry
+point of the group `pipeline.backends`, which names a subclass of `UrlBackend` by its
+scheme. A package that is broken, or brings a scheme that another one has, is left out,
+and stops no other.
 """
 
 import inspect

@@ -1,8 +1,8 @@
 """The files of a sealed dataset as Zarr reads them, each compared with its digest.
 
-Whoever loads a dataset reads through `SealedFiles`: reports, comparisons, the library, tasks on a
-cluster. A file that is missing is an error, as Zarr would read it as values that were never there;
-one that the root document does not name is not read at all.
+Whoever loads a dataset reads through `SealedFiles`: reports, comparisons, the library,
+tasks on a cluster. A file that is missing is an error, as Zarr would read it as values
+that were never there; one that the root document does not name is not read at all.
 """
 
 import asyncio

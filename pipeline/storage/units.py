@@ -10,8 +10,8 @@ Whole, or found to be damaged.
     error         UTF-8: the traceback of a unit that failed, else nothing
     checksum      4 bytes, little-endian: CRC-32C of all before
 
-The description is compared byte for byte with what this program would write, so a changed one never
-passes.
+The description is compared byte for byte with what this program would write, so a
+changed one never passes.
 """
 
 from collections.abc import Mapping

@@ -13,8 +13,8 @@ LONGEST = 500  # characters of a URL: S3 allows keys of 1,024, a study adds its 
 class UrlBackend(LeasedLocks, Backend):
     """A backend that a person chooses by its URL: `store.url=SCHEME://…`.
 
-    Every process makes its own from the URL: pickles hold nothing else, so neither connections nor
-    credentials, which come from the environment of each process.
+    Every process makes its own from the URL: pickles hold nothing else, so neither
+    connections nor credentials, which come from the environment of each process.
 
     Class attributes:
         scheme: of its URLs.

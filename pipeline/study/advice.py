@@ -90,3 +90,9 @@ class Advice:
     decisions: Mapping[str, str] = field(default_factory=dict)
     needed: tuple[str, ...] = ()
     survey: Callable[[Any, Any], str] = _no_survey
+
+    def parameter_of(self, word: str) -> str:
+        """Name of the parameter of a word; empty where the problem has no such word."""
+        if word not in self.unknowns:
+            return ""
+        return self.unknowns[word].parameter

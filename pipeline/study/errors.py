@@ -2,7 +2,7 @@
 
 
 class PipelineError(Exception):
-    """Base of all errors of this program, other than those of the machine (OSError, MemoryError)."""
+    """Base of all errors of this program, but not of the machine's (OSError, MemoryError)."""
 
 
 class Stopped(PipelineError):

@@ -92,7 +92,7 @@ def all_frozen(values: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def read_only(function: Callable[P, T]) -> Callable[P, T]:
-    """A function whose results are frozen: for what `functools.lru_cache` keeps for several parts."""
+    """A function with frozen results, for what `functools.lru_cache` keeps for several parts."""
 
     @functools.wraps(function)
     def call(*values: P.args, **named: P.kwargs) -> T:
@@ -275,7 +275,7 @@ def _is_settled(value: Any) -> bool:
 
 
 def _guard(owner: Any) -> None:
-    """Give an object the class that guards it; it keeps its own where Python does not allow that."""
+    """Give an object the class that guards it, where Python allows that."""
     kind = type(owner)
     if kind not in _derived:
         _derived[kind] = _guarded(kind)

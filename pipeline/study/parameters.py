@@ -253,7 +253,7 @@ def read(
 
 
 def check_keys(values: Mapping[str, Any], known: Iterable[str], prefix: str) -> None:
-    """Raise InvalidInput for a key of a mapping that is not known. prefix: before it, in the error."""
+    """Raise InvalidInput for an unknown key of a mapping. prefix: before it, in the error."""
     known = [*known]
     for name, value in values.items():
         if name not in known:

@@ -16,7 +16,7 @@ KINDS = ("model", "mechanism", "estimator", "metric", "derivation")
 
 
 def check_table(kind: str, table: Any) -> None:
-    """Raise InvalidInput unless a table maps names to parts of a kind, or to where their code is."""
+    """Raise InvalidInput unless a table maps names to parts of a kind, or to their code."""
     if not isinstance(table, Mapping):
         raise InvalidInput(
             f"{kind}s", shorten(table), f"must be a mapping of a name to each {kind}"

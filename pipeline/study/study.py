@@ -336,7 +336,7 @@ class Study(Checked):
         return values
 
     def components(self, labels: Mapping[str, Any]) -> Components:
-        """Model, mechanism, estimator and metrics of a cell; InvalidInput names what does not fit."""
+        """Model, mechanism, estimator and metrics of a cell; InvalidInput names a misfit."""
         values = self.values(labels)
         model, mechanism, estimator = (self.component(role, values[role], values) for role in ROLES)
         release = released(model.produces, mechanism.releases)

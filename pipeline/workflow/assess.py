@@ -124,8 +124,10 @@ def claims_of(experiment: Experiment) -> tuple[Claim, ...]:
 def items(sources: Sequence[Source]) -> Iterator[Item]:
     """All tasks of some studies."""
     for number, source in enumerate(sources):
-        yield from (Item(number, "figure", k) for k in range(len(source.experiment.figures)))
-        yield from (Item(number, "claim", k) for k in range(len(claims_of(source.experiment))))
+        for k in range(len(source.experiment.figures)):
+            yield Item(number, "figure", k)
+        for k in range(len(claims_of(source.experiment))):
+            yield Item(number, "claim", k)
         study = source.experiment.study
         if any(study.part("metric", name).expected is not None for name in study.metrics):
             yield Item(number, CONTROLLED, 0)
@@ -135,7 +137,7 @@ def worth_a_cluster(sources: Sequence[Source]) -> bool:
     """Whether these tasks take longer than to start worker processes."""
     if any(results.is_large(source.experiment.study) for source in sources):
         return True
-    return sum(1 for _ in items(sources)) > FEW
+    return len([*items(sources)]) > FEW
 
 
 def assess(

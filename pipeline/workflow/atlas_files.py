@@ -38,7 +38,7 @@ class Saved:
 
 
 def destination(value: Any) -> Path:
-    """The path that is given as `save`; InvalidInput if it names no kind of file that is written."""
+    """The path that is given as `save`; InvalidInput for another kind of file."""
     if not isinstance(value, str) or Path(value).suffix.lower() not in KINDS:
         raise InvalidInput("save", value, f"must be a file that ends with {', '.join(KINDS)}")
     path = path_of(value, "save")
@@ -138,20 +138,17 @@ def _shown(
     """A problem as the page's script takes it."""
     first = next(iter(usable.values()))
     mechanisms = [_mechanism(name, solved) for name, solved in usable.items()]
-    risks = [
-        role
-        for role in ("answer", "person")
-        if any(role in mechanism["risk"] for mechanism in mechanisms)
-    ]
-    people = advice_of(problem).unknowns.get("people")
+    known_risks = set[str]()
+    for solved in usable.values():
+        known_risks.update(solved.risk)
     return {
         "name": problem.name,
         "title": problem.title,
-        "people": people and people.parameter,
+        "people": advice_of(problem).parameter_of("people") or None,
         "parameters": stored.parameters,
         "axes": [_axis(problem, stored, usable, name) for name in stored.axes],
         "metrics": [_metric(problem, name, mean) for name, mean in first.mean.items()],
-        "risks": risks,
+        "risks": sorted(known_risks & {"answer", "person"}),
         "mechanisms": mechanisms,
     }
 
@@ -164,9 +161,10 @@ def _axis(
     *_, last_axis = stored.axes
     is_last = name == last_axis
     short = "ε" if is_last else name
-    having = [
-        mechanism.replace("_", " ") for mechanism, solved in usable.items() if name in solved.axes
-    ]
+    having = []
+    for mechanism, solved in usable.items():
+        if name in solved.axes:
+            having.append(mechanism.replace("_", " "))
     only = ""
     if len(having) < len(usable):
         only = f", only with {' and '.join(having)}"
@@ -222,7 +220,9 @@ def _lists(arrays: Mapping[str, Any]) -> dict[str, list[float]]:
 def _halves(problem: Problem) -> Mapping[str, str]:
     """Parameters that are half of an axis in all cells of a problem."""
     declared = atlas.declared(problem)
-    return {} if declared is None else declared.halves
+    if declared is None:
+        return {}
+    return declared.halves
 
 
 def meaning(problem: Problem, name: str) -> str:
@@ -238,7 +238,10 @@ def _declared(problem: Problem, name: str) -> Any:
     usual = advice_of(problem).parameters["model"]
     parts = [problem.part("model", usual)]
     parts += [problem.part("mechanism", mechanism) for mechanism in problem.mechanisms]
-    return next(fields(part)[name] for part in parts if name in fields(part))
+    for part in parts:
+        if name in fields(part):
+            return fields(part)[name]
+    raise AssertionError(name)  # an axis is a parameter of one of them
 
 
 def _start(question: Question | None, names: set[str]) -> dict[str, Any] | None:
@@ -249,15 +252,20 @@ def _start(question: Question | None, names: set[str]) -> dict[str, Any] | None:
     assert stored is not None
     first = question.targets[0]
     known = any(first.metric in solved.mean for solved in stored.mechanisms.values())
-    sizes = {
-        name: value for name, value in question.values.items() if isinstance(value, (int, float))
-    }
-    return {
+    sizes = {}
+    for name, value in question.values.items():
+        if isinstance(value, (int, float)):
+            sizes[name] = value
+    start: dict[str, Any] = {
         "problem": question.problem.name,
-        "metric": first.metric if known else None,
-        "target": first.value if known else None,
+        "metric": None,
+        "target": None,
         "sizes": sizes,
     }
+    if known:
+        start["metric"] = first.metric
+        start["target"] = first.value
+    return start
 
 
 def _curves(question: Question) -> list[Curve]:
@@ -270,11 +278,10 @@ def _table(curves: Sequence[Curve]) -> str:
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     question = curves[0].question
-    sizes = [
-        name
-        for name, value in question.values.items()
-        if isinstance(value, (int, float)) and not isinstance(value, bool)
-    ]
+    sizes = []
+    for name, value in question.values.items():
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            sizes.append(name)
     heads = ["problem", "mechanism", "estimator", *sizes, question.parameter]
     rows.writerow([*heads, "metric", "mean", "low", "high"])
     for mechanism_curve in curves:
@@ -300,7 +307,10 @@ def _figure(curves: Sequence[Curve], kind: str) -> bytes:
     from pipeline.reporting.advice_figure import draw  # Matplotlib
 
     question = curves[0].question
-    drawn = [(str(each.question.values["mechanism"]), each.levels, each.bands) for each in curves]
+    drawn = []
+    for each in curves:
+        mechanism = str(each.question.values["mechanism"])
+        drawn.append((mechanism, each.levels, each.bands))
     targets = {}
     for target in question.targets:
         label = question.problem.part("metric", target.metric).long_name

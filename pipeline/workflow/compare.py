@@ -238,7 +238,7 @@ def difference(first: xr.Dataset, second: xr.Dataset, metric: str, paired: bool)
     replications less one as degrees of freedom, which is at most too wide.
     """
     confidence = 1 - (1 - CONFIDENCE) / max(_cells(first), 1)
-    both = [data[[metric, "status"]].reset_coords(drop=True) for data in (first, second)]
+    both = (_alone(first, metric), _alone(second, metric))
     if paired:
         least = min(data.sizes[REPLICATION] for data in both)
         joined: xr.Dataset = xr.concat(
@@ -248,11 +248,21 @@ def difference(first: xr.Dataset, second: xr.Dataset, metric: str, paired: bool)
             combine_attrs="override",
         )
         return paired_difference(joined, metric, "study", "first", "second", confidence).compute()
-    values = [data[metric].where(~data["status"].isin([0, FAILED])) for data in both]
-    first_mean, first_error, first_n = mean_over_replications(values[0])
-    second_mean, second_error, second_n = mean_over_replications(values[1])
+    first_mean, first_error, first_n = mean_over_replications(_good(first, metric))
+    second_mean, second_error, second_n = mean_over_replications(_good(second, metric))
     mean: xr.DataArray = first_mean - second_mean
     mcse: xr.DataArray = (first_error**2 + second_error**2) ** 0.5
     fewer = first_n.where(first_n < second_n, second_n)
     low, high = t_interval(mean, mcse, fewer, confidence)
     return xr.Dataset(dict(mean=mean, mcse=mcse, low=low, high=high)).compute()
+
+
+def _alone(data: xr.Dataset, metric: str) -> xr.Dataset:
+    """A metric and what became of each replication, without what else the results hold."""
+    return data[[metric, "status"]].reset_coords(drop=True)
+
+
+def _good(data: xr.Dataset, metric: str) -> xr.DataArray:
+    """A metric, NaN in replications that are missing or failed."""
+    alone = _alone(data, metric)
+    return alone[metric].where(~alone["status"].isin([0, FAILED]))

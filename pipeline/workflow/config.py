@@ -61,11 +61,7 @@ def read_experiments(mappings: Sequence[Mapping[str, Any]]) -> list[Experiment]:
         except InvalidInput as error:
             where = f" [in {raw.get('name')}]" if len(mappings) > 1 else ""
             raise InvalidInput(error.key, error.value, error.allowed + where) from None
-    files = {
-        f"data_{name}": path
-        for name, path in (mappings[0].get("data") or {}).items()
-        if path is not None
-    }
+    files = _parameters_of(mappings[0].get("data") or {})
     taken: set[str] = set()
     for experiment in experiments:
         taken.update(experiment.study.parameters)
@@ -80,7 +76,7 @@ def read_experiments(mappings: Sequence[Mapping[str, Any]]) -> list[Experiment]:
 
 
 def read_common(raw: Mapping[str, Any], experiments: Iterable[Experiment]) -> Common | None:
-    """The figure that all studies of a suite share; None without one. InvalidInput names the key."""
+    """The figure that all studies of a suite share; None without one. Raises InvalidInput."""
     studies = (experiment.study for experiment in experiments)
     return common_spec.read(
         raw.get("common"),
@@ -123,7 +119,7 @@ def _read_study(raw: Mapping[str, Any], others: bool) -> Study:
     derive = _section(raw, "derive")
     files = _section(raw, "data")
     check_keys(files, FILES, "data.")
-    constants |= {f"data_{name}": path for name, path in files.items() if path is not None}
+    constants |= _parameters_of(files)
     for name in _untaken(raw, constants, files):
         if not others:
             raise InvalidInput(
@@ -139,10 +135,21 @@ def _read_study(raw: Mapping[str, Any], others: bool) -> Study:
         raise InvalidInput(_config_key(error.key), error.value, error.allowed) from None
 
 
+def _parameters_of(files: Mapping[str, Any]) -> dict[str, Any]:
+    """Data files as parameters, without those that are null."""
+    parameters = {}
+    for name, path in files.items():
+        if path is not None:
+            parameters[f"data_{name}"] = path
+    return parameters
+
+
 def _section(raw: Mapping[str, Any], key: str) -> dict[str, Any]:
     """A mapping within a plain mapping; empty where there is none."""
     section = raw.get(key)
-    return mapping({} if section is None else section, key)
+    if section is None:
+        return {}
+    return mapping(section, key)
 
 
 def _untaken(

@@ -28,14 +28,14 @@ def effort(stored: StoredStudy, summary: "xr.Dataset") -> dict[str, Any]:
     most_costly = []
     if len(costs) > 1 and costs.any():
         most_costly = np.argsort(-costs, kind="stable")[:MOST].tolist()
-    rows = [
-        {
+    rows = []
+    for cell in most_costly:
+        row = {
             "cell": levels(varying_labels(study, cell)),
             "run": int(runs[cell]),
             "share": float(costs[cell] / costs.sum()),
         }
-        for cell in most_costly
-    ]
+        rows.append(row)
     return {
         "seconds": sum(past.seconds_work or 0.0 for past in sessions(stored.store.folder)),
         "rows": rows,

@@ -1,4 +1,4 @@
-"""A person's own experiment: a YAML file, the record of a finished study, or a mapping of Python."""
+"""A person's own experiment: a YAML file, a finished study's record, or a mapping of Python."""
 
 import os
 import re
@@ -52,7 +52,7 @@ VALUE_TYPES = (*KEY_TYPES, type(None))
 
 
 def is_file(value: str) -> bool:
-    """Whether an experiment is given by the path of a file, or of the folder of a finished study."""
+    """Whether an experiment is given by the path of a file, or of a finished study's folder."""
     if value.lower().endswith(ENDS):
         return True
     return "/" in value and os.path.isfile(path_of(value, "experiment") / RECORD)
@@ -134,7 +134,13 @@ def checked(experiment: Any) -> dict[str, Any]:
 
 def mapping_of(study: Study) -> dict[str, Any]:
     """The config that gives a study."""
-    files = {name: value for name, value in study.parameters.items() if isinstance(value, DataFile)}
+    parameters = {}
+    paths = {}
+    for name, value in study.parameters.items():
+        if isinstance(value, DataFile):
+            paths[name.removeprefix("data_")] = value.path
+        else:
+            parameters[name] = value
     replications = study.replications
     if study.until and study.until.most is not None:
         replications = study.until.most
@@ -146,10 +152,8 @@ def mapping_of(study: Study) -> dict[str, Any]:
         "block": study.block,
         "grid": products_of(study.grid),
         "metrics": list(study.metrics),
-        "parameters": {
-            name: value for name, value in study.parameters.items() if name not in files
-        },
-        "data": {name.removeprefix("data_"): file.path for name, file in files.items()},
+        "parameters": parameters,
+        "data": paths,
         "derive": dict(study.derive),
         "coordinates": list(study.coordinates),
         "paired": list(study.paired),

@@ -52,14 +52,13 @@ def mistakes() -> dict[str, tuple[str, ...]]:
     From docs/papers.md, inside the installed package or in its checkout; empty without it.
     """
     package = Path(__file__).resolve().parent.parent
-    files = [
-        path
-        for path in (package / "papers.md", package.parent / "docs" / "papers.md")
-        if path.is_file()
-    ]
-    text = read_regular(files[0]).decode() if files else ""
+    file = package / "papers.md"
+    if not file.is_file():
+        file = package.parent / "docs" / "papers.md"
+    if not file.is_file():
+        return {}
     mistakes = {}
-    for line in text.splitlines():
+    for line in read_regular(file).decode().splitlines():
         if ROW.match(line):
             name, *cells = BETWEEN_CELLS.split(line.strip().strip("|"))
             mistakes[name.strip()] = tuple(MARKUP.sub("", cell).strip(" .") for cell in cells)

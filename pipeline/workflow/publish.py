@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 
 from pipeline.storage import results
-from pipeline.workflow import reduce, reports
+from pipeline.workflow import reduce, report_record, reports
 from pipeline.workflow.events import Reported
 from pipeline.workflow.job import Job
 from pipeline.workflow.sealed import is_current
@@ -14,30 +14,32 @@ from pipeline.workflow.studies import StoredStudy
 def publish(job: Job, interim: Sequence[StoredStudy] = ()) -> None:
     """Write the report. interim: the studies that are not finished.
 
-    A run writes only what is out of date. Raises Replaced, see `reports.publishing`.
+    A run writes only what is out of date. Raises Replaced, see `report_record.publishing`.
     """
     is_run = job.settings.task == "run"
-    folder = reports.folder(job.settings, job.studies, bool(interim))
+    folder = report_record.folder(job.settings, job.studies, bool(interim))
     page = folder / "report.html"
     stores = [stored.store for stored in job.studies]
     stamps = [results.stamp(store) for store in stores]
-    wanted = reports.content(job.studies, stamps)
-    if is_run and reports.is_current(page, folder / "report.yaml", wanted):
+    wanted = report_record.content(job.studies, stamps)
+    if is_run and report_record.is_current(page, folder / "report.yaml", wanted):
         job.tell(Reported(page, None))
         return
     if is_run and not all(is_current(store) for store in stores):
-        raise reports.Replaced
+        raise report_record.Replaced
     for stored in job.studies:
         _check_results(stored, stored in interim)
     start = time.monotonic()
     try:
-        turn = reports.publishing(job.settings, job.studies, stamps, page, wanted, bool(interim))
+        turn = report_record.publishing(
+            job.settings, job.studies, stamps, page, wanted, bool(interim)
+        )
         written, events = reports.write(folder, job, interim=interim, turn=turn)
-    except reports.Replaced:
+    except report_record.Replaced:
         raise
     except Exception:  # a reader raises anything over half a dataset
         if [results.stamp(store) for store in stores] != stamps:
-            raise reports.Replaced from None
+            raise report_record.Replaced from None
         for stored in job.studies:
             _check_results(stored, stored in interim, thorough=True)
         raise

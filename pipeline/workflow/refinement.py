@@ -90,7 +90,7 @@ def _sealed(store: Store) -> "Iterator[xr.Dataset]":
     wanted = {
         "study": json.dumps(study.identity, sort_keys=True),
         "replications": study.replications,
-        "precision": [str(target) for target in study.precision],
+        "precision": list(map(str, study.precision)),
         "reduced_by": reduced_by(study),
     }
     for where in results.places(backend):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pipeline.execution.clusters import Cluster, workers_of
 from pipeline.execution.schedule import Schedule
 from pipeline.study.parameters import InvalidInput
-from pipeline.workflow import reduce, reports
+from pipeline.workflow import reduce, report_record
 from pipeline.workflow.events import FellShort, ShardDone
 from pipeline.workflow.job import Job
 from pipeline.workflow.precision import limits, on_target
@@ -61,7 +61,7 @@ def _seal_and_report(job: Job) -> None:
         try:
             publish(job)
             return
-        except reports.Replaced:
+        except report_record.Replaced:
             if not rounds_left:
                 raise
 
@@ -140,11 +140,10 @@ def report(job: Job) -> Outcome:
                 raise InvalidInput(
                     "task", "report", f"{name} has no finished unit yet; run it first"
                 )
-        unfinished = [
-            part.stored
-            for part in parts
-            if part.schedule.pending and not is_current(part.stored.store)
-        ]
+        unfinished = []
+        for part in parts:
+            if part.schedule.pending and not is_current(part.stored.store):
+                unfinished.append(part.stored)
         seal([stored for stored in job.studies if stored not in unfinished], job.cluster)
         with workers_of(job.cluster, reduce.worth_a_cluster(unfinished)) as executor:
             for stored in unfinished:

@@ -1,4 +1,4 @@
-"""What a status says of a study besides its units: slow cells, memory of workers, jobs in a queue."""
+"""What a status says besides units: slow cells, memory of workers, jobs in a queue."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

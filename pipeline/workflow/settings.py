@@ -146,5 +146,7 @@ class Settings(Checked):
                 raise InvalidInput(name, value, allowed)
         if self.results is not None and self.repair:
             raise InvalidInput(
-                "repair", True, "goes with no results=…; a damaged copy must be copied again"
+                "repair",
+                True,
+                "cannot be combined with results=…; a damaged copy must be copied again",
             )

@@ -21,7 +21,7 @@ from pipeline.storage.results import REQUESTS, SEALED, root_attributes
 from pipeline.study.files import open_to_lock, read_regular, write_whole
 from pipeline.study.parameters import InvalidInput, nearest
 from pipeline.workflow.own_experiments import RECORD
-from pipeline.workflow.reports import OF_FILES, OF_RESULTS, finished_size, is_whole
+from pipeline.workflow.report_record import OF_FILES, OF_RESULTS, finished_size, is_whole
 
 INDEX = "index.html"
 # Which an index page names, so that no page of somebody else is overwritten.
@@ -33,7 +33,7 @@ LONGEST_HEAD = 10_000  # bytes of a page in which its title is looked for
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a study's folder that may be deleted. starts: of its files; cost: of deleting it."""
+    """A part of a study that may be deleted. starts: of its files; cost: of deleting it."""
 
     starts: tuple[str, ...]
     cost: str
@@ -83,7 +83,7 @@ class Shelved:
 
     @property
     def size(self) -> int:
-        """Bytes on disk, without the results of smaller requests, which have a line of their own."""
+        """Bytes on disk, without the results of smaller requests, which have their own line."""
         return sum(self.parts.values())
 
     @property
@@ -153,7 +153,7 @@ class Removed:
 
 
 def shelved(outputs: Path) -> list[Shelved]:
-    """All studies and suites below a folder, by name; what is not of this program is passed over."""
+    """All studies and suites below a folder, by name; anything else is passed over."""
     folders = _folders(outputs)
     reports = sorted(folder for folder in folders if is_whole(folder))
     return [_shelved(outputs, folder, reports) for folder in sorted(folders)]

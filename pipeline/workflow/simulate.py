@@ -29,7 +29,7 @@ from pipeline.storage import agreement
 from pipeline.storage.efforts import Efforts
 from pipeline.storage.integrity import Integrity, remove_abandoned
 from pipeline.study.errors import Stopped
-from pipeline.workflow import reports
+from pipeline.workflow import report_record
 from pipeline.workflow.events import (
     ExecutorOpened,
     NothingToDo,
@@ -61,7 +61,7 @@ def simulate(job: Job) -> list[ScheduledStudy]:
     for store in stores:
         store.begin()
         Integrity(store).sweep_partials()
-    remove_abandoned(reports.folder(job.settings, job.studies))
+    remove_abandoned(report_record.folder(job.settings, job.studies))
     parts = [
         ScheduledStudy(stored, scheduled(stored, job.settings, job.cluster))
         for stored in job.studies

@@ -38,7 +38,7 @@ class Statement:
 
 
 def parts(study: Study) -> dict[str, dict[str, str]]:
-    """Of each role the names that the study uses, with the first line that the code says of them."""
+    """Names of each role that the study uses, with the first line that the code says of them."""
     return {role: _first_lines(study, role) for role in ROLES}
 
 

@@ -3,10 +3,9 @@
 From the storage alone.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from pipeline.execution.schedule import Schedule
 from pipeline.execution.sessions import (
@@ -30,7 +29,7 @@ from pipeline.workflow.sealed import is_current
 from pipeline.workflow.seen import Effort, Queue
 from pipeline.workflow.shortfalls import line_of
 from pipeline.workflow.studies import StoredStudy
-from pipeline.workflow.until import ends
+from pipeline.workflow.until import Ended, ends
 
 
 class State(StrEnum):
@@ -55,8 +54,8 @@ class Units:
 class Progress:
     """What is known of a study that was begun.
 
-    groups_on_target: of cells that met their targets of precision, once sealed. shortfalls: what did
-    not converge or is not finite, in words. mixed: code or arithmetic that a person accepted beside
+    groups_on_target: of cells that met their targets of precision, once sealed. shortfalls: what
+    did not converge or is not finite, in words. mixed: code or arithmetic that a person accepted beside
     another. failed: units, with what happened. seconds_left: None where no pace is known.
     """
 
@@ -92,7 +91,7 @@ class StudyStatus:
     replications_of_a_block: int
     wanted: Units
     targets: Sequence[str]
-    stops: Sequence[Mapping[str, Any]]
+    stops: Sequence[Ended]
     effort: Effort
     queue: Queue | None
     progress: Progress | None
@@ -139,7 +138,7 @@ def status_of(stored: StoredStudy, listing: Listing | None, invocation: Invocati
         blocks=study.blocks,
         replications_of_a_block=study.block,
         wanted=Units(count, 0, 0, bool(study.precision)),
-        targets=[str(target) for target in study.precision],
+        targets=list(map(str, study.precision)),
         stops=ends(study),
         effort=seen.effort(stored),
         queue=seen.queue(stored),
@@ -187,7 +186,7 @@ def _state(done: bool, listing: Listing, past: Sequence[Facts], running: bool) -
 
 
 def _shortfalls(stored: StoredStudy) -> str:
-    """What did not converge or is not finite; that it is not known, where the moments are damaged."""
+    """What did not converge or is not finite, or that damaged moments do not tell."""
     try:
         return line_of(stored)
     except (InvalidInput, OSError) as error:

@@ -59,10 +59,11 @@ def stored_studies(
     settings: Settings, experiments: Sequence[Experiment], raw: Sequence[Mapping[str, Any]]
 ) -> list[StoredStudy]:
     """The studies of a task; touches nothing."""
-    return [
-        StoredStudy(experiment, Store(experiment.study, *experiment.address(settings)), config)
-        for experiment, config in zip(experiments, raw, strict=True)
-    ]
+    studies = []
+    for experiment, config in zip(experiments, raw, strict=True):
+        store = Store(experiment.study, *experiment.address(settings))
+        studies.append(StoredStudy(experiment, store, config))
+    return studies
 
 
 def scheduled(stored: StoredStudy, settings: Settings, cluster: Cluster) -> Schedule:

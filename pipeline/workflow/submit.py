@@ -1,4 +1,4 @@
-"""`task=submit`: a run as jobs of a batch system, checked and sized before anything is submitted."""
+"""`task=submit`: a run as jobs of a batch system, sized and checked before any is submitted."""
 
 import math
 from collections.abc import Sequence

@@ -8,6 +8,7 @@ simulated.
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -78,8 +79,13 @@ def _stops(
 
     last_claims: number of that claim, -1 where there is none.
     """
-    claims = ["" if number < 0 else names[int(number)] for number in last_claims.flat]
-    return tuple(zip((int(count) for count in replications.flat), claims, strict=True))
+    stops = []
+    for count, number in zip(replications.flat, last_claims.flat, strict=True):
+        claim = ""
+        if number >= 0:
+            claim = names[int(number)]
+        stops.append((int(count), claim))
+    return tuple(stops)
 
 
 def _sealed(store: Store) -> Iterator["xr.Dataset"]:
@@ -116,34 +122,41 @@ def _request(study: Study, attributes: Mapping[str, Any]) -> str | None:
     return results.request(dataclasses.replace(study, replications=replications, until=until))
 
 
-def ends(study: Study) -> list[dict[str, Any]]:
-    """Which cells ended after how many replications, and for which claim they had gone on.
+@dataclass(frozen=True)
+class Ended:
+    """Cells that ended alike.
 
-    Of some, the labels.
+    replications: of each. claim: the last for which they went on, empty at the first look. cells:
+    how many they are. labels: of the first few.
     """
+
+    replications: int
+    claim: str
+    cells: int
+    labels: Sequence[Mapping[str, Any]]
+
+
+def ends(study: Study) -> list[Ended]:
+    """Which cells ended after how many replications, and for which claim they had gone on."""
     if not study.until or not study.until.stops:
         return []
     groups: dict[tuple[int, str], list[int]] = {}
     for cell, position in enumerate(positions(study, Layout.of(study)).tolist()):
         groups.setdefault(study.until.stops[position], []).append(cell)
-    return [
-        {
-            "replications": end,
-            "claim": claim,
-            "cells": len(cells),
-            "labels": [varying_labels(study, cell) for cell in cells[:NAMED]],
-        }
-        for (end, claim), cells in sorted(groups.items())
-    ]
+    ended = []
+    for (replications, claim), cells in sorted(groups.items()):
+        labels = [varying_labels(study, cell) for cell in cells[:NAMED]]
+        ended.append(Ended(replications, claim, len(cells), labels))
+    return ended
 
 
-def ends_in_words(stops: Sequence[Mapping[str, Any]]) -> list[str]:
+def ends_in_words(stops: Sequence[Ended]) -> list[str]:
     """A line for each of what `ends` gives."""
-    return [_end_in_words(group) for group in stops]
+    return list(map(_end_in_words, stops))
 
 
-def _end_in_words(group: Mapping[str, Any]) -> str:
+def _end_in_words(ended: Ended) -> str:
     reason = "for the first look"
-    if group["claim"]:
-        reason = f"the last for {group['claim']}"
-    return f"{group['cells']:,} cells × {group['replications']:,} replications, {reason}"
+    if ended.claim:
+        reason = f"the last for {ended.claim}"
+    return f"{ended.cells:,} cells × {ended.replications:,} replications, {reason}"

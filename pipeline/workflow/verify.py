@@ -18,7 +18,7 @@ from pipeline.storage.datasets import ZarrLocation
 from pipeline.storage.folder import Folder
 from pipeline.storage.integrity import LEFT_OVER, Damage, Integrity
 from pipeline.study.parameters import InvalidInput, path_of, shorten
-from pipeline.workflow import own_experiments, reports
+from pipeline.workflow import own_experiments, report_record
 from pipeline.workflow.reduce import worth_a_cluster
 from pipeline.workflow.sealed import is_current
 from pipeline.workflow.settings import Settings
@@ -151,7 +151,7 @@ def _changed_reports(stored: StoredStudy) -> list[str]:
     changed = []
     for where in ("", f"{results.REQUESTS}/*/"):
         for record in sorted(folder.glob(where + own_experiments.RECORD)):
-            if not reports.is_whole(record.parent):
+            if not report_record.is_whole(record.parent):
                 changed.append(record.relative_to(folder).as_posix())
     return changed
 

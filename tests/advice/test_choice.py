@@ -180,7 +180,7 @@ def test_no_hint_is_given_where_nothing_is_shown(monkeypatch):
     told = str(caught.value)
     assert "out of reach" in told and not re.search(r"; n=[\d,]+ people reach it there$", told)
     assert re.search(
-        r"; whether more people reach it there, simulations do not show up to n=[\d,]+$", told
+        r"; simulations with up to n=[\d,]+ people do not show whether they reach it there$", told
     )
 
 

@@ -179,7 +179,7 @@ def test_an_end_that_a_part_sets_is_said():
     )
     assert question.limits.high == pytest.approx(5, rel=1e-4) and question.limits.high <= 5
     why = (
-        "out of reach at any epsilon that there can be: .* at epsilon = 5; beyond: 6 disjoint "
+        "out of reach at any epsilon that is possible: .* at epsilon = 5; beyond: 6 disjoint "
         "sets of 2 items"
     )
     with pytest.raises(InvalidInput, match=why):

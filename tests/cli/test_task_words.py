@@ -6,8 +6,9 @@ import shutil
 
 import pytest
 
-from pipeline.__main__ import main
+from pipeline.__main__ import WITHOUT_CONFIG, main
 from pipeline.cli.task_words import spelled_out, task_of
+from pipeline.cli.tasks import ON_STORED_STUDIES, WITHOUT_STORED_STUDIES
 from pipeline.study.parameters import InvalidInput, fields
 from pipeline.workflow.settings import Settings
 from pipeline.workflow.tasks import TASKS
@@ -96,6 +97,12 @@ def test_every_task_says_what_it_takes(task, call):
     for setting in TASKS[task].alone:
         assert f"\n  {setting} " in text and setting in fields(Settings)
     assert f"  {task} " in call("--help")[1]
+
+
+def test_every_task_is_performed_by_one_function():
+    """A task that is declared and performed nowhere would be a KeyError for whoever calls it."""
+    performed = [*WITHOUT_CONFIG, *WITHOUT_STORED_STUDIES, *ON_STORED_STUDIES]
+    assert sorted(performed) == sorted(TASKS)
 
 
 def test_json_is_the_same_in_both_spellings(tmp_path, call):

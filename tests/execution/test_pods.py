@@ -14,7 +14,7 @@ import yaml
 
 from pipeline.__main__ import main
 from pipeline.cli.compose import compose
-from pipeline.workflow.reports import shown
+from pipeline.workflow.report_record import shown
 from tests.helpers.engine import ROOT, arguments, contents, without_report
 from tests.helpers.servers import pods
 from tests.helpers.servers.buckets import Objects, moto
@@ -122,7 +122,7 @@ TASKS = """
 import glob, sys
 from pipeline.__main__ import main
 from pipeline.cli.compose import compose
-from pipeline.workflow.reports import shown
+from pipeline.workflow.report_record import shown
 for words in eval(sys.argv[1]):
     if "task=compare" in words:
         names = [path.removeprefix("/tmp/outputs/") for path in glob.glob("/tmp/outputs/xu/*")]

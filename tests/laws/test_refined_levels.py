@@ -247,9 +247,12 @@ def test_the_command(tmp_path, capsys, monkeypatch):
         "refine.width=0.1",
         "refine.most=2",
     ]
-    assert main([*words, "task=submit"]) == 2 and "goes with no refine" in capsys.readouterr().err
+    assert (
+        main([*words, "task=submit"]) == 2
+        and "cannot be combined with refine" in capsys.readouterr().err
+    )
     assert main([*words, "shard=1/2"]) == 2
-    assert "shard=1/2: goes with no refine" in capsys.readouterr().err and not any(
+    assert "shard=1/2: cannot be combined with refine" in capsys.readouterr().err and not any(
         tmp_path.iterdir()
     )
     assert main(words) == EXIT_DONE

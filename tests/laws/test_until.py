@@ -212,7 +212,7 @@ def test_the_command_and_the_page(tmp_path, capsys, monkeypatch):
         (["until.claims=3"], "until.claims=3: must be a mapping"),
         (["until=claims", "claims=false"], "has no claims to decide"),
         (["until=claims", "precision.lean_true.relative=0.1"], "cannot be combined with precision"),
-        (["until=claims", "shard=1/2"], "shard=1/2: goes with no until"),
+        (["until=claims", "shard=1/2"], "shard=1/2: cannot be combined with until"),
     ],
 )
 def test_mistakes_are_one_line(words, message, tmp_path, capsys):

@@ -22,7 +22,7 @@ from pipeline.storage.folder import Folder
 from pipeline.storage.integrity import Integrity
 from pipeline.storage.replications import Store
 from pipeline.study.parameters import InvalidInput
-from pipeline.workflow import reduce, reports
+from pipeline.workflow import reduce, report_record, reports
 from pipeline.workflow.verify import Damages, _repair
 from tests.helpers.engine import (
     GRID,
@@ -382,6 +382,7 @@ def test_a_report_that_was_changed_is_found_and_made_anew(tmp_path, monkeypatch,
     )
     beside = SimpleNamespace(loaded=lambda: [own], FLAG=own_files.FLAG)
     monkeypatch.setattr(reports, "own_files", beside)
+    monkeypatch.setattr(report_record, "own_files", beside)
     words = arguments(tmp_path)
     assert main(words) == 0 and main([*words, "task=verify"]) == 0
     (folder,) = (tmp_path / "xu").iterdir()

@@ -5,7 +5,7 @@ import pytest
 from pipeline.cli.compose import compose
 from pipeline.study.parameters import InvalidInput
 from pipeline.workflow.composition import changed, named_experiment, sized, whole_experiment
-from pipeline.workflow.reports import shown
+from pipeline.workflow.report_record import shown
 
 
 def composed(name, size, **changes):

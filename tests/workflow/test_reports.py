@@ -11,8 +11,8 @@ import pytest
 from pipeline.cli.compose import compose
 from pipeline.cli.help import text
 from pipeline.identity import registry
+from pipeline.workflow import report_record, statements
 from pipeline.workflow import reports as present
-from pipeline.workflow import statements
 from pipeline.workflow.config import read_experiment
 from pipeline.workflow.lines import lines_of
 from tests.helpers import toy_paper
@@ -52,14 +52,14 @@ def test_a_page_of_other_code_is_out_of_date(tmp_path, monkeypatch):
     (tmp_path / "notes.txt").write_text("1")
     monkeypatch.setitem(sys.modules, "own_paper", Plain(__path__=[str(tmp_path)]))
     known = {
-        present._code(names)
+        report_record._code(names)
         for names in ([], ["pipeline"], ["own_paper"], ["own_paper", "pipeline"])
     }
-    assert len(known) == 4 and present._code(["own_paper", "not imported"]) in known
+    assert len(known) == 4 and report_record._code(["own_paper", "not imported"]) in known
     (tmp_path / "notes.txt").write_text("2")
-    assert present._code(["own_paper", "pipeline"]) in known
+    assert report_record._code(["own_paper", "pipeline"]) in known
     (tmp_path / "claims/rates.py").write_text("allowed = 0.5")
-    assert present._code(["own_paper", "pipeline"]) not in known
+    assert report_record._code(["own_paper", "pipeline"]) not in known
 
 
 def test_budgets_range_over_the_cells_of_their_mechanism():

@@ -11,7 +11,7 @@ from scipy import stats
 
 from pipeline.__main__ import main
 from pipeline.workflow import compare
-from pipeline.workflow.reports import _digest_line as digest_line
+from pipeline.workflow.report_record import _digest_line as digest_line
 
 SMALL = [
     "experiment=xu/lemmas",

@@ -78,7 +78,10 @@ def test_a_digest_that_was_changed_is_damage_of_the_root_and_not_of_its_file(cop
             "results=/nowhere/results.zarr: must be a folder with a copy",
         ),
         (["task=report", "results=."], "results=.: goes with task=verify only"),
-        (["task=verify", "results=.", "repair=true"], "repair=true: goes with no results=…"),
+        (
+            ["task=verify", "results=.", "repair=true"],
+            "repair=true: cannot be combined with results=…",
+        ),
     ],
 )
 def test_mistakes_are_one_line(words, says, tmp_path, capsys):

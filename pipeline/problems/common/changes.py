@@ -1,7 +1,8 @@
 """Changes of the parts of a cell, for wrong worlds in which a claim must be contradicted.
 
-A change takes the parts of a cell and gives those that simulate it in their place: see
-`pipeline.study.wrong_worlds`. Where a part has nothing that could be changed, it stays.
+A change takes the parts of a cell and gives those that simulate it in their place:
+see `pipeline.study.wrong_worlds`. Where a part has nothing that could be changed, it
+stays.
 """
 
 import copy
@@ -54,8 +55,8 @@ def with_parameters(role: str, **changes: Any) -> Change:
     """Parts of a role with other parameters, for each a value, or a function of the declared one.
 
     Parts that lack one of these parameters, such as the ε of a mechanism without
-    privacy, stay. A mechanism says in its release what it did, so that estimators take
-    this into account: see `in_secret` for one that does not.
+    privacy, stay. A mechanism says in its release what it did, so that estimators
+    take this into account: see `in_secret` for one that does not.
 
     >>> flatter = with_parameters("model", theta_range=lambda declared: declared / 2)
     """
@@ -115,8 +116,8 @@ def changed_release(
 ) -> Change:
     """Releases that are changed before estimators see them.
 
-    make: a release and a generator -> another. privately: whether releases
-    of mechanism=none stay as they are. releases: type of what is made; None for that of
+    make: a release and a generator -> another. privately: whether releases of
+    mechanism=none stay as they are. releases: type of what is made; None for that of
     the declared release.
     """
 

@@ -93,7 +93,8 @@ def request_of(
 ) -> Request:
     """The checked arguments of a release. meaning: of data.path; of: whose names data.items has.
 
-    Names that are released must come from a list, since those in the rows are people's.
+    Names that are released must come from a list, since those in the rows are
+    people's.
     """
     name, kind, settings = settings_of(arguments, MECHANISMS, {"most": MOST, **others}, FILES)
     data = file_of(arguments, "path", meaning)

@@ -1,7 +1,8 @@
 """What privacy does to each item of a person's own data.
 
-Metrics of one item, by its name, or of all on average. Truth and estimate hold `theta`,
-(reps, m), and the truth `names`, (m,): θ* is the fit to the same data without privacy.
+Metrics of one item, by its name, or of all on average. Truth and estimate hold
+`theta`, (reps, m), and the truth `names`, (m,): θ* is the fit to the same data
+without privacy.
 """
 
 from collections.abc import Callable

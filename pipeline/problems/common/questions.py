@@ -1,7 +1,8 @@
 """Who is asked what: each person gets k of P questions, by one of two designs.
 
-`balanced`: every question is asked equally often, ± 1, and which people get which is random.
-`random`: each person gets a subset of k questions, all subsets equally likely.
+`balanced`: every question is asked equally often, ± 1, and which people get which is
+random. `random`: each person gets a subset of k questions, all subsets equally
+likely.
 
 Which questions a person gets depends on nobody's answers, so that it may be public.
 """
@@ -18,7 +19,8 @@ DESIGNS = ("balanced", "random")
 def check_questions(key: str, questions: int | None, kinds: int, of: str) -> int:
     """Questions asked of a person, from 1 to all `kinds` of them; None is all.
 
-    key: name of the parameter. of: what there are so many of, in words. Raises InvalidInput.
+    key: name of the parameter. of: what there are so many of, in words. Raises
+    InvalidInput.
     """
     if questions is None:
         return kinds
@@ -37,10 +39,11 @@ def times_asked(
 ) -> Integers:
     """(reps, groups, kinds): how many people of each group get each question.
 
-    people: (groups,), sizes of the groups. The sums over questions are people · questions. Exact
-    in joint law, without drawing single people: O(reps · groups · kinds). With `balanced` both
-    the numbers within a group and those of all groups together are equal, ± 1. Raises
-    InvalidInput for another design.
+    people: (groups,), sizes of the groups. The sums over questions are
+    people · questions. Exact in joint law, without drawing single people:
+    O(reps · groups · kinds). With `balanced` both the numbers within a group and
+    those of all groups together are equal, ± 1. Raises InvalidInput for another
+    design.
 
     >>> asked = times_asked("balanced", np.array([7]), 2, 3, 1, np.random.default_rng(0))
     >>> sorted(asked[0, 0].tolist())
@@ -60,8 +63,8 @@ def times_asked(
 def _balanced(
     people: Integers, questions: int, kinds: int, reps: int, rng: np.random.Generator
 ) -> Integers:
-    """Questions dealt out one after the other, round and round, in an order of its own in each
-    replication.
+    """Questions dealt out one after the other, round and round, in an order of its
+    own in each replication.
 
     A person gets k that follow each other, which are different ones, as k ≤ P.
     """

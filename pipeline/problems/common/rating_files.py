@@ -66,8 +66,8 @@ class Ratings:
     def verdicts(self, chosen: Integers) -> tuple[NDArray[np.int8], Booleans]:
         """Verdict on i < j, 1, −1 or 0 for neither, int8, and whether both are rated.
 
-        (users, pairs) both. The higher rating wins and an unrated item loses to a rated
-        one. chosen: (m,), increasing indices of items.
+        (users, pairs) both. The higher rating wins and an unrated item loses to a
+        rated one. chosen: (m,), increasing indices of items.
         """
         column = positions(chosen, len(self.names))
         m = len(chosen)
@@ -113,9 +113,9 @@ def load(path: DataFile, other_ratings: bool = False) -> Ratings:
 def of_sheet(sheet: Sheet, path: DataFile) -> Ratings | None:
     """Ratings in any other table; None where its header is of none.
 
-    A row each, user, item and rating, or rank, of which 1 is the best; or
-    persons × items below a first column of persons. Only the order of a user's ratings
-    is kept: stars are 1, 2, … for the values in the file.
+    A row each, user, item and rating, or rank, of which 1 is the best; or persons ×
+    items below a first column of persons. Only the order of a user's ratings is kept:
+    stars are 1, 2, … for the values in the file.
     """
     roles = sheet.roles(ROLES)
     for kind, other in (("rating", "rank"), ("rank", "rating")):

@@ -15,9 +15,10 @@ from pipeline.study.metric import metric
 from pipeline.study.parameters import InvalidInput, parameter
 from pipeline.study.parts import BaseMetric
 
-# Equal scores leave a solver with estimates that differ a little, either way: up to 2e-12 of the
-# estimates' range was measured. They are ties. In units of the range, since a strong ridge shrinks
-# all estimates: different scores have differed by 2e-7 logits at a range of 6e-6.
+# Equal scores leave a solver with estimates that differ a little, either way: up to
+# 2e-12 of the estimates' range was measured. They are ties. In units of the range,
+# since a strong ridge shrinks all estimates: different scores have differed by 2e-7
+# logits at a range of 6e-6.
 TIE = 1e-8
 ROUNDING = 1e-14  # logits, where all scores are equal
 
@@ -74,8 +75,8 @@ class HammingTopK(TopK):
     """H_K: share of the true top K items that are missed.
 
     Ties at the edge are resolved by the item's number.
-    Source: Xu, Sun and Cheng, §4.2; with as many wrongly in as wrongly out, its 1/(2K)
-    sum is this share.
+    Source: Xu, Sun and Cheng, §4.2; with as many wrongly in as wrongly out, its
+    1/(2K) sum is this share.
     """
 
     long_name: ClassVar[str] = "top-K Hamming error H_K"

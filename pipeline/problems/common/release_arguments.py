@@ -92,7 +92,7 @@ def _refuse_other_keys(
             raise InvalidInput(
                 key,
                 value,
-                f"goes with no release, which simulates nothing; allowed: "
+                f"cannot be given to a release, which simulates nothing; allowed: "
                 f"{', '.join(allowed)}, parameters.NAME",
             )
 

@@ -1,11 +1,11 @@
 """Tables of people's data to be released: how a row is read depends on it and on the header alone.
 
-The header is public: the first line that is not blank, below a line `sep=;` if there is
-one. It and the settings decide on the encoding, the delimiter and the columns, and only
-they can be refused with a message. A row is a line of the file. One that cannot be read
-by itself is left out without a word, as if it were not there: a message, or an exit
-code, would tell something of one person. Nothing that stands in a row, not even half a
-quotation or a letter of another encoding, changes how others are read.
+The header is public: the first line that is not blank, below a line `sep=;` if there
+is one. It and the settings decide on the encoding, the delimiter and the columns, and
+only they can be refused with a message. A row is a line of the file. One that cannot
+be read by itself is left out without a word, as if it were not there: a message, or
+an exit code, would tell something of one person. Nothing that stands in a row, not
+even half a quotation or a letter of another encoding, changes how others are read.
 """
 
 import csv

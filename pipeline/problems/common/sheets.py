@@ -102,8 +102,8 @@ def range_of(counts: Iterable[int]) -> str:
 class Sheet:
     """A header and the columns below it.
 
-    numbers: (rows,), of each row in the file. delimiter: between fields. remark: on how
-    the file was read.
+    numbers: (rows,), of each row in the file. delimiter: between fields. remark: on
+    how the file was read.
     """
 
     header: tuple[str, ...]
@@ -115,8 +115,8 @@ class Sheet:
     def roles(self, names: Mapping[str, Iterable[str]]) -> dict[str, int]:
         """Role -> number of the column that is called by one of its names.
 
-        Roles without a column are left out. `id` counts only where no other name of the
-        role does. Raises `Unreadable` where two columns have one role.
+        Roles without a column are left out. `id` counts only where no other name of
+        the role does. Raises `Unreadable` where two columns have one role.
         """
         called = [plain(name) for name in self.header]
         numbers_of: dict[str, int] = {}

@@ -121,8 +121,8 @@ def rows(
 ) -> tuple[list[list[str]], list[int]]:
     """Fields, stripped, of the lines with the `chosen` indices, and their row numbers.
 
-    Blank lines are left out. A quoted field may go on in the next lines; its row is the
-    first of them.
+    Blank lines are left out. A quoted field may go on in the next lines; its row is
+    the first of them.
     """
     indices = list(chosen)
     ended = (texts[k] + "\n" for k in indices)

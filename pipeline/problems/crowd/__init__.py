@@ -1,5 +1,5 @@
-"""Private crowdsourced labels (one-coin Dawid–Skene): everything of this problem is in this
-package.
+"""Private crowdsourced labels (one-coin Dawid–Skene): everything of this problem is
+in this package.
 """
 
 from pipeline.study.problem import Problem

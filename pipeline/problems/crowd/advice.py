@@ -27,11 +27,12 @@ def label_error(
     expert_exponent: float = 0.4,
     expert_ability: float = 1.0,
 ) -> float:
-    """Predicted mean share of wrong labels: of the vote that knows the private abilities r, if it
-    is Gaussian.
+    """Predicted mean share of wrong labels: of the vote that knows the private
+    abilities r, if it is Gaussian.
 
-    A worker adds w = ±log(r/(1 − r)) with probability q = `answered`: the error is Φ(−μ/s) with μ =
-    Σ q w (2r − 1), s² = Σ q w² − (q w (2r − 1))². The same abilities every time.
+    A worker adds w = ±log(r/(1 − r)) with probability q = `answered`: the error is
+    Φ(−μ/s) with μ = Σ q w (2r − 1), s² = Σ q w² − (q w (2r − 1))². The same abilities
+    every time.
     """
     model = DawidSkene(
         n=min(n, DRAWN),
@@ -65,8 +66,8 @@ def label_recovered(
     expert_exponent: float = 0.4,
     expert_ability: float = 1.0,
 ) -> float:
-    """Predicted chance that no label is wrong: of m labels that err by themselves, see
-    `label_error`.
+    """Predicted chance that no label is wrong: of m labels that err by themselves,
+    see `label_error`.
     """
     wrong = label_error(
         n,
@@ -101,8 +102,8 @@ def stress(model: Any) -> Mapping[str, Mapping[str, Any]]:
 
 
 def _spread(model: DawidSkene) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Abilities of the same mean with another standard deviation, beta variables, where there are
-    any.
+    """Abilities of the same mean with another standard deviation, beta variables,
+    where there are any.
     """
     if model.ability_law == "beta":
         total = model.ability_a + model.ability_b

@@ -1,5 +1,5 @@
-"""Crowds that break the model of Dawid and Skene: some workers guess, all err more, one label is
-reported less often.
+"""Crowds that break the model of Dawid and Skene: some workers guess, all err more,
+one label is reported less often.
 """
 
 from dataclasses import dataclass, replace
@@ -15,13 +15,13 @@ from .model import Answers, CrowdTruth, DawidSkene
 
 @dataclass(frozen=True)
 class MisspecifiedCrowd(DawidSkene):
-    """`dawid_skene` with less able workers, and answers missing not at random: what a decision owes
-    to the model.
+    """`dawid_skene` with less able workers, and answers missing not at random: what a
+    decision owes to the model.
 
-    A worker answers all tasks by a fair coin with probability g, p* = ½; the others have p* = ½ +
-    (1 − loss)(p − ½), where p is drawn by `ability_law`. An answer that says label 1 is left out
-    with probability `left_out`; one that says label 0 is told as usual. Missing data: Rubin,
-    Biometrika 63 (1976).
+    A worker answers all tasks by a fair coin with probability g, p* = ½; the others
+    have p* = ½ + (1 − loss)(p − ½), where p is drawn by `ability_law`. An answer that
+    says label 1 is left out with probability `left_out`; one that says label 0 is
+    told as usual. Missing data: Rubin, Biometrika 63 (1976).
     """
 
     at_random: float = parameter(

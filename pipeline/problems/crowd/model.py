@@ -28,11 +28,11 @@ class CrowdTruth:
 
 @dataclass(frozen=True)
 class WorstStart:
-    """The true labels, but for some: an initial vector that takes most from the sum of leads, Σ_i
-    |c_i|, c = S u/m.
+    """The true labels, but for some: an initial vector that takes most from the sum
+    of leads, Σ_i |c_i|, c = S u/m.
 
-    These are the tasks that most released answers are right about, those of workers who lie counted
-    as their opposite.
+    These are the tasks that most released answers are right about, those of workers
+    who lie counted as their opposite.
     """
 
     truth: CrowdTruth
@@ -57,9 +57,9 @@ class WorstStart:
 class Answers:
     """Answers of a block, as the workers gave them.
 
-    answers: (reps, n, m) int8, +1 says label 1, −1 says label 0, 0 is no answer. start: (reps, m)
-    in [0, 1], an initial vector y⁽⁰⁾ that the simulation lends to estimators, or what makes it, or
-    None: made from the truth, so never data.
+    answers: (reps, n, m) int8, +1 says label 1, −1 says label 0, 0 is no answer.
+    start: (reps, m) in [0, 1], an initial vector y⁽⁰⁾ that the simulation lends to
+    estimators, or what makes it, or None: made from the truth, so never data.
     """
 
     answers: Annotated[NDArray[np.int8], "reps", "n", "m"]
@@ -97,11 +97,12 @@ class Answers:
 class DawidSkene(BaseModel):
     """P(worker i is right on task j) = p*_i, independently: n workers, m tasks, labels 0 and 1.
 
-    Every answer is given with probability `answered`, whatever the label. A worker or a task may
-    then have no answer at all: its row or column is 0, and it is kept, so estimators must cope.
-    Symmetric in the labels: from answers alone (p*, y*) and (1 − p*, 1 − y*) are the same; a mean
-    ability above ½ distinguishes them. Source: Wang and Xu, §2.2; experts and spammers: their §4.
-    Missing answers are not in the paper.
+    Every answer is given with probability `answered`, whatever the label. A worker or
+    a task may then have no answer at all: its row or column is 0, and it is kept, so
+    estimators must cope. Symmetric in the labels: from answers alone (p*, y*) and
+    (1 − p*, 1 − y*) are the same; a mean ability above ½ distinguishes them. Source:
+    Wang and Xu, §2.2; experts and spammers: their §4. Missing answers are not in the
+    paper.
     """
 
     n: int = parameter("workers", unit="workers", low=1, high=10**7)
@@ -176,9 +177,10 @@ class DawidSkene(BaseModel):
 
         O(reps · n · m) bytes and steps.
 
-        round(m · initial_error) labels are flipped in it, at random; it is drawn last, and a larger
-        error flips more of the same labels, so cells paired across initial_error share answers and
-        have nested initial vectors. Or those of `WorstStart` are flipped.
+        round(m · initial_error) labels are flipped in it, at random; it is drawn
+        last, and a larger error flips more of the same labels, so cells paired across
+        initial_error share answers and have nested initial vectors. Or those of
+        `WorstStart` are flipped.
         """
         shape = (*truth.abilities.shape, truth.labels.shape[1])
         wrong = bernoulli(1 - self._right(truth), shape, rng)

@@ -55,11 +55,11 @@ def scheme_budget(
 ) -> float:
     """Budget ε ∝ log(mL)^k/√(mL), with k = 1 (`log`), 0 (`critical`), −1 (`inverse_log`).
 
-    Scalar or (L,). The constant makes ε = reference_epsilon at L = reference_L for the
-    same m. mL ≥ 2. As L grows the error falls, stays and grows. Raises `InvalidInput`
-    for another scheme.
-    Source: Xu, Sun and Cheng, §5.1, Scenario II, schemes 1, 2, 3 as the formulas define
-    them (the text on the figures swaps 1 and 3).
+    Scalar or (L,). The constant makes ε = reference_epsilon at L = reference_L for
+    the same m. mL ≥ 2. As L grows the error falls, stays and grows. Raises
+    `InvalidInput` for another scheme.
+    Source: Xu, Sun and Cheng, §5.1, Scenario II, schemes 1, 2, 3 as the formulas
+    define them (the text on the figures swaps 1 and 3).
     """
     if scheme not in _SCHEMES:
         raise InvalidInput("scheme", scheme, nearest(scheme, _SCHEMES))

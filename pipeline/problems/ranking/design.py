@@ -25,11 +25,12 @@ QUESTIONS: Any = parameter(
 class Budgets(BaseMechanism):
     """L users who compare pairs of m items, their groups and the budgets of these.
 
-    What one comparison may spend is said by `epsilon`, as in the paper, or follows from `person`:
-    what all comparisons of a user together may spend. profile: groups of users as
-    "share:multiple, …"; a group's budget is multiple · epsilon, or multiple · person, its size
-    share · L rounded so that sizes add up. "1:1" is one budget for all. questions: pairs that
-    each user compares. given: comparisons of the user who made most, in data that were recorded.
+    What one comparison may spend is said by `epsilon`, as in the paper, or follows
+    from `person`: what all comparisons of a user together may spend. profile: groups
+    of users as "share:multiple, …"; a group's budget is multiple · epsilon, or
+    multiple · person, its size share · L rounded so that sizes add up. "1:1" is one
+    budget for all. questions: pairs that each user compares. given: comparisons of
+    the user who made most, in data that were recorded.
     """
 
     m: int = parameter("items", unit="items", low=2)

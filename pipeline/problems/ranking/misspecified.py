@@ -73,8 +73,8 @@ class MisspecifiedBTL(BTL):
     """`btl` whose comparisons are partly random, and missing not at random.
 
     It shows how much a decision depends on the model. A comparison is a fair coin's
-    with probability g, so that P(i beats j) = (1 − g) σ(θ_i − θ_j) + g/2. Users keep a
-    comparison to themselves that item i lost with probability s_i, uniform on [0,
+    with probability g, so that P(i beats j) = (1 − g) σ(θ_i − θ_j) + g/2. Users keep
+    a comparison to themselves that item i lost with probability s_i, uniform on [0,
     left_out] and anew in every replication. At g = 0 the comparisons that are left
     follow a BTL model again, of the wrong scores θ_i − log(1 − s_i). Missing data:
     Rubin, Biometrika 63 (1976).

@@ -15,8 +15,8 @@ from pipeline.study.arrays import Array, Booleans, Floats, Integers
 def trials_of(users: Integers, compared: Integers | None) -> Integers:
     """Comparisons made of each pair in each group, broadcast against (reps, groups, pairs).
 
-    users: (groups,). compared: as in `ReleasedWins`; None where all users compared all
-    pairs.
+    users: (groups,). compared: as in `ReleasedWins`; None where all users compared
+    all pairs.
     """
     return users[:, None] if compared is None else compared
 
@@ -31,8 +31,8 @@ class ReleasedWins(Abstract):
 
     wins: (reps, groups, pairs). users: (groups,), sizes of the groups. epsilon:
     (groups,), budget of one comparison. items: m. compared: (reps, groups, pairs),
-    comparisons made, or None where all users made all: which pairs somebody compared is
-    public, what he answered is not.
+    comparisons made, or None where all users made all: which pairs somebody compared
+    is public, what he answered is not.
     """
 
     wins: Annotated[Array, "reps", "groups", "pairs"]
@@ -168,8 +168,8 @@ class LaplaceWins(ReleasedWins):
 class NoisyWins(ReleasedWins):
     """Win counts of all users with noise that a curator added: unbiased as they are.
 
-    variance: of the noise in the wins of a pair. epsilon: not of one comparison, which has no
-    budget of its own, but what `equivalent_epsilon` says.
+    variance: of the noise in the wins of a pair. epsilon: not of one comparison,
+    which has no budget of its own, but what `equivalent_epsilon` says.
     """
 
     variance: float = 0.0
@@ -183,7 +183,8 @@ class NoisyWins(ReleasedWins):
     def equivalent_epsilon(self) -> Floats:
         """(groups,): budget at which randomized response adds as much to a pair's mean.
 
-        It adds 1/(4 sinh²(ε/2)) to each of n comparisons, and here is variance/n for each.
+        It adds 1/(4 sinh²(ε/2)) to each of n comparisons, and here is variance/n for
+        each.
         """
         trials = float(np.mean(self.trials))
         spread = np.sqrt(self.variance / trials)

@@ -1,14 +1,14 @@
 """Comparisons drawn from a tilted law: rare errors of a ranking are seen often and weighed.
 
-In Theorems 4 to 6 of Xu, Sun and Cheng errors of the ranking fall as exp(−C mLΔ²/G): at
-10⁻⁹ plain replications show none. Estimates order items as their scores do, so a
+In Theorems 4 to 6 of Xu, Sun and Cheng errors of the ranking fall as exp(−C mLΔ²/G):
+at 10⁻⁹ plain replications show none. Estimates order items as their scores do, so a
 ranking errs where two neighbours in θ* change ranks. Here one pair of neighbours is
-chosen at random, and all users compare as if these two had equal scores on average; the
-mechanism is as it is. A release x then has the weight P(x | σ)/mean_c P(x | q_c) over
-the m − 1 laws q_c that were mixed, and the mean of weight · error is the error's mean,
-exactly (`metrics.rare`). Source: importance sampling by exponential tilting, Siegmund,
-Annals of Statistics 4 (1976); mixtures: Owen and Zhou, Journal of the American
-Statistical Association 95 (2000).
+chosen at random, and all users compare as if these two had equal scores on average;
+the mechanism is as it is. A release x then has the weight P(x | σ)/mean_c P(x | q_c)
+over the m − 1 laws q_c that were mixed, and the mean of weight · error is the error's
+mean, exactly (`metrics.rare`). Source: importance sampling by exponential tilting,
+Siegmund, Annals of Statistics 4 (1976); mixtures: Owen and Zhou, Journal of the
+American Statistical Association 95 (2000).
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,8 @@ from .sampling.binomial import binomial
 from .theory.rates import win_probability
 
 HALVINGS = 16  # of the interval of a tilt; any tilt is right, a better one has less variance
-# Share of a chance that stays at least, so that nothing that can happen becomes impossible.
+# Share of a chance that stays at least, so that nothing that can happen becomes
+# impossible.
 LEAST_SHARE = 1e-3
 
 
@@ -214,7 +215,8 @@ def _tilts(half_odds: Floats, shift: Floats, users: Integers, attenuations: Floa
     """(reps, m − 1): s ≥ 0 with Σ n·k·a·tanh(h − s·k·a) = 0 over groups and pairs, by bisection.
 
     half_odds: (reps, groups, 1, pairs), shift k·a: (groups, m − 1, pairs). users,
-    attenuations: (groups, 1, 1); flipped comparisons have tanh(h) within ± attenuation.
+    attenuations: (groups, 1, 1); flipped comparisons have tanh(h) within ±
+    attenuation.
     """
     low = np.zeros((len(half_odds), shift.shape[1]))
     least = np.abs(shift).max(axis=(1, 2))[:, None, None] / np.abs(shift).max()

@@ -70,7 +70,8 @@ class AdaptiveOneBit(OneBit):
         is_open = open_items[:, None]
         right_yes = is_open * rng.binomial(guessed, likes)
         right_no = is_open * rng.binomial(rated - guessed, 1 - likes)
-        # Released ones of users who guessed yes, and no, about the item that they have rated.
+        # Released ones of users who guessed yes, and no, about the item that they
+        # have rated.
         ones_yes = self._released_ones(guessed, right_yes, rng)
         ones_no = self._released_ones(rated - guessed, right_no, rng)
         raters = rated.sum(axis=1)

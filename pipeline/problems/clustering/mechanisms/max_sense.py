@@ -126,7 +126,8 @@ class MaxSense(Sensing):
         sensed = users[f"liked_{c}"] + users["other"]
         group = users["group"]
         unrated = data.truth.sizes[group // 2, c] - users[f"rated_{c}"]
-        # Unrated items that all of a group have are left to the end, where kinds of users are few.
+        # Unrated items that all of a group have are left to the end, where kinds of
+        # users are few.
         common = np.full(2 * len(data.truth.clusters), data.items)
         np.minimum.at(common, group, unrated)
         columns = {"group": group, "sensed": sensed, "unrated": unrated - common[group]}

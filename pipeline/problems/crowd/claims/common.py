@@ -1,5 +1,5 @@
-"""Common to several modules of claims on crowds: the vote compared with the method, and bounds on
-every data set.
+"""Common to several modules of claims on crowds: the vote compared with the method,
+and bounds on every data set.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,5 +1,5 @@
-"""Wrong worlds that are simulated as controls of claims on crowds: parts that do not do what they
-say.
+"""Wrong worlds that are simulated as controls of claims on crowds: parts that do not
+do what they say.
 """
 
 import math

@@ -1,5 +1,5 @@
-"""Claims of Wang and Xu, Theorem 4: experts among spammers, Dawid and Skene's method against
-majority vote.
+"""Claims of Wang and Xu, Theorem 4: experts among spammers, Dawid and Skene's method
+against majority vote.
 """
 
 import numpy as np
@@ -20,8 +20,8 @@ LEAST_BUDGET = np.log(85 / 15)  # of Theorem 4
 
 
 def _proved(data: xr.Dataset) -> xr.DataArray:
-    """Conditions of the theorem, n large enough for its proof with the right Berry–Esseen constant,
-    bound below ½.
+    """Conditions of the theorem, n large enough for its proof with the right
+    Berry–Esseen constant, bound below ½.
     """
     each = {name: data[name] for name in ("n", "expert_exponent", "epsilon")}
     enough_workers = xr.apply_ufunc(

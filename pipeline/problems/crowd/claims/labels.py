@@ -39,8 +39,8 @@ def _small_bound(data: xr.Dataset) -> xr.DataArray:
 
 
 def _theorem_2(**min_levels: int) -> Measure:
-    """Share of data sets above the bound of Theorem 2, and whether its conditions hold in all of
-    them.
+    """Share of data sets above the bound of Theorem 2, and whether its conditions
+    hold in all of them.
     """
 
     @measure("share of data sets with more than 2exp(−n v̂/2) of the labels wrong")
@@ -152,7 +152,8 @@ CLAIMS = (
         simulated=controls.START,
         measure=_theorem_2(epsilon=1),
         tolerance={_ABOVE: NoException(0.1), _CONDITIONS_HOLD: AtLeast(1)},
-        # A vote has less than a hundredth of the bound, wherever the conditions can hold.
+        # A vote has less than a hundredth of the bound, wherever the conditions can
+        # hold.
         only_refutable=True,
         why=TAIL,
         conditions=(

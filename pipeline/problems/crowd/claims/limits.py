@@ -1,5 +1,5 @@
-"""Claims of Wang and Xu on one released answer, Theorem 1, and on budgets that go to 0 and to
-infinity.
+"""Claims of Wang and Xu on one released answer, Theorem 1, and on budgets that go to
+0 and to infinity.
 """
 
 from collections.abc import Mapping

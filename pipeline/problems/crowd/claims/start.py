@@ -37,8 +37,8 @@ _ACCIDENTS = "A start that is as good as any, but for rare accidents."
 
 
 def _worse(data: xr.Dataset, axis: str, first: Level, second: Level) -> Estimate:
-    """Share of data sets with `LITTLE` more wrong labels at the first level of an axis than at the
-    second.
+    """Share of data sets with `LITTLE` more wrong labels at the first level of an
+    axis than at the second.
     """
     for level in (first, second):
         if level not in data[axis].values.tolist():
@@ -117,12 +117,12 @@ def _flipped_by_tasks(results: xr.Dataset) -> Estimate:
 def _shared_data(
     flips: xr.DataArray, flipped: xr.DataArray, relative: xr.DataArray
 ) -> xr.DataArray:
-    """How much larger the error of a mean over leads is than if leads had data of their own: all
-    have the same crowds.
+    """How much larger the error of a mean over leads is than if leads had data of
+    their own: all have the same crowds.
 
-    Of the mean of log probits with weights 1/relative², (grid axes without lead), at least 1.
-    flips: (grid axes, replication), 0 or 1. flipped: their share. relative: standard error of a
-    probit over the probit.
+    Of the mean of log probits with weights 1/relative², (grid axes without lead), at
+    least 1. flips: (grid axes, replication), 0 or 1. flipped: their share. relative:
+    standard error of a probit over the probit.
     """
     weights = relative**-2 / (relative**-2).sum("lead")
     per_flip = (

@@ -1,5 +1,5 @@
-"""Claims on what Wang and Xu leave open: in which crowds a vote is better than Dawid and Skene's
-method.
+"""Claims on what Wang and Xu leave open: in which crowds a vote is better than Dawid
+and Skene's method.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,8 +1,9 @@
 """Files of a crowd's answers and of the true labels: read, checked, and cached by content.
 
-Nothing is ever written. Answers: task, worker and label in a row (names of columns: `ANSWER`,
-`TRUTH`), or workers × tasks, or tasks × workers. Truth: task and label, with or without a header.
-Labels: any two texts; names of tasks and workers are any text.
+Nothing is ever written. Answers: task, worker and label in a row (names of columns:
+`ANSWER`, `TRUTH`), or workers × tasks, or tasks × workers. Truth: task and label,
+with or without a header. Labels: any two texts; names of tasks and workers are any
+text.
 """
 
 from collections.abc import Mapping, Sequence
@@ -44,7 +45,8 @@ TRUTH = {
 }
 BOTH = "answers (task,worker,label) are data.path, true labels (task,truth) data.truth"
 SHAPES = {"data_path": "task,worker,label", "data_truth": "task,truth"}
-# Pairs of labels of which the second is label 1; of other pairs it is the one that sorts last.
+# Pairs of labels of which the second is label 1; of other pairs it is the one that
+# sorts last.
 PAIRS = (
     ("0", "1"),
     ("-1", "1"),
@@ -70,10 +72,11 @@ UNKNOWN = -1  # label of a task whose true one is not given
 class Crowd:
     """All workers' answers and the true labels, checked.
 
-    Workers and tasks are in the order in which the answers name them. answers: (workers, tasks)
-    int8, +1 says label 1, −1 says label 0, 0 is no answer. labels: (tasks,) int8, y*, all `UNKNOWN`
-    without a file of them. abilities: (workers,), share of right answers; NaN without true labels.
-    source: one sentence on where they are from.
+    Workers and tasks are in the order in which the answers name them. answers:
+    (workers, tasks) int8, +1 says label 1, −1 says label 0, 0 is no answer. labels:
+    (tasks,) int8, y*, all `UNKNOWN` without a file of them. abilities: (workers,),
+    share of right answers; NaN without true labels. source: one sentence on where
+    they are from.
     """
 
     answers: NDArray[np.int8]
@@ -137,8 +140,9 @@ def crowd_tasks(
 def load(path: DataFile | None, truth_file: DataFile | None) -> Crowd:
     """The crowd in two files, or the stand-in for no files.
 
-    path: answers. truth_file: true labels, or None where they are not known. Read once per content.
-    O(answers) steps, workers × tasks bytes. Raises InvalidInput with the row of the first mistake.
+    path: answers. truth_file: true labels, or None where they are not known. Read
+    once per content. O(answers) steps, workers × tasks bytes. Raises InvalidInput
+    with the row of the first mistake.
     """
     if path is None and truth_file is None:
         return _stand_in()
@@ -370,7 +374,8 @@ def normal_label(text: str) -> str:
 def _codes(files: Mapping[str, tuple[DataFile, Sequence[_Row]]]) -> dict[str, int]:
     """Label -> 0 or 1, of the labels in both files.
 
-    Raises InvalidInput for a third label, and for a single one whose opposite is not known.
+    Raises InvalidInput for a third label, and for a single one whose opposite is not
+    known.
     """
     seen: list[str] = []
     for key, (file, rows) in files.items():

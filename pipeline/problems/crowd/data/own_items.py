@@ -1,5 +1,5 @@
-"""Names and the labels without privacy of the tasks in a person's own files: levels and coordinates
-of studies.
+"""Names and the labels without privacy of the tasks in a person's own files: levels
+and coordinates of studies.
 """
 
 from functools import lru_cache
@@ -51,8 +51,8 @@ def _numbers(path: DataFile | None, truth: DataFile | None) -> dict[str, int]:
 def file_tasks(
     data_path: Path, data_truth: Truth, projection: Projection, most_tasks: Most
 ) -> tuple[str, ...]:
-    """Levels of the axis `task`: all tasks, then those whose labels are the least certain without
-    privacy.
+    """Levels of the axis `task`: all tasks, then those whose labels are the least
+    certain without privacy.
     """
     tasks = load(data_path, data_truth).tasks
     if ALL in tasks:

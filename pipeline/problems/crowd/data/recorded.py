@@ -37,13 +37,14 @@ class RecordedCrowdTruth(CrowdTruth):
 
 @dataclass(frozen=True)
 class RecordedCrowd(BaseModel):
-    """All answers of n of a file's workers, drawn without replacement in every replication, to its
-    m tasks.
+    """All answers of n of a file's workers, drawn without replacement in every
+    replication, to its m tasks.
 
-    p*: a worker's share of right answers among all that he gave. Where n is less than all workers,
-    a task may have no answer left; it is kept. `derive: {n: crowd_workers, m: crowd_tasks}` takes
-    both from the file. Files: see `files`; without one, a synthetic stand-in. Which tasks a worker
-    answered is public. Source: Wang and Xu, §2.2; they have no data.
+    p*: a worker's share of right answers among all that he gave. Where n is less than
+    all workers, a task may have no answer left; it is kept. `derive: {n:
+    crowd_workers, m: crowd_tasks}` takes both from the file. Files: see `files`;
+    without one, a synthetic stand-in. Which tasks a worker answered is public.
+    Source: Wang and Xu, §2.2; they have no data.
     """
 
     n: int = parameter("workers drawn from the file", unit="workers", low=1, high=10**7)

@@ -10,8 +10,8 @@ STEPS = 10_000  # of EM, at most
 
 
 def fit_without_privacy(answers: ReleasedAnswers, projection: float) -> CrowdEstimate:
-    """Dawid and Skene's estimate, started at the mean vote, from answers that were released without
-    privacy.
+    """Dawid and Skene's estimate, started at the mean vote, from answers that were
+    released without privacy.
 
     projection: λ, as in `DawidSkene`. O(reps · n · m) a step.
     """

@@ -21,12 +21,13 @@ class RandomizedResponse(BaseMechanism):
 
     Missing ones stay missing.
 
-    unit: one answer of one worker. neighbours: that answer replaced by its opposite; which tasks a
-    worker answered is public, and so never protected. budget: pure ε-LADP (local attribute
-    differential privacy) per answer; the k answers of a worker compose to kε-LDP, k ≤ m, and no
-    less: the bound is attained. Estimators debias abilities: that is post-processing and costs no
-    budget. The initial vector, if any, is lent by the simulation, which made it from the truth and
-    from released answers, so that no answer as it was given is in it. Source: Wang and Xu, eq. (9)
+    unit: one answer of one worker. neighbours: that answer replaced by its opposite;
+    which tasks a worker answered is public, and so never protected. budget: pure
+    ε-LADP (local attribute differential privacy) per answer; the k answers of a
+    worker compose to kε-LDP, k ≤ m, and no less: the bound is attained. Estimators
+    debias abilities: that is post-processing and costs no budget. The initial vector,
+    if any, is lent by the simulation, which made it from the truth and from released
+    answers, so that no answer as it was given is in it. Source: Wang and Xu, eq. (9)
     and Theorem 1; Warner (1965).
     """
 

@@ -1,5 +1,5 @@
-"""What privacy does to the label of each task of a person's own data: of one task, by its name, or
-of all.
+"""What privacy does to the label of each task of a person's own data: of one task, by
+its name, or of all.
 """
 
 import numpy as np

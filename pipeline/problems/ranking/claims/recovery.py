@@ -128,8 +128,8 @@ def _ratio_of_falls(
 ) -> Estimate:
     """Fall in the second step over that in the first.
 
-    Unknown where the errors do not fall in the first. signal, relative: (3,) signal and
-    relative standard errors of the mean errors.
+    Unknown where the errors do not fall in the first. signal, relative: (3,) signal
+    and relative standard errors of the mean errors.
     """
     if first <= 0:
         return Estimate(math.nan, -math.inf, math.inf, math.inf)

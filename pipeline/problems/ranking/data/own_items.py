@@ -32,8 +32,8 @@ class Pool(NamedTuple):
     """Comparisons by everybody.
 
     won, compared: (pairs,), wins of i over j and comparisons, i < j. theta: θ*, (m,),
-    the fit without privacy. names: (m,). times: (m,), comparisons of an item. users: L.
-    most: comparisons of one user at most. source: a sentence.
+    the fit without privacy. names: (m,). times: (m,), comparisons of an item. users:
+    L. most: comparisons of one user at most. source: a sentence.
     """
 
     won: Integers

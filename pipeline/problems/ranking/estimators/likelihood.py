@@ -18,8 +18,8 @@ from .moments import PreferenceEstimate, Weighted, ridge_of
 class FlippedLoss:
     """f(d) = −Σ_g [w log 2p̃ + (n−w) log 2(1−p̃)], p̃ = f + tσ(d): not convex if f > 0.
 
-    1−p̃ = f + tσ(−d). wins w and trials n: (reps, groups, pairs), in any unit. epsilon:
-    (groups,), which gives the probability f of a flip and the attenuation t.
+    1−p̃ = f + tσ(−d). wins w and trials n: (reps, groups, pairs), in any unit.
+    epsilon: (groups,), which gives the probability f of a flip and the attenuation t.
     Source: Lemma 1 of Xu, Sun and Cheng.
     """
 

@@ -34,10 +34,10 @@ class PreferenceEstimate:
 class Debiased(BaseEstimator):
     """Regularised M-estimator on the debiased means z̄: argmin of eq. (3) with λ = c G(ε)/L.
 
-    Not converged where comparisons do not link all items: gaps between those that they
-    leave apart are the ridge's.
-    Source: Xu, Sun and Cheng, eq. (3). The text prints λ ≍ L⁻¹(e^ε+1)²/(e^ε−1); Theorem
-    1 needs the square of the denominator as well, which is G(ε)/L.
+    Not converged where comparisons do not link all items: gaps between those that
+    they leave apart are the ridge's.
+    Source: Xu, Sun and Cheng, eq. (3). The text prints λ ≍ L⁻¹(e^ε+1)²/(e^ε−1);
+    Theorem 1 needs the square of the denominator as well, which is G(ε)/L.
     """
 
     m: int = parameter("items", unit="items", low=2)
@@ -80,8 +80,8 @@ class Debiased(BaseEstimator):
 class PlugIn(Debiased):
     """The same estimator on released comparisons as if they were raw: the inconsistent baseline.
 
-    A released bit counts t(ε_l) of a debiased one: where budgets differ that is said as
-    the users' weights.
+    A released bit counts t(ε_l) of a debiased one: where budgets differ that is said
+    as the users' weights.
     """
 
     by_replication: ClassVar[bool] = True

@@ -1,20 +1,20 @@
 """Regularised M-estimator of the Bradley–Terry–Luce model: safe-guarded Newton, compiled.
 
 Xu, Sun and Cheng, eq. (3): minimise Σ_{i<j}
-[z̄_ij(θ_j−θ_i) + log(1+e^{θ_i−θ_j})] + λ‖θ‖² over θ in R^m. The data enter only through
-the scores s_i = Σ_{j≠i} z̄_ij. The gradient is Σ_{j≠i} σ(θ_i−θ_j) − s_i + 2λθ_i and the
-Hessian (Lemma S5) is 2λI plus the Laplacian of the complete graph with edge weights
-σ(θ_i−θ_j)σ(θ_j−θ_i). The minimiser sums to 0 (Lemma 3), so all computations are in that
-subspace.
+[z̄_ij(θ_j−θ_i) + log(1+e^{θ_i−θ_j})] + λ‖θ‖² over θ in R^m. The data enter only
+through the scores s_i = Σ_{j≠i} z̄_ij. The gradient is Σ_{j≠i}
+σ(θ_i−θ_j) − s_i + 2λθ_i and the Hessian (Lemma S5) is 2λI plus the Laplacian of the
+complete graph with edge weights σ(θ_i−θ_j)σ(θ_j−θ_i). The minimiser sums to 0 (Lemma
+3), so all computations are in that subspace.
 
 Why it is fast and converges: * with u = e^θ, σ(θ_i−θ_j) = u_i/(u_i+u_j): gradient and
 Hessian take a division for each pair, no exponential; * that Laplacian is well
-conditioned after diagonal scaling, so two or three steps of conjugate gradients replace
-a factorisation (truncated Newton; Dembo, Eisenstat and Steihaug 1982); * |ℓ'''| ≤ ℓ''
-for the logistic loss (Bach 2010; Sun and Tran-Dinh 2019), so along a step p of range
-r = max p − min p the objective decreases up to t = log(1+r)/r at least, and for r ≤ 1
-up to t = 1; * it is compiled, `newton.c`: replications side by side, or, with many
-items, items.
+conditioned after diagonal scaling, so two or three steps of conjugate gradients
+replace a factorisation (truncated Newton; Dembo, Eisenstat and Steihaug 1982); *
+|ℓ'''| ≤ ℓ'' for the logistic loss (Bach 2010; Sun and Tran-Dinh 2019), so along a
+step p of range r = max p − min p the objective decreases up to t = log(1+r)/r at
+least, and for r ≤ 1 up to t = 1; * it is compiled, `newton.c`: replications side by
+side, or, with many items, items.
 """
 
 import numpy as np
@@ -57,8 +57,8 @@ _minimise = function(
 def scores(mean: Floats, m: int) -> Floats:
     """Scores s_i = Σ_{j≠i} z̄_ij with z̄_ji = 1 − z̄_ij, the sufficient statistic of eq. (3).
 
-    mean (rep, pair), any reals, pairs in the order of `np.triu_indices(m, 1)` -> (rep,
-    item). A non-finite entry makes its replication non-finite. O(rep · m²).
+    mean (rep, pair), any reals, pairs in the order of `np.triu_indices(m, 1)` ->
+    (rep, item). A non-finite entry makes its replication non-finite. O(rep · m²).
     """
     reps = len(mean)
     rows = np.ascontiguousarray(mean, float).reshape(reps, m * (m - 1) // 2)
@@ -76,15 +76,15 @@ def minimise(
     (m−1)/2, matter; ridge: λ ≥ 0, scalar or (rep,).
 
     Converged: gradient norm ≤ max(tolerance, 4·eps·(‖s‖ + (m/4 + 2λ)‖θ‖)), where the
-    second term is the rounding of the gradient itself, which only matters for scores or
-    θ above about 1e6; and θ is within about 1e-6·(1 + its range) of the minimiser, by
-    the least curvature of the objective or by the next Newton step. The second matters
-    where hardly a ridge holds θ, as of separable data at λ < 1e-4: there it goes on,
-    and what the rounding of the scores hides is not converged. Never raises or warns
-    about data. Not converged, too: non-finite or unusable input (NaN); λ = 0 with
-    scores that no θ matches to within the tolerance, separable data for one (stops at
-    once); `iterations` reached. O(m²) per iteration, usually 3 to 10; temporary memory
-    4m² bytes, 32m² below `MANY` items.
+    second term is the rounding of the gradient itself, which only matters for scores
+    or θ above about 1e6; and θ is within about 1e-6·(1 + its range) of the minimiser,
+    by the least curvature of the objective or by the next Newton step. The second
+    matters where hardly a ridge holds θ, as of separable data at λ < 1e-4: there it
+    goes on, and what the rounding of the scores hides is not converged. Never raises
+    or warns about data. Not converged, too: non-finite or unusable input (NaN); λ = 0
+    with scores that no θ matches to within the tolerance, separable data for one
+    (stops at once); `iterations` reached. O(m²) per iteration, usually 3 to 10;
+    temporary memory 4m² bytes, 32m² below `MANY` items.
     """
     scores = np.ascontiguousarray(scores, float)
     reps, m = scores.shape

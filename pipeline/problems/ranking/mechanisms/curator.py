@@ -28,9 +28,10 @@ class CuratorNoise(BaseMechanism, Abstract):
     """L users hand their comparisons to a curator, who adds integer noise to sums and releases them.
 
     The budget is that of all comparisons of a user, whose number is `questions`. With
-    person_delta = 0 noise is discrete Laplace and the release is pure ε-DP; otherwise it is
-    discrete Gaussian, ρ-zCDP, and (ε, δ)-DP. How often each pair is compared is public: it
-    follows from the number of users and from the design. Cost O(reps · m²).
+    person_delta = 0 noise is discrete Laplace and the release is pure ε-DP; otherwise
+    it is discrete Gaussian, ρ-zCDP, and (ε, δ)-DP. How often each pair is compared is
+    public: it follows from the number of users and from the design. Cost
+    O(reps · m²).
     """
 
     m: int = parameter("items", unit="items", low=2)
@@ -103,8 +104,8 @@ class CuratorNoise(BaseMechanism, Abstract):
         return 60 * self.m**2
 
     def _counted(self, data: Comparisons) -> tuple[Integers, Integers | None, Any]:
-        """Wins (reps, pairs), comparisons (reps, 1, pairs) or None, and how often each pair is
-        compared, to broadcast against wins.
+        """Wins (reps, pairs), comparisons (reps, 1, pairs) or None, and how often
+        each pair is compared, to broadcast against wins.
 
         Raises InvalidInput where users made more comparisons than are charged.
         """
@@ -130,11 +131,13 @@ class NoisyCounts(CuratorNoise):
     unit: all comparisons of one user.
     neighbours: these comparisons replaced by others, also of other pairs.
 
-    `task=release` does exactly this, at the same charge. compared_are: `protected`, where both
-    counts of a pair carry noise, so that nobody learns who compared what; or `public`, where who
-    compared what may be known and noise on one of the counts is enough. What is learned is half
-    the difference of both counts, as their sum is public.
-    Source: Canonne, Kamath and Steinke (2020); Ghosh, Roughgarden and Sundararajan (2009).
+    `task=release` does exactly this, at the same charge. compared_are: `protected`,
+    where both counts of a pair carry noise, so that nobody learns who compared what;
+    or `public`, where who compared what may be known and noise on one of the counts
+    is enough. What is learned is half the difference of both counts, as their sum is
+    public.
+    Source: Canonne, Kamath and Steinke (2020); Ghosh, Roughgarden and Sundararajan
+    (2009).
     """
 
     compared_are: str = parameter(
@@ -180,8 +183,9 @@ class NoisyScores(CuratorNoise):
     unit: all comparisons of one user.
     neighbours: these comparisons replaced by others, also of other pairs.
 
-    Given how often each pair is compared, the scores are sufficient for the model: estimators get
-    wins that have these scores, (s_i − s_j)/(2m) above a half of each pair's comparisons.
+    Given how often each pair is compared, the scores are sufficient for the model:
+    estimators get wins that have these scores, (s_i − s_j)/(2m) above a half of each
+    pair's comparisons.
     """
 
     by_replication: ClassVar[bool] = True
@@ -206,7 +210,7 @@ class NoisyScores(CuratorNoise):
         noisy = scores + self.noise.draw(rng, self.width, scores.shape)
         leads = (noisy[:, first] - noisy[:, second]) / self.m
         halves = (trials + leads) / 2
-        # Independent noise of this variance in the wins of all pairs gives scores, whose sum is
-        # known, the same covariance.
+        # Independent noise of this variance in the wins of all pairs gives scores,
+        # whose sum is known, the same covariance.
         variance = self.noise.variance(self.width) / (4 * self.m)
         return self._released(halves, variance, compared, data.items)

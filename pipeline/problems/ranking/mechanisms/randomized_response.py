@@ -19,16 +19,15 @@ from ..sampling.binomial import binomial
 class RandomizedResponse(Budgets):
     """Every comparison is flipped with probability 1/(1 + e^ε) before it leaves its user.
 
-    unit: one comparison of one user.
-    neighbours: that comparison replaced by its opposite.
-    budget: pure ε-LDP per comparison; the k comparisons of a user compose to kε, or exactly
-    at δ = `person_delta`.
+    unit: one comparison of one user. neighbours: that comparison replaced by its
+    opposite. budget: pure ε-LDP per comparison; the k comparisons of a user compose
+    to kε, or exactly at δ = `person_delta`.
 
     Classic and debiased randomized response have the same release: debiasing is
-    post-processing, done by the estimator. draw: `conditional` flips the raw wins, so that
-    mechanisms can be compared on the same data; `marginal` draws the released wins straight
-    from their law (Lemma 1) where that is known, three times cheaper, equal in law.
-    Cost O(reps · groups · m²), whatever L.
+    post-processing, done by the estimator. draw: `conditional` flips the raw wins, so
+    that mechanisms can be compared on the same data; `marginal` draws the released
+    wins straight from their law (Lemma 1) where that is known, three times cheaper,
+    equal in law. Cost O(reps · groups · m²), whatever L.
     Source: Xu, Sun and Cheng, §3; Warner (1965).
     """
 

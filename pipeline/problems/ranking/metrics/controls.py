@@ -173,8 +173,8 @@ class _Inversions(NamedTuple):
 def _inversions(truth: Preferences, release: ReleasedWins) -> _Inversions | None:
     """Which ranks the released scores exchange; None where the chance of that is not known.
 
-    That is with several budgets, or if θ* differs between replications by more than an
-    order.
+    That is with several budgets, or if θ* differs between replications by more than
+    an order.
     """
     order = np.argsort(-truth.theta, axis=1, kind="stable")
     ranked = np.take_along_axis(truth.theta, order, axis=1)

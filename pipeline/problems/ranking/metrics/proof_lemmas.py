@@ -17,7 +17,8 @@ from ..theory.ordering import bernoulli_divergence
 from ..theory.risk import curvature
 
 WIDEST = 700.0  # logits that θ may span where `curvature` is computed
-# δ over κG log(mL)/(mL), which the theorem leaves open: 16/log(mL) is enough for Lemma S7.
+# δ over κG log(mL)/(mL), which the theorem leaves open: 16/log(mL) is enough for
+# Lemma S7.
 CONSTANT = 4
 
 
@@ -25,8 +26,8 @@ CONSTANT = 4
 def hessian_ratio(estimate: PreferenceEstimate) -> Floats:
     """The larger of 2λ/Λ_min and Λ_max over 2(λ + max_i Σ_j w_ij), Λ of the Hessian at θ̂.
 
-    O(reps · m³). NaN where θ̂ spans so many logits that weights w_ij are no numbers any
-    more.
+    O(reps · m³). NaN where θ̂ spans so many logits that weights w_ij are no numbers
+    any more.
     Source: Lemma S5.
     """
     ratio = np.full(len(estimate.theta), np.nan)

@@ -1,7 +1,7 @@
 """Errors of a ranking from tilted laws, weighted by how likely the release is under the true one.
 
-A weighted error is 0 or more and has no upper end. The weight is 1 for models that tilt
-nothing.
+A weighted error is 0 or more and has no upper end. The weight is 1 for models that
+tilt nothing.
 """
 
 from dataclasses import dataclass
@@ -82,8 +82,8 @@ def wins_dispersion(truth: Preferences, release: ReleasedWins) -> Floats:
 
     O(reps · groups · m²). Its mean is 1. p̃, the chance of a released win, is that of
     the law by which the replication was drawn, tilted or not, and of randomized
-    response with the release's budgets: that by which errors are weighed. NaN for other
-    releases, and where no group made comparisons.
+    response with the release's budgets: that by which errors are weighed. NaN for
+    other releases, and where no group made comparisons.
     Source: Xu, Sun and Cheng, Lemma 1.
     """
     if not isinstance(release, FlippedWins):
@@ -106,8 +106,8 @@ def wins_dispersion(truth: Preferences, release: ReleasedWins) -> Floats:
 def log_weights(truth: TiltedPreferences, release: ReleasedWins) -> Floats:
     """(reps,): log P(x | σ) − log mean_c P(x | q_c) of the released wins x.
 
-    NaN for releases of another law or groups. Wins of a group of users are Binomial(n,
-    ½ + (q − ½) t(ε)).
+    NaN for releases of another law or groups. Wins of a group of users are
+    Binomial(n, ½ + (q − ½) t(ε)).
     Source: Xu, Sun and Cheng, Lemma 1.
     """
     if not isinstance(release, FlippedWins) or len(release.epsilon) != truth.proposals.shape[1]:

@@ -42,11 +42,11 @@ def squared_error(
 ) -> SquaredError:
     """Q of a block.
 
-    theta: (reps, m). mean: (reps, pairs), z̄. epsilon, users, weights: (groups,); ridge
-    λ ≥ 0.
+    theta: (reps, m). mean: (reps, pairs), z̄. epsilon, users, weights: (groups,);
+    ridge λ ≥ 0.
 
-    With e = A(s − E s) + b: E Q = (tr C + ‖b‖²)/m, C the sandwich; Var Q = [2 tr C² + 4
-    bᵀCb + Σ_p M_p²κ₄ + 4 M_p γ_p κ₃]/m² over pairs p = (i, j), where κ are the
+    With e = A(s − E s) + b: E Q = (tr C + ‖b‖²)/m, C the sandwich; Var Q = [2 tr
+    C² + 4 bᵀCb + Σ_p M_p²κ₄ + 4 M_p γ_p κ₃]/m² over pairs p = (i, j), where κ are the
     cumulants of z̄_p, M_p = (A²)_ii + (A²)_jj − 2 (A²)_ij and γ_p = (Ab)_i − (Ab)_j.
     O(reps · m³).
     """
@@ -112,8 +112,8 @@ def cumulants(
 
     chance: (reps, pairs), P(i beats j). z̄ = const + Σ_g k_g W_g, W_g ~ Binomial(n_g,
     p̃), k_g = v_g a_g/Σ v n: κ₃ = Σ k³n p̃(1 − p̃)(1 − 2p̃) and κ₄ = Σ k⁴n
-    p̃(1 − p̃)(1 − 6p̃(1 − p̃)). weights v: (groups,), None is all alike. Returns (reps,
-    pairs) each.
+    p̃(1 − p̃)(1 − 6p̃(1 − p̃)). weights v: (groups,), None is all alike. Returns
+    (reps, pairs) each.
     """
     v = np.ones(len(users)) if weights is None else weights
     factors = v * amplification(epsilon) / (v * users).sum()

@@ -11,7 +11,8 @@ from pipeline.study.arrays import Floats, Numbers
 from .risk import score_variance
 
 _SLICE_BYTES = 1 << 20  # of one slice's (rep, item, item) array
-# Error in logits below which the divergence is summed as a series: above, it keeps 12 digits.
+# Error in logits below which the divergence is summed as a series: above, it keeps 12
+# digits.
 _NEAR = 0.01
 _FAR = 300.0  # error in logits from which e^error is not computed: it may overflow
 _excess_risks = function(
@@ -101,11 +102,12 @@ def kendall_prediction(
 ) -> Floats:
     """Expected Kendall distance of the debiased M-estimator where its scores are Gaussian.
 
-    It is the mean over pairs of Φ(−|μ_i − μ_j|/sd_ij). θ̂ orders items as their scores
-    s_i = Σ_{k≠i} z̄_ik do, whatever the ridge. So this needs no linearisation of the
-    estimator: μ_i = Σ_{k≠i} σ(θ_i − θ_k), sd_ij² = Var(s_i − s_j) = V_i + V_j + 2V_ij,
-    with V_ij = Var(z̄_ij) and V_i its sum over the others. theta: (reps, m); epsilon,
-    users, weights: (group,) or scalar -> (reps,). O(reps · m²).
+    It is the mean over pairs of Φ(−|μ_i − μ_j|/sd_ij). θ̂ orders items as their
+    scores s_i = Σ_{k≠i} z̄_ik do, whatever the ridge. So this needs no linearisation
+    of the estimator: μ_i = Σ_{k≠i} σ(θ_i − θ_k),
+    sd_ij² = Var(s_i − s_j) = V_i + V_j + 2V_ij, with V_ij = Var(z̄_ij) and V_i its
+    sum over the others. theta: (reps, m); epsilon, users, weights: (group,) or scalar
+    -> (reps,). O(reps · m²).
     Source: Xu, Sun and Cheng, eq. (3) and Lemma 2, by the central limit theorem.
     """
     theta = np.asarray(theta, float)

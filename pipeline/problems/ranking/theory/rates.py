@@ -4,11 +4,11 @@ m items, L users; every user compares every pair once, P(i beats j) = σ(θ_i �
 Σθ = 0; each comparison is flipped with probability 1/(1 + e^ε). Two numbers give the
 cost of privacy: the amplification a(ε) = coth(ε/2), by which debiasing multiplies the
 standard deviation of a comparison, and the attenuation t(ε) = tanh(ε/2) = 1/a(ε), by
-which the release multiplies its lean, the probability that the better item wins less ½.
-Budgets ε are per comparison, in nats, > 0, and may be infinite (no privacy). Users who
-share a budget form a group: `epsilon` (group,) or scalar goes with counts `users` of
-that shape. The paper's constants are unspecified: rates here have constant 1 and are
-for slopes and orders only.
+which the release multiplies its lean, the probability that the better item wins less
+½. Budgets ε are per comparison, in nats, > 0, and may be infinite (no privacy). Users
+who share a budget form a group: `epsilon` (group,) or scalar goes with counts `users`
+of that shape. The paper's constants are unspecified: rates here have constant 1 and
+are for slopes and orders only.
 """
 
 import numpy as np
@@ -96,9 +96,9 @@ def minimax_lower_bound(kappa: Numbers, m: Numbers, information: Numbers) -> Flo
     """Lower rate 1/√(κ m Σ_l t(ε_l)²) of the worst-case mean ‖θ̂ − θ*‖₂/√m, constant 1, logits.
 
     Broadcasts. The paper's constant is unspecified, and the bound says something only
-    while it is smaller than the diameter of the parameter set (2 log κ or so): no error
-    can exceed that. It falls with κ though the problem gets harder, so at large κ it is
-    loose.
+    while it is smaller than the diameter of the parameter set (2 log κ or so): no
+    error can exceed that. It falls with κ though the problem gets harder, so at large
+    κ it is loose.
     Source: Xu, Sun and Cheng, Theorem 3, eq. (8).
     """
     return 1 / np.sqrt(kappa * m * information)

@@ -1,9 +1,9 @@
 """Yardsticks of the private Bradley–Terry–Luce model: sandwich covariance, Cramér–Rao bound.
 
 Both are Laplacians of the complete graph on the m items. With p = σ(θ_i − θ_j),
-w = p(1 − p): H has weights w, the variance of the score has weights V_ij = Var(z̄_ij),
-the released comparisons carry information with weights Σ_l t²w²/(p̃(1 − p̃)). Xu, Sun
-and Cheng give rates only; these give the constants.
+w = p(1 − p): H has weights w, the variance of the score has weights
+V_ij = Var(z̄_ij), the released comparisons carry information with weights Σ_l
+t²w²/(p̃(1 − p̃)). Xu, Sun and Cheng give rates only; these give the constants.
 """
 
 from collections.abc import Callable
@@ -19,8 +19,8 @@ from pipeline.study.arrays import Floats, Numbers
 _WORST_CONDITION = 1e12
 # Up to this size a matrix is inverted as a whole: larger ones are split.
 _SMALL = 10
-# Items up to which risks are compiled, replications side by side; with more, LAPACK's blocks are as
-# fast.
+# Items up to which risks are compiled, replications side by side; with more, LAPACK's
+# blocks are as fast.
 MANY = 400
 BOTH = (True, True)  # sandwich risk, Cramér–Rao risk
 SANDWICH = (True, False)
@@ -99,14 +99,14 @@ def sandwich_risk(
     """Predicted E‖θ̂ − θ*‖₂²/m of the debiased M-estimator, to first order in its score; logits².
 
     [tr((H+2λI)⁺ V (H+2λI)⁺) + 4λ²‖(H+2λI)⁺θ*‖²]/m in the space Σθ = 0; at λ = 0 it is
-    tr(H⁺VH⁺)/m. V_ij = Σ_l v_l² Var(z_ij^(l))/(Σ_l v_l)², where z̄ weights users by v.
-    The first order speaks when the errors are small against 1; a ridge comparable to
-    H's eigenvalues (m/4 at most) makes it rough.
+    tr(H⁺VH⁺)/m. V_ij = Σ_l v_l² Var(z_ij^(l))/(Σ_l v_l)², where z̄ weights users by
+    v. The first order speaks when the errors are small against 1; a ridge comparable
+    to H's eigenvalues (m/4 at most) makes it rough.
 
-    theta: (reps, m), rows summing to 0. epsilon, users, weights v: (group,) or scalar;
-    weights None is equal weights, and attenuation(epsilon)² is nearly optimal. ridge
-    λ ≥ 0: scalar or (reps,). Returns (reps,), NaN where H's condition number exceeds
-    1e12 (rows spanning about 28 logits). O(reps · m³).
+    theta: (reps, m), rows summing to 0. epsilon, users, weights v: (group,) or
+    scalar; weights None is equal weights, and attenuation(epsilon)² is nearly
+    optimal. ridge λ ≥ 0: scalar or (reps,). Returns (reps,), NaN where H's condition
+    number exceeds 1e12 (rows spanning about 28 logits). O(reps · m³).
     Source: eq. (3), Lemmas 2 and S5 of Xu, Sun and Cheng, by the delta method.
     """
     sandwich, _ = _risks(theta, epsilon, users, ridge, weights, SANDWICH)
@@ -119,8 +119,8 @@ def cramer_rao_risk(theta: Floats, epsilon: Numbers, users: Numbers) -> Floats:
     I = Σ_l Σ_{i<j} t_l²w²/(p̃(1 − p̃)) (e_i − e_j)(e_i − e_j)ᵀ, from the law of the
     released comparisons.
 
-    theta: (reps, m). epsilon, users: (group,) or scalar. Returns (reps,), NaN where I's
-    condition number exceeds 1e12. O(reps · (m³ + groups · m²)).
+    theta: (reps, m). epsilon, users: (group,) or scalar. Returns (reps,), NaN where
+    I's condition number exceeds 1e12. O(reps · (m³ + groups · m²)).
     Source: Fisher information of Lemma 1 of Xu, Sun and Cheng.
     """
     _, bound = _risks(theta, epsilon, users, 0.0, None, BOUND)
@@ -172,8 +172,8 @@ def score_variance(
 class _Law(NamedTuple):
     """What risks need of a release.
 
-    comparison, privacy: of `score_variance`. users: (groups,). noise: (groups,), variance
-    that privacy adds to a debiased comparison.
+    comparison, privacy: of `score_variance`. users: (groups,). noise: (groups,),
+    variance that privacy adds to a debiased comparison.
     """
 
     comparison: float
@@ -246,7 +246,8 @@ def _risks_one_by_one(
 
 def _sandwich_risk(curve: Floats, theta: Floats, ridge: Floats, law: _Law) -> float:
     """Sandwich risk of one θ*, (m,); curve: (1, m, m), ridge: (1,)."""
-    # V = s·H + c·(mI − 11ᵀ), so that AVA is a polynomial in A = (H + 2λI)⁺: one inverse is enough.
+    # V = s·H + c·(mI − 11ᵀ), so that AVA is a polynomial in A = (H + 2λI)⁺: one
+    # inverse is enough.
     m = len(theta)
     inverse = inverse_laplacian(curve, ridge)[0]
     bias = 2 * ridge[0] * inverse @ theta
@@ -258,7 +259,8 @@ def _sandwich_risk(curve: Floats, theta: Floats, ridge: Floats, law: _Law) -> fl
 def _bound(curve: Floats, law: _Law) -> float:
     """Cramér–Rao risk of one θ*; curve: (1, m, m)."""
     m = curve.shape[1]
-    # p̃(1 − p̃) = t²·Var(z), so a group's weight is users·w²/(w + its privacy variance).
+    # p̃(1 − p̃) = t²·Var(z), so a group's weight is users·w²/(w + its privacy
+    # variance).
     positive_noise = np.maximum(law.noise, np.finfo(float).tiny)  # keeps 0/0 off the diagonal
     groups = zip(law.users, positive_noise, strict=True)
     edges = sum(n * curve / (curve + c) for n, c in groups) * curve
@@ -269,8 +271,8 @@ def _bound(curve: Floats, law: _Law) -> float:
 def inverse_laplacian(weights: Floats, ridge: Floats) -> Floats:
     """(Laplacian + 2λI)⁺ in the space orthogonal to 1; weights (reps, m, m), zero diagonal.
 
-    Ridge λ (reps,). The null space is lifted to the mean eigenvalue, whatever the units
-    of the weights, so that the inverse is as well conditioned as the problem.
+    Ridge λ (reps,). The null space is lifted to the mean eigenvalue, whatever the
+    units of the weights, so that the inverse is as well conditioned as the problem.
     """
     m = weights.shape[1]
     degrees = weights.sum(axis=2)
@@ -305,8 +307,8 @@ def _split_inverse(matrix: Floats, whole: Callable[[Floats], Any]) -> Floats:
     """Inverse by Schur complements of halves: mostly matrix products.
 
     At m = 40 it is twice as fast as LAPACK's. Needs no pivoting, because every Schur
-    complement of a positive definite matrix is positive definite. whole: inverts small
-    matrices.
+    complement of a positive definite matrix is positive definite. whole: inverts
+    small matrices.
     """
     m = matrix.shape[1]
     if m <= _SMALL:

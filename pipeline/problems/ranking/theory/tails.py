@@ -1,8 +1,8 @@
 """Exact tail probabilities of the debiased estimator for two items, however small.
 
-For m = 2 the estimate is a rising function of the one mean comparison z̄, whose law is
-that of weighted binomial variables: all statements on probabilities in Theorems 1, 2
-and 4 to 6 of Xu, Sun and Cheng are then sums. Budgets in groups: `epsilon`, `users`
+For m = 2 the estimate is a rising function of the one mean comparison z̄, whose law
+is that of weighted binomial variables: all statements on probabilities in Theorems 1,
+2 and 4 to 6 of Xu, Sun and Cheng are then sums. Budgets in groups: `epsilon`, `users`
 (group,), at most two. Probabilities are given as −log P, nats.
 """
 
@@ -102,9 +102,9 @@ def ordering_exponent(signal: float, kappa: float) -> float:
     """Lower bound signal · κ²/(1 + κ)⁴ on −log P(θ̂_i < θ̂_j) for items Δ apart and any m; nats.
 
     θ̂ orders items as their scores s do. s_i − s_j sums up independent z of ranges
-    a(ε_l)/L, 2(m − 2) of each user and one twice as wide, so by Hoeffding's inequality
-    P(s_i ≤ s_j) ≤ exp(−L(μ_i − μ_j)²/(mG)), and the mean value theorem gives
-    μ_i − μ_j ≥ mΔκ/(1 + κ)². No condition on H(ε), and κ² for the κ⁴ of Theorems 5 and
-    6 of Xu, Sun and Cheng.
+    a(ε_l)/L, 2(m − 2) of each user and one twice as wide, so by Hoeffding's
+    inequality P(s_i ≤ s_j) ≤ exp(−L(μ_i − μ_j)²/(mG)), and the mean value theorem
+    gives μ_i − μ_j ≥ mΔκ/(1 + κ)². No condition on H(ε), and κ² for the κ⁴ of
+    Theorems 5 and 6 of Xu, Sun and Cheng.
     """
     return signal * math.exp(2 * math.log(kappa) - 4 * math.log1p(kappa))

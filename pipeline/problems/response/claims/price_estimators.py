@@ -39,7 +39,8 @@ PRIVATE = "discrete_gaussian"
 OPEN = "none"
 ESTIMATORS = {"spectral": "spectral algorithm", "pairwise_likelihood": "pairwise likelihood"}
 NORMS = {"inf": ("error_inf", "‖β̂ − β*‖∞"), "l2": ("error_l2", "‖β̂ − β*‖₂/√m")}
-# np²ε²/m² from which privacy may double the error at most: at 20 it does by first order at m = 10.
+# np²ε²/m² from which privacy may double the error at most: at 20 it does by first
+# order at m = 10.
 SIZE = 25
 _GRID = dict(item_noise=2, item_size=2, mechanism=2)
 

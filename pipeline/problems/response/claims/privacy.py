@@ -15,7 +15,8 @@ from pipeline.analysis.tolerances import AtMost, Within
 from .common import DELTA, EXACT, ROUNDING
 from .controls import QUIET
 
-# Of the variance of noise as drawn, all cells together: the small grid knows it to 0.015.
+# Of the variance of noise as drawn, all cells together: the small grid knows it to
+# 0.015.
 NOISE = 0.03
 # Of noise on integers: its variance is less than σ² by up to this share, at σ² = 0.6.
 COARSE = 1e-3

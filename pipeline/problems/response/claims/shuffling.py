@@ -56,7 +56,8 @@ CLAIMS = (
         experiment="nguyen/shuffling",
         measure=_exact_over_theorem,
         tolerance=AtMost(1 + ROUNDING),
-        # The theorem is about every kind of report, and these cost a fifth of its ε or less.
+        # The theorem is about every kind of report, and these cost a fifth of its ε
+        # or less.
         only_refutable=True,
         why=EXACT,
         conditions=f"{_PERSONS} Cells where shuffling is charged. Binary answers "

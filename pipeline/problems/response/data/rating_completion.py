@@ -6,7 +6,8 @@ from pipeline.problems.common.rating_files import Ratings
 from pipeline.study.arrays import Booleans, Floats
 
 FILMS = 200  # the most rated ones, ties by name
-# λ: of 6, 8, 10, 12, 14 that of least error on ratings held out of ml-latest-small (0.80 stars).
+# λ: of 6, 8, 10, 12, 14 that of least error on ratings held out of ml-latest-small
+# (0.80 stars).
 SHRINKAGE = 8.0
 TOLERANCE = 1e-9  # stars, largest change in the last step
 ITERATIONS = 5000  # under a hundred are usual

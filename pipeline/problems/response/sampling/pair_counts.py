@@ -31,7 +31,8 @@ _observed_differences = function(
 )
 _pairs = function(__file__, "pairs", _ANSWERS + _COUNTS)
 
-# Responses drawn at a time: about what the L2 cache holds, and enough to amortise calls.
+# Responses drawn at a time: about what the L2 cache holds, and enough to amortise
+# calls.
 SLICE_CELLS = 1 << 17
 
 

@@ -23,7 +23,8 @@ _information_sums = function(
 """,
 )
 
-# Half of the range of difficulties, logits, up to which σ' is interpolated: rounding grows with it.
+# Half of the range of difficulties, logits, up to which σ' is interpolated: rounding
+# grows with it.
 WIDEST = 4.0
 DIGITS = 33.0  # −log of what is neglected
 
@@ -84,7 +85,8 @@ def cramer_rao_risk(theta: Floats, ability: Floats, p: float = 1.0) -> Floats:
 class _Part:
     """The information diag(D) − CKCᵀ of some replications.
 
-    rows: their numbers. diagonal: D, (rows, m). basis: C, (rows, m, r). core: K, (rows, r, r).
+    rows: their numbers. diagonal: D, (rows, m). basis: C, (rows, m, r). core: K,
+    (rows, r, r).
     """
 
     rows: Integers
