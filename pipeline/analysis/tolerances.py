@@ -185,12 +185,17 @@ class NoException:
 def compare(estimate: Estimate, least: float, most: float) -> str:
     """`SUPPORTED` for an interval inside [least, most], `CONTRADICTED` for one wholly outside, else
     `INCONCLUSIVE`.
+
+    An interval without an end on one side supports nothing, but contradicts what lies on its other
+    side.
     """
-    if not finite(estimate):
+    if any(map(math.isnan, (estimate.value, estimate.low, estimate.high))):
         return INCONCLUSIVE
-    if least <= estimate.low and estimate.high <= most:
+    if estimate.high < least or estimate.low > most:
+        return CONTRADICTED
+    if finite(estimate) and least <= estimate.low and estimate.high <= most:
         return SUPPORTED
-    return CONTRADICTED if estimate.high < least or estimate.low > most else INCONCLUSIVE
+    return INCONCLUSIVE
 
 
 def finite(estimate: Estimate) -> bool:

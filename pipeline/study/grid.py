@@ -207,7 +207,9 @@ def _levels(axis: str, levels: Sequence[Any]) -> tuple[Level, ...]:
     plain = tuple(level.item() if isinstance(level, np.generic) else level for level in levels)
     for level in plain:
         if level is None:
-            raise InvalidInput(f"grid.{axis}", list(plain), "a level may not be null")
+            raise InvalidInput(
+                f"grid.{axis}", list(plain), "a level may not be null; must be left out"
+            )
         if not isinstance(level, Level) or level != level:
             allowed = "a level must be a number, a text, true or false"
             raise InvalidInput(f"grid.{axis}", level, allowed)

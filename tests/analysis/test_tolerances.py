@@ -100,12 +100,21 @@ def test_an_interval_without_ends_contains_every_number(value, low, high, verdic
     ends=st.sampled_from("low high both value".split()),
     missing=st.sampled_from([math.inf, math.nan]),
 )
-def test_an_open_interval_decides_nothing(tolerance, value, low, high, ends, missing):
+def test_an_open_interval_supports_nothing(tolerance, value, low, high, ends, missing):
+    """It contradicts only what a bound that it has excludes, wherever its other end may be."""
     numbers = dict(value=value, low=value - low, high=value + high)
     numbers |= {"low": -missing} if ends in ("low", "both") else {}
     numbers |= {"high": missing} if ends in ("high", "both") else {}
     numbers |= {"value": math.nan} if ends == "value" else {}
-    assert tolerance.verdict(Estimate(**numbers)) == INCONCLUSIVE
+    verdict = tolerance.verdict(Estimate(**numbers))
+    if ends in ("both", "value") or math.isnan(missing):
+        assert verdict == INCONCLUSIVE
+        return
+    assert verdict != SUPPORTED
+    if verdict == CONTRADICTED:
+        far = 1e6
+        closed = numbers | {"low": max(numbers["low"], -far), "high": min(numbers["high"], far)}
+        assert tolerance.verdict(Estimate(**closed)) == CONTRADICTED
 
 
 @pytest.mark.parametrize("tolerance", TOLERANCES)

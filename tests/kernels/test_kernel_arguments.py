@@ -336,7 +336,7 @@ def test_there_is_no_other_door():
         "kernels/loader.py",
         "kernels/arguments.py",
         "execution/copies.py",  # tells the C library how to keep memory
-        "execution/limits.py",  # asks Python itself to interrupt a thread
+        "execution/time_limit.py",  # asks Python itself to interrupt a thread
     }
     for line in (
         "import ctypes",

@@ -124,7 +124,8 @@ wrong("parameters.K", *(v for v in NO_WHOLE if v is not None), 0, says="size of 
 wrong("parameters.K", 10, 11, 20, says="m=10")
 EPSILON = (("grid.x", GONE), ("derive", None))
 wrong("parameters.epsilon", *NO_REAL, 0, -1, also=EPSILON, says="> 0")
-wrong_level("epsilon", *NO_REAL, 0, -1, also=EPSILON, says="> 0")
+wrong_level("epsilon", *NO_REAL[1:], 0, -1, also=EPSILON, says="> 0")
+wrong_level("epsilon", None, also=EPSILON, says="may not be null")
 
 for axis, levels in dict(
     m=[10, 10.0], L=[100, 100], x=[8, 8.0], estimator=["debiased", "debiased"]

@@ -20,6 +20,7 @@ from pipeline.storage.results import SEALED, SUMMARY
 from pipeline.study.errors import Stopped
 from pipeline.study.parameters import InvalidInput
 from pipeline.workflow import run
+from pipeline.workflow.events import NothingToDo
 from pipeline.workflow.rounds import reached
 from tests.helpers import toy_paper
 from tests.helpers.engine import contents, job_of, without_report
@@ -71,9 +72,12 @@ def asked(folder, **changes):
     return requests.read(WANTED, {"outputs": str(folder), **changes}, "synchronous").studies[0]
 
 
-def complete(stored, folder, cluster=None, **settings):
-    """The study when all claims are decided, sealed."""
-    (part,) = run.complete(job_of([stored], cluster, outputs=str(folder), **settings))
+def complete(stored, folder, cluster=None, told=None, **settings):
+    """The study when all claims are decided, sealed. told: a list that takes the events."""
+    job = job_of([stored], cluster, outputs=str(folder), **settings)
+    if told is not None:
+        job = job.subscribed(told.append)
+    (part,) = run.complete(job)
     run.seal([part.stored], Synchronous())
     return part.stored
 
@@ -140,7 +144,7 @@ def test_same_bytes_on_any_cluster(cluster, tmp_path, expected):
     assert sealed(complete(asked(tmp_path), tmp_path, cluster)) == expected[1]
 
 
-def test_same_bytes_after_stops_and_with_what_there_was_before(tmp_path, expected, capsys):
+def test_same_bytes_after_stops_and_with_what_there_was_before(tmp_path, expected):
     number = expected[0].study.replications
     for _ in range(3):
         try:
@@ -153,9 +157,10 @@ def test_same_bytes_after_stops_and_with_what_there_was_before(tmp_path, expecte
     assert again.study.replications == number
     other = tmp_path / "other"
     complete(asked(other, until=None), other)
-    capsys.readouterr()
-    after = complete(asked(other), other)
-    assert "nothing to do" in capsys.readouterr().out and after.study == expected[0].study
+    told = []
+    after = complete(asked(other), other, told=told)
+    assert any(isinstance(event, NothingToDo) for event in told)
+    assert after.study == expected[0].study
     where = next((after.store.folder / "requests").iterdir())
     assert {part: contents(where / part) for part in (SEALED, SUMMARY)} == expected[1]
 

@@ -28,6 +28,8 @@ VALUES = {
     "ranking": [
         dict(m=7, L=20, epsilon=0.5),
         dict(m=7, L=20, epsilon=0.5, theta="two_groups", draw="marginal"),
+        dict(m=7, L=20, person=2.0),
+        dict(m=7, L=20, person=2.0, person_delta=1e-3, compared_are="public"),
         dict(m=7, L=20, epsilon=0.5, theta="fixed", profile="0.5:1,0.3:4,0.2:2"),
     ],
     "response": [

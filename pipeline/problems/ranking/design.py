@@ -82,7 +82,10 @@ class Budgets(BaseMechanism):
         if self.person is not None:
             return answer_budget(self.person, self.answers, self.person_delta)
         if self.epsilon is None:
-            allowed = "is needed, or person, the budget of all comparisons of a user"
+            allowed = (
+                f"is needed by {type(self).__name__} (privacy budget of one comparison, a number "
+                "> 0), or person (that of all comparisons of a user)"
+            )
             raise InvalidInput("epsilon", None, allowed)
         return self.epsilon
 

@@ -106,7 +106,7 @@ def test_missing_answers_are_fewer_comparisons():
             "questions",
             "there are 6 pairs of m=4 items",
         ),
-        (lambda: pl.ranking.RandomizedResponse(m=4, L=3), "epsilon", "is needed, or person"),
+        (lambda: pl.ranking.RandomizedResponse(m=4, L=3), "epsilon", "or person"),
         (
             lambda: pl.ranking.RandomizedResponse(m=4, L=3, epsilon=1.0, person=1.0),
             "epsilon",
