@@ -1,5 +1,6 @@
 """Arguments of a command, key=value each: checked, and read by the grammar of Hydra."""
 
+import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
 RULES = ("precision", "refine", "until")  # whose fields are set whether they are there or not
+SIMILAR = 0.7  # words from which on one is suggested for another
 
 
 class Action(Enum):
@@ -174,4 +176,7 @@ def _instead(word: str, example: str) -> str:
         keys.setdefault(word, "experiment")
     if word in keys:
         return f"write {keys[word]}={word}"
+    similar = difflib.get_close_matches(word, keys, 1, SIMILAR)
+    if similar:
+        return f"cannot be read; did you mean {keys[similar[0]]}={similar[0]}? allowed: key=value"
     return f"cannot be read; write key=value, such as {example}"

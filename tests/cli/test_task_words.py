@@ -109,3 +109,17 @@ def test_json_is_the_same_in_both_spellings(tmp_path, call):
     words = arguments(tmp_path)
     answers = [call(task, "--json", *words) for task in ("status", "task=status")]
     assert answers[0][:2] == answers[1][:2] and json.loads(answers[0][1])
+
+
+@pytest.mark.parametrize(
+    "word, meant",
+    [
+        ("staus", "did you mean task=status?"),
+        ("xu/lemma", "did you mean experiment=xu/lemmas?"),
+        ("demmo", "did you mean suite=demo?"),
+        ("foo", "write key=value"),
+    ],
+)
+def test_a_word_that_is_nearly_a_name_is_told_which(word, meant, capsys):
+    assert main([word, "size=quick"]) == 2
+    assert meant in capsys.readouterr().err
