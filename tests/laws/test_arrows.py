@@ -108,7 +108,7 @@ CLAIMS = {"xarray", "analysis"}
 # What one module may import on top of that, but only when it is called: packages that not everyone installs.
 LAZY = {
     "storage.s3": {"obstore"},
-    "study.machine": {"dask", "distributed"},
+    "study.machine": {"dask"},
     "execution.clusters.batch_workers": {"dask_jobqueue"},
     "privacy.vetted_noise": {"opendp"},
 }
