@@ -8,6 +8,7 @@ so that what holds for it holds for them.
 
 import functools
 import math
+from collections.abc import Callable
 
 import numpy as np
 from scipy import special
@@ -15,6 +16,7 @@ from scipy import special
 from pipeline.study.arrays import Floats
 from pipeline.study.parameters import InvalidInput
 
+Test = Callable[[float], bool]
 HALVINGS = 200  # of an interval, at most: until no double lies between its ends
 
 
@@ -75,23 +77,18 @@ def answer_budget(person: float, answers: int, delta: float = 0.0) -> float:
     """
     person = _positive("person", person)
     answers = _whole("answers", answers)
-    if not 0 <= delta < 1:
-        raise InvalidInput("person_delta", delta, "must be a number ≥ 0 and < 1")
+    _check_delta(delta)
     if delta == 0:
         return person / answers
-    # One answer alone may have ε₀ with tanh-like chance:
-    # 1 − (1 + e^ε)/(1 + e^ε₀) ≤ δ.
+    # More than one answer alone may have, none has of several.
     low = person / answers
     high = _single_budget(person, delta)
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        if not low < middle < high:
-            break
-        if composed_delta(person, middle, answers) <= delta:
-            low = middle
-        else:
-            high = middle
-    return low
+
+    def is_private(answer: float) -> bool:
+        return composed_delta(person, answer, answers) <= delta
+
+    largest, _ = _border(low, high, is_private)
+    return largest
 
 
 def _single_budget(person: float, delta: float) -> float:
@@ -114,29 +111,44 @@ def person_budget(answer: float, answers: int, delta: float = 0.0) -> float:
     """
     answer = _positive("answer", answer)
     answers = _whole("answers", answers)
-    if not 0 <= delta < 1:
-        raise InvalidInput("person_delta", delta, "must be a number ≥ 0 and < 1")
+    _check_delta(delta)
     high = answer * answers
     if delta == 0:
         return high
     low = 0.0
     if composed_delta(low, answer, answers) <= delta:
         return low
+
+    def is_exceeded(person: float) -> bool:
+        return composed_delta(person, answer, answers) > delta
+
+    _, least = _border(low, high, is_exceeded)
+    return least
+
+
+def _border(low: float, high: float, is_below: Test) -> tuple[float, float]:
+    """Two neighbouring numbers: `is_below` is true at the lower one only."""
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         if not low < middle < high:
             break
-        if composed_delta(middle, answer, answers) <= delta:
-            high = middle
-        else:
+        if is_below(middle):
             low = middle
-    return high
+        else:
+            high = middle
+    return low, high
 
 
 def _positive(key: str, value: float) -> float:
     if not 0 < value < math.inf:
         raise InvalidInput(key, value, "must be a number > 0, and finite, in nats")
     return float(value)
+
+
+def _check_delta(delta: float) -> None:
+    if not 0 <= delta < 1:
+        allowed = "must be a number ≥ 0 and < 1"
+        raise InvalidInput("person_delta", delta, allowed)
 
 
 def _whole(key: str, value: int) -> int:
