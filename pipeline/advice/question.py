@@ -270,7 +270,7 @@ def _unknown(
     derive: Mapping[str, str],
     entries: Mapping[str, Any],
 ) -> str:
-    """The word of what is asked for."""
+    """The name of the unknown: what the answer is to say."""
     if word is None:
         return _only_missing(problem, advice, values, derive, entries)
     chosen = _word(advice, word)

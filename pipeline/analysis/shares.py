@@ -1,6 +1,6 @@
 """Shares among estimates, and the power that a binomial law gives them.
 
-A share is told by its exact or Wilson interval.
+An estimate is known to be a share by its interval, which is exact or Wilson's.
 """
 
 import math

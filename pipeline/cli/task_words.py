@@ -45,7 +45,7 @@ def task_of(arguments: Sequence[str]) -> Task:
 
 
 def tasks_in(arguments: Sequence[str]) -> list[Task]:
-    """The tasks that are named, in any way: those whose help is asked for."""
+    """The tasks that the arguments name, as `status` or `task=status`, for a page of help."""
     names = []
     for word in arguments:
         if "=" not in word:

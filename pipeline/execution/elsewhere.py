@@ -38,7 +38,7 @@ class Elsewhere:
         self._pause = min(1.0, LONGEST)  # seconds, while there are no others
 
     def others(self, units: Iterable[tuple[Unit, float]]) -> Iterator[tuple[Unit, float]]:
-        """Of units with their predicted costs, those that nobody else is known to have begun."""
+        """The units that no other driver has begun, as far as is known, with their costs."""
         for unit, cost in units:
             if self._is_begun(unit):
                 self.left.append(unit)

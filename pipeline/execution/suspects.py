@@ -50,7 +50,7 @@ def noted(store: Store, driver: Driver | None) -> Iterator[Callable[[], None]]:
 
     Yields what removes them before that.
 
-    When it is told to stop, what ends it afterwards is no unit's fault.
+    Once the driver was told to stop, no unit is blamed for how it ends.
     """
 
     def forget() -> None:

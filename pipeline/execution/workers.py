@@ -56,7 +56,7 @@ REPLACEMENTS = 3  # of workers that must not compute; those that die are always 
 
 @dataclass(frozen=True)
 class Options:
-    """What all workers are told.
+    """Settings that all workers share.
 
     folder: for scratch files. memory: bytes that each may take; None: any number. dask: its
     configuration.

@@ -80,7 +80,7 @@ def answer_budget(person: float, answers: int, delta: float = 0.0) -> float:
     _check_delta(delta)
     if delta == 0:
         return person / answers
-    # More than one answer alone may have, none has of several.
+    # One of several answers has at most what one alone may have.
     low = person / answers
     high = _single_budget(person, delta)
 

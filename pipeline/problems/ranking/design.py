@@ -99,13 +99,8 @@ class Budgets(BaseMechanism):
 
     def check_charge(self, most_answers: int | None) -> None:
         """Raise InvalidInput where a user of the data made more comparisons than are charged."""
-        if self.questions is None or most_answers is None or most_answers <= self.answers:
-            return
-        raise InvalidInput(
-            "questions",
-            self.questions,
-            f"each user of these data made {most_answers:,} comparisons, all of which cost budget",
-        )
+        if self.questions is not None:
+            check_charge(self.questions, self.answers, most_answers)
 
     def memory(self) -> float:
         """Bytes of one replication: raw and released wins of all groups, and their sources."""
@@ -119,6 +114,21 @@ class Budgets(BaseMechanism):
             "one comparison": largest,
             f"all comparisons of {person}": person_budget(largest, self.answers, self.person_delta),
         }
+
+
+def check_charge(questions: int | None, charged: int, most_answers: int | None) -> None:
+    """Raise InvalidInput where a user made more comparisons than are charged.
+
+    questions: the parameter that is to blame. most_answers: comparisons of the user who made most;
+    None where the data do not tell.
+    """
+    if most_answers is None or most_answers <= charged:
+        return
+    raise InvalidInput(
+        "questions",
+        questions,
+        f"each user of these data made {most_answers:,} comparisons, all of which cost budget",
+    )
 
 
 def asked_of_person(key: str, questions: int | None, m: int) -> int:

@@ -14,10 +14,10 @@ from pipeline.privacy.sensitivities import Sensitivity
 from pipeline.problems.common.person import PERSON_DELTA
 from pipeline.study.abstract import Abstract
 from pipeline.study.arrays import Floats, Integers
-from pipeline.study.parameters import InvalidInput, parameter
+from pipeline.study.parameters import parameter
 from pipeline.study.parts import BaseMechanism
 
-from ..design import QUESTIONS, asked_of_person
+from ..design import QUESTIONS, asked_of_person, check_charge
 from ..model import Comparisons
 from ..releases import NoisyWins
 from ..theory.score_sensitivity import score_sensitivity
@@ -109,10 +109,7 @@ class CuratorNoise(BaseMechanism, Abstract):
 
         Raises InvalidInput where users made more comparisons than are charged.
         """
-        most = data.most_answers
-        if most is not None and most > self.answers:
-            allowed = f"each user of these data made {most:,} comparisons, all of which cost budget"
-            raise InvalidInput("questions", self.questions, allowed)
+        check_charge(self.questions, self.answers, data.most_answers)
         compared = data.compared(np.array([self.L]))
         trials = self.L if compared is None else compared[:, 0]
         return data.wins, compared, trials
