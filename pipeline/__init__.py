@@ -9,7 +9,8 @@ are the problems, by their names, such as `pl.ranking`:
 - decisions: `advise`, how small ε may be or how many people are needed
 - one data set: parts of a problem such as `pl.ranking.Debiased(m=10).fit(release)`;
   `simulate_data`, `simulate_release`
-- parts of your own: `register`, `Problem`, `parameter`, `metric`, and bases of parts:
+- parts of your own: `register`, `Problem`, `parameter`, `metric`; `Guarantee` and `unprotected`,
+  what a mechanism guarantees; and bases of parts:
   `BaseModel`, `BaseMechanism`, `BaseEstimator`, `BaseMetric`; `Checked` is that of all of them
 - errors, one line each: `PipelineError` and its kinds `InvalidInput`, `SweepError`, `Stopped`,
   `FailedUnits`
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from pipeline.study.errors import PipelineError as PipelineError
     from pipeline.study.errors import Stopped as Stopped
     from pipeline.study.grid import Grid as Grid
+    from pipeline.study.guarantee import Guarantee as Guarantee
+    from pipeline.study.guarantee import unprotected as unprotected
     from pipeline.study.metric import metric as metric
     from pipeline.study.parameters import Checked as Checked
     from pipeline.study.parameters import InvalidInput as InvalidInput
@@ -75,6 +78,7 @@ _NAMES = {  # name -> module that holds it
     "Checked": "study.parameters",
     "FailedUnits": "study.errors",
     "Grid": "study.grid",
+    "Guarantee": "study.guarantee",
     "InvalidInput": "study.parameters",
     "PipelineError": "study.errors",
     "Problem": "study.problem",
@@ -97,6 +101,7 @@ _NAMES = {  # name -> module that holds it
     "simulate_release": "library.single",
     "status": "library.answers",
     "summarise": "library.results",
+    "unprotected": "study.guarantee",
     "verify": "library.answers",
 }
 

@@ -7,30 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pipeline.study.guarantee import Guarantee
+
 RATES = (0.01, 0.05)  # of false alarms
 HIGH = 10.0  # nats of a person above which an answer warns: odds may change by a factor of 22,026
 SURE = 0.999  # from which on a chance is "more than 99.9 %"
-
-
-@dataclass(frozen=True)
-class Budgets:
-    """What a mechanism's release costs a person, in nats. person: all that one gives.
-
-    answer: one answer of it.
-
-    None where the mechanism does not say; infinite where nothing is protected. delta: chance with
-    which the person's budget does not hold. answers: how many answers of that budget a person
-    gives, if the mechanism says so.
-    """
-
-    person: float | None
-    answer: float | None
-    delta: float = 0.0
-
-    @property
-    def high(self) -> bool:
-        """Whether hardly any privacy is left to a person."""
-        return self.person is not None and self.person > HIGH
 
 
 @dataclass(frozen=True)
@@ -58,20 +39,9 @@ class Terms:
     exact: bool
 
 
-def budgets(mechanism: Any) -> Budgets:
-    """Budgets of a person and of an answer: from the mechanism's `attacks()`, or else the greatest
-    that is `spent`.
-    """
-    means = terms(mechanism)
-    answer = means["answer"]
-    person = means["person"]
-    each = None if answer is None else answer.budget
-    if person is not None:
-        return Budgets(person.budget, each, person.delta)
-    spent = [float(budget) for budget in mechanism.spent().values()]
-    if not spent and mechanism.unit == "none":
-        return Budgets(math.inf, each)
-    return Budgets(max(spent, default=None), each)
+def is_high(guarantee: Guarantee) -> bool:
+    """Whether hardly any privacy is left to a person."""
+    return guarantee.epsilon is not None and guarantee.epsilon > HIGH
 
 
 def certainty(epsilon: float) -> str:

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.advice.person import Terms, budgets, terms
+from pipeline.advice.person import Terms, terms
 from pipeline.advice.question import Question
+from pipeline.study.guarantee import Guarantee
 
 
 @dataclass(frozen=True)
@@ -63,33 +64,23 @@ class MechanismRow:
 
 @dataclass(frozen=True)
 class Promise:
-    """What a mechanism promises. budget, unit, neighbours: in words.
+    """What a mechanism promises: its guarantee, in words and numbers.
 
-    spent: name -> nats. budget_per_person, budget_per_answer: in nats; None where the mechanism
-    does not say. in_a_persons_terms: for "answer" and "person", or None in place of them.
+    spent: name -> nats. in_a_persons_terms: for "answer" and "person", or None in place of them.
     """
 
-    budget: str
-    unit: str
-    neighbours: str
+    guarantee: Guarantee
     spent: Mapping[str, float]
-    budget_per_person: float | None
-    budget_per_answer: float | None
     in_a_persons_terms: Mapping[str, Terms | None]
 
 
 def promise_of(question: Question, level: float) -> Promise:
     """What the mechanism promises at a level of the unknown."""
     mechanism = question.parts(level).mechanism
-    cost = budgets(mechanism)
     spent: Mapping[str, float] = mechanism.spent()
     return Promise(
-        budget=mechanism.budget,
-        unit=mechanism.unit,
-        neighbours=mechanism.neighbours,
+        guarantee=mechanism.promise(),
         spent={name: float(budget) for name, budget in spent.items()},
-        budget_per_person=cost.person,
-        budget_per_answer=cost.answer,
         in_a_persons_terms=terms(mechanism),
     )
 

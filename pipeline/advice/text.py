@@ -90,8 +90,10 @@ def _mechanism(row: MechanismRow) -> str:
 def promise_lines(promise: Promise) -> Iterator[str]:
     """What the mechanism promises, and what that means for a person."""
     spent = [f"{name}: {budget:.4g} nats" for name, budget in promise.spent.items()]
-    yield f"  privacy: {'; '.join([promise.budget, *spent])}"
-    yield f"    unit: {promise.unit}; neighbours: {promise.neighbours}"
+    yield f"  privacy: {'; '.join([promise.guarantee.budget, *spent])}"
+    for aspect, text in promise.guarantee.rows():
+        if aspect not in ("budget", "amounts"):
+            yield f"    {aspect}: {text}"
     for role, name in ROLES:
         means = promise.in_a_persons_terms[role]
         if means is not None:

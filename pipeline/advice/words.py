@@ -9,9 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pipeline.advice.certificate import ERROR, Certificate
-from pipeline.advice.person import HIGH, Budgets, budgets, certainty
+from pipeline.advice.person import HIGH, certainty, is_high
 from pipeline.advice.question import Question
 from pipeline.advice.targets import Target
+from pipeline.study.guarantee import Guarantee
 
 
 @dataclass(frozen=True)
@@ -93,10 +94,10 @@ def headline(question: Question, level: float, better: str) -> str:
     """
     side = "at least" if better == "more" else "at most"
     advised = f"{question.unknown.meaning}: {side} {question.shown(level):,g}"
-    cost = budgets(question.parts(level).mechanism)
-    if cost.person is None or cost.person == float("inf"):
+    promise = question.parts(level).mechanism.promise()
+    if promise.epsilon is None or promise.epsilon == float("inf"):
         return f"{advised[0].upper()}{advised[1:]}"
-    return f"{cost.person:.4g} nats for all answers of a person; {advised}"
+    return f"{promise.epsilon:.4g} nats for all answers of a person; {advised}"
 
 
 def survey(question: Question, level: float) -> str:
@@ -115,46 +116,47 @@ def survey(question: Question, level: float) -> str:
 
 def privacy(question: Question, level: float) -> str:
     """What a person gives away, at a level of the unknown, in one sentence."""
-    mechanism = question.parts(level).mechanism
-    cost = budgets(mechanism)
-    if cost.person is None:
-        return f"The mechanism does not say what one person spends; it promises {mechanism.budget}."
-    if cost.person == float("inf"):
+    promise = question.parts(level).mechanism.promise()
+    if promise.epsilon is None:
+        return f"The mechanism does not say what one person spends; it promises {promise.budget}."
+    if promise.epsilon == float("inf"):
         return "Nothing is protected: everybody's answers are seen as they are."
-    return f"All answers of one person cost {_amounts(cost)}: {_certainties(cost)}."
+    return f"All answers of one person cost {_amounts(promise)}: {_certainties(promise)}."
 
 
-def _amounts(cost: Budgets) -> str:
+def _amounts(promise: Guarantee) -> str:
     """Budgets in nats, the person's first."""
-    text = f"at most ε = {cost.person:.4g} nats of privacy"
-    if cost.delta:
-        text += f", except with probability δ = {cost.delta:g}"
-    if cost.answer is not None and cost.answer != cost.person:
-        text += f", one answer costs {cost.answer:.4g}"
+    text = f"at most ε = {promise.epsilon:.4g} nats of privacy"
+    if promise.delta:
+        text += f", except with probability δ = {promise.delta:g}"
+    each = promise.answer_epsilon
+    if each is not None and each != promise.epsilon:
+        text += f", one answer costs {each:.4g}"
     return text
 
 
-def _certainties(cost: Budgets) -> str:
+def _certainties(promise: Guarantee) -> str:
     """How sure somebody else can become."""
-    assert cost.person is not None
+    assert promise.epsilon is not None
     text = (
         "somebody who thought two possibilities equally likely can become "
-        f"{certainty(cost.person)} which of them is true of a person"
+        f"{certainty(promise.epsilon)} which of them is true of a person"
     )
-    if cost.answer is not None and cost.answer != cost.person:
-        text += f", and {certainty(cost.answer)} which is true of one answer"
+    each = promise.answer_epsilon
+    if each is not None and each != promise.epsilon:
+        text += f", and {certainty(each)} which is true of one answer"
     return text
 
 
 def warning(question: Question, level: float) -> str | None:
     """That a person's budget is so high that hardly any privacy is left; None where it is not."""
-    cost = budgets(question.parts(level).mechanism)
-    if not cost.high:
+    promise = question.parts(level).mechanism.promise()
+    if not is_high(promise):
         return None
-    if cost.person == float("inf"):
+    if promise.epsilon == float("inf"):
         return "WARNING: without a mechanism nobody has any privacy."
     return (
-        f"WARNING: {cost.person:.4g} nats per person are more than {HIGH:g}: a person who gives all "
+        f"WARNING: {promise.epsilon:.4g} nats per person are more than {HIGH:g}: a person who gives all "
         "answers has hardly any privacy left; ask more people, or ask each person less."
     )
 

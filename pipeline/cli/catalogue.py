@@ -20,7 +20,6 @@ SINGULAR = {
     "metrics": "metric",
     "derivations": "derivation",
 }
-PROMISE = ("unit", "neighbours", "budget")  # what a mechanism says of its privacy
 
 
 def text(kind: str) -> str:
@@ -68,8 +67,8 @@ def _parts(problem: Problem, kind: str) -> Iterator[str]:
             continue
         yield f"      {_about(part, kind)}"
         if kind == "mechanism":
-            for aspect in PROMISE:
-                yield f"      {aspect}: {getattr(part, aspect)}"
+            for aspect, text in part.guarantee.rows():
+                yield f"      {aspect}: {text}"
         if isinstance(part, type):
             yield from _parameters(part)
     yield ""

@@ -35,7 +35,6 @@ METHODS = {
     "estimate": ("estimator", "fit"),
     "status": ("estimator", "fit"),
 }
-UNPROTECTED = "none"  # the unit of a mechanism that protects nobody
 RULE = (
     "all randomness must come from its generator: no np.random, os.urandom, time, id(), hash(), "
     "order of a set, or state kept between calls"
@@ -266,14 +265,14 @@ def _check_mechanism(study: Study, cell: int, data: Data) -> None:
         fault = f"spent must give {wanted}, gives {shorten(spent)}"
         raise WrongPart("mechanism", name, fault)
     unlimited = math.inf in (getattr(mechanism, name) for name in fields(type(mechanism)))
-    if unlimited or mechanism.unit == UNPROTECTED:
+    if unlimited or not mechanism.stated().protected:
         return
     generator = study.stream("noise", labels, 0, None).generator()
     bits: Any = generator.bit_generator
     before = repr(bits.state)
     chain.release(data, generator, study.block)
     if repr(bits.state) == before and not bits.seed_seq.n_children_spawned:
-        remedy = f"draw noise from rng, or say so: unit = {UNPROTECTED!r}"
+        remedy = "draw noise from rng, or say so: guarantee = pl.unprotected('why')"
         fault = f"release draws nothing from its generator, so it protects nobody; {remedy}"
         raise WrongPart("mechanism", name, fault)
 

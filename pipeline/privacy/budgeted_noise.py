@@ -98,7 +98,8 @@ class BudgetedNoise(ABC):
         key, epsilon: the parameter that is to blame. where: for the
         message, such as " at m=9".
         """
-        with np.errstate(all="ignore"):  # of the tiniest and the largest budgets
+        # Of the tiniest and the largest budgets.
+        with np.errstate(all="ignore"):
             width = self.width(charge) * (1 + vetted_noise.SLACK)
         if width == 0:
             raise InvalidInput(key, epsilon, "asks for no noise at all; must be smaller")
@@ -161,7 +162,8 @@ class GaussianNoise(BudgetedNoise):
             return gaussian_account.exact_variance(charge, self.epsilon, self.delta)
         if self.budget == 0:
             return math.inf
-        if not self.budget < math.inf:  # also where ε is too large for a number
+        # Also where ε is too large for a number.
+        if not self.budget < math.inf:
             return 0.0
         return float(accounting.calibrated_variance(charge, self.budget))
 

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from pipeline.study.guarantee import UNPROTECTED, Guarantee
 from pipeline.study.parts import BaseMechanism
 from pipeline.study.protocols import PlainData, Release
 
@@ -16,9 +17,7 @@ class NoPrivacy(BaseMechanism):
     They must be `PlainData`: not every model's are.
     """
 
-    unit: ClassVar[str] = "none"
-    neighbours: ClassVar[str] = "none"
-    budget: ClassVar[str] = "ε = ∞: no protection"
+    guarantee: ClassVar[Guarantee] = UNPROTECTED
     accepts: ClassVar[type] = object
     releases: ClassVar[type] = object  # depends on the data: their `plain_release`
     by_replication: ClassVar[bool] = True

@@ -39,12 +39,10 @@ class Budgets:
 
 @dataclass(frozen=True)
 class Statement:
-    """What a mechanism protects."""
+    """What a mechanism protects. guarantee: (aspect, text), such as ("unit", "one answer")."""
 
     mechanism: str
-    unit: str
-    neighbours: str
-    budget: str
+    guarantee: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -111,12 +109,8 @@ def statements(sections: Iterable[Facts]) -> list[Statement]:
     every: dict[Statement, None] = {}
     for facts in sections:
         for mechanism in facts.privacy:
-            statement = Statement(
-                mechanism["mechanism"],
-                mechanism["unit"],
-                mechanism["neighbours"],
-                mechanism["budget"],
-            )
+            rows = tuple((aspect, text) for aspect, text in mechanism["guarantee"])
+            statement = Statement(mechanism["mechanism"], rows)
             every[statement] = None
     return [*every]
 

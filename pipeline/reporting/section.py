@@ -21,7 +21,7 @@ class Facts:
     seed; units, of work; missing: units, of an interim report; replications of a cell. folder: of
     the results. config: YAML text. source: of the data, a sentence. experiment: command that runs
     it. failures: unit, error, replay of each. sessions: started, seconds, units, workers, lost,
-    state, machine, versions of each. privacy: mechanism, unit, neighbours, budget of each, with
+    state, machine, versions of each. privacy: mechanism and guarantee of each, with
     spent (whose budget it is -> least and greatest, nats) and remarks. shortfalls: what did not
     converge or is not finite, by part. crossings: sentences; crossing_confidence: of each. effort:
     seconds of work, rows of the cells that cost most. ends: replications after which cells ended.

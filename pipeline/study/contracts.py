@@ -14,6 +14,7 @@ from dataclasses import MISSING, Field
 from functools import cache
 from typing import Any
 
+from pipeline.study.guarantee import Guarantee
 from pipeline.study.parameters import InvalidInput, arguments, check, fields, kinds_of, shorten
 
 TYPES = ("int", "float", "str", "bool", "DataFile")  # of parameters
@@ -38,9 +39,17 @@ NAMES: Mapping[str, tuple[str, ...]] = {  # of parameters
 }
 TEXTS: Mapping[str, tuple[str, ...]] = {
     "model": (),
-    "mechanism": ("unit", "neighbours", "budget"),
+    "mechanism": (),
     "estimator": (),
     "metric": ("long_name", "units"),
+}
+
+
+GUARANTEES: Mapping[str, tuple[str, ...]] = {
+    "model": (),
+    "mechanism": ("guarantee",),
+    "estimator": (),
+    "metric": (),
 }
 
 
@@ -113,7 +122,7 @@ def lacking(kind: str, part: type[Any]) -> list[str]:
     >>> lacking("estimator", dict)
     ['accepts', 'fit', 'cost']
     """
-    wanted = [*NAMES[kind], *TEXTS[kind], *CLASSES[kind], *METHODS[kind]]
+    wanted = [*NAMES[kind], *TEXTS[kind], *GUARANTEES[kind], *CLASSES[kind], *METHODS[kind]]
     return [name for name in wanted if not _has(part, name)]
 
 
@@ -164,6 +173,10 @@ def _faults_of_attributes(kind: str, part: type[Any]) -> Iterator[str]:
         text = getattr(part, name)
         if not isinstance(text, str) or not text:
             yield f"{name} must be a text, is {shorten(repr(text))}"
+    for name in GUARANTEES[kind]:
+        guarantee = getattr(part, name)
+        if not isinstance(guarantee, Guarantee):
+            yield f"{name} must be a pl.Guarantee, is {shorten(repr(guarantee))}"
     if kind == "model":
         population = part.population
         if not isinstance(population, tuple) or not set(population) <= fields(part).keys():

@@ -5,10 +5,12 @@ reads a part asks it, and never whether it can answer. A class that derives from
 gets the defaults that it lacks when it is loaded or registered (`complete`).
 """
 
+import dataclasses
 import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from pipeline.study.guarantee import ONE_ANSWER, Guarantee
 from pipeline.study.parameters import Checked
 
 
@@ -44,11 +46,43 @@ class BaseModel(Simulated):
 
 
 class BaseMechanism(Simulated):
-    """Base of mechanisms.
+    """Base of mechanisms. guarantee: what every mechanism of the class guarantees.
 
     >>> BaseMechanism().spent(), BaseMechanism().attacks(), BaseMechanism().remark(None)
     ({}, {}, None)
     """
+
+    guarantee: ClassVar[Guarantee]
+
+    def stated(self) -> Guarantee:
+        """The guarantee in the words that fit this object's parameters; those of the class."""
+        return self.guarantee
+
+    def promise(self) -> Guarantee:
+        """The guarantee with its budgets in numbers, as `attacks()` or else `spent()` has them.
+
+        Of a mechanism without attacks whose unit is an answer, nobody knows how many answers a
+        person gives: the person's budget stays open.
+        """
+        stated = self.stated()
+        attacks = self.attacks()
+        person = attacks.get("person")
+        answer = attacks.get("answer")
+        each = None if answer is None else float(answer.epsilon)
+        if person is not None:
+            return dataclasses.replace(
+                stated,
+                epsilon=float(person.epsilon),
+                delta=float(person.delta),
+                answer_epsilon=each,
+            )
+        greatest = max((float(budget) for budget in self.spent().values()), default=None)
+        if stated.unit == ONE_ANSWER:
+            each = greatest if each is None else each
+            return dataclasses.replace(stated, answer_epsilon=each)
+        if greatest is None:
+            return stated
+        return dataclasses.replace(stated, epsilon=greatest, answer_epsilon=each)
 
     def spent(self) -> Mapping[str, float]:
         """What is released -> the budget that it costs, in nats, for the report."""

@@ -18,6 +18,8 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, runtime_check
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.study.guarantee import Guarantee
+
 Truth: TypeAlias = Any  # what is to be learned; each problem's own type
 Data: TypeAlias = Any  # what people answered, an object of `Model.produces`
 
@@ -109,14 +111,11 @@ def plain_release_of(kind: type) -> type | None:
 class Mechanism(Protocol):
     """How answers are made private before they leave the people who gave them.
 
-    unit: what is protected. neighbours: which data sets must be hard to tell apart. budget: kind of
-    the guarantee. accepts: type of the data. releases: type of the release. The rest has defaults,
-    see `pipeline.study.parts.BaseMechanism`.
+    guarantee: who must be trusted, what is protected, and how. accepts: type of the data. releases:
+    type of the release. The rest has defaults, see `pipeline.study.parts.BaseMechanism`.
     """
 
-    unit: ClassVar[str]
-    neighbours: ClassVar[str]
-    budget: ClassVar[str]
+    guarantee: ClassVar[Guarantee]
     accepts: ClassVar[type]
     releases: ClassVar[type]
     stream_label: ClassVar[str]
@@ -132,6 +131,12 @@ class Mechanism(Protocol):
 
     def attacks(self) -> Mapping[str, Any]:
         """For "answer" and "person" the best attack on that."""
+
+    def stated(self) -> Guarantee:
+        """The guarantee in the words that fit this object's parameters."""
+
+    def promise(self) -> Guarantee:
+        """The guarantee with its budgets in numbers."""
 
     def remark(self, model: Any) -> str | None:
         """What readers must know of a cell with this model, if anything."""

@@ -116,7 +116,8 @@ def _person(answer: Answer) -> Table:
         "found at 1 % false alarms",
         "found at 5 % false alarms",
     )
-    note = f"Promise: {promise.budget}. Unit: {promise.unit}. Neighbours: {promise.neighbours}."
+    aspects = [f"{aspect.capitalize()}: {text}." for aspect, text in promise.guarantee.rows()]
+    note = " ".join(aspects)
     return Table("What it means for one person", heads, rows, note)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from pipeline.study.checks import ROLES
 from pipeline.study.factors import parts_of
+from pipeline.study.guarantee import Guarantee
 from pipeline.study.parts import BaseMechanism
 from pipeline.study.study import Study
 
@@ -19,16 +20,20 @@ from pipeline.study.study import Study
 class Statement:
     """What a mechanism promises. remarks: on its cells, where it has any.
 
-    spent: meaning of the number -> (least, greatest) over the mechanism's cells of the largest
-    budget of a user, in nats; empty for a mechanism that does not state it.
+    guarantee: (aspect, text) of each guarantee that it has in a cell, in order. spent: meaning of
+    the number -> (least, greatest) over the mechanism's cells of the largest budget of a user, in
+    nats; empty for a mechanism that does not state it.
     """
 
     mechanism: str
-    unit: str
-    neighbours: str
-    budget: str
+    guarantee: list[tuple[str, str]] = field(default_factory=list)
     spent: dict[str, tuple[float, float]] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
+
+    def add(self, guarantee: Guarantee) -> None:
+        """Take in what the mechanism guarantees in another cell, where that is something else."""
+        rows = [row for row in guarantee.rows() if row not in self.guarantee]
+        self.guarantee += rows
 
     def widen(self, spent: Mapping[str, float]) -> None:
         """Let the ranges hold what another cell spends."""
@@ -63,13 +68,8 @@ def privacy(study: Study) -> list[dict[str, Any]]:
     remarks_of = remarks(study)
     for name, mechanism in parts_of(study, ROLES[1]):
         if name not in statements:
-            statements[name] = Statement(
-                mechanism=name,
-                unit=mechanism.unit,
-                neighbours=mechanism.neighbours,
-                budget=mechanism.budget,
-                remarks=remarks_of.get(name, []),
-            )
+            statements[name] = Statement(name, remarks=remarks_of.get(name, []))
+        statements[name].add(mechanism.stated())
         statements[name].widen(mechanism.spent())
     if "none" in statements:
         meanings: dict[str, None] = {}

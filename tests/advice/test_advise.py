@@ -210,7 +210,7 @@ def test_an_answer_says_what_it_means_for_a_person_and_what_would_be_beside(own)
     mine = answer(asked(3)).record()
     assert (
         mine["in_a_persons_terms"] == {"answer": None, "person": None}
-        and mine["budget_per_answer"] is None
+        and mine["guarantee"]["answer_epsilon"] is None
     )
     (half,) = mine["beside"]["half_the_budget"]
     exact = (1 / 12 + 2 / (mine["value"] / 2) ** 2) / N
@@ -235,10 +235,9 @@ def test_an_answer_says_what_it_means_for_a_person_and_what_would_be_beside(own)
         and found["given"]["mechanism"] == "randomized_response"
     )
     assert rows["randomized_response"]["high"] < rows["laplace"]["low"]
-    assert (
-        found["budget_per_answer"] == found["value"]
-        and found["budget_per_person"] == 10 * found["value"]
-    )
+    assert found["guarantee"]["answer_epsilon"] == found["value"] and found["guarantee"][
+        "epsilon"
+    ] == pytest.approx(10 * found["value"])
     (alarm, _) = found["in_a_persons_terms"]["answer"]["attacker"]
     assert alarm == {
         "false_alarms": 0.01,

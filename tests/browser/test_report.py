@@ -64,7 +64,7 @@ def report(tmp_path_factory):
         "above_target": [[{"m": 10}, 2.0]],
     }
     privacy = [
-        {"mechanism": "flip", "unit": "one", "neighbours": "other", "budget": "ε", "spent": spent}
+        {"mechanism": "flip", "guarantee": [("unit", "one"), ("budget", "ε")], "spent": spent}
     ]
     last = page.Section(
         "a/c",

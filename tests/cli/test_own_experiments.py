@@ -231,7 +231,7 @@ def test_mistakes_are_answered_by_what_helps(words, message, capsys, tmp_path):
         ),
         (
             "class M: pass\npl.register('ranking', mechanisms={'m': M})",
-            "is no mechanism: it lacks unit",
+            "is no mechanism: it lacks guarantee",
         ),
         (
             "pl.register('ranking', metrics={'e': pl.ranking.Debiased})",

@@ -15,6 +15,7 @@ from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.measures import confidence_for, measure
 from pipeline.analysis.summary import summarise
 from pipeline.analysis.tolerances import Within
+from pipeline.study.guarantee import Guarantee
 from pipeline.study.parameters import Checked, parameter
 from pipeline.study.problem import Problem
 
@@ -84,9 +85,13 @@ class LaplaceNoise(Checked):
 
     epsilon: float = parameter("privacy budget of an answer", above=0)
 
-    unit: ClassVar[str] = "one answer of one person"
-    neighbours: ClassVar[str] = "that answer replaced by any other in [0, 1]"
-    budget: ClassVar[str] = "pure ε-LDP per answer"
+    guarantee: ClassVar[Guarantee] = Guarantee(
+        trust="nobody",
+        unit="answer",
+        protects="one answer of one person",
+        neighbours="that answer replaced by any other in [0, 1]",
+        budget="pure ε-LDP per answer",
+    )
     accepts: ClassVar[type] = Matrix
     releases: ClassVar[type] = Released
 

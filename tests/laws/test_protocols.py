@@ -42,8 +42,9 @@ def test_a_part_has_every_member_of_its_protocol(of, kind, name):
 
 def test_a_missing_member_is_found():
     """The negative control."""
-    needed = {"unit", "neighbours", "budget", "releases", "release"}
-    assert missing(Debiased, "mechanism") == needed | {"spent", "attacks", "remark"}
+    needed = {"guarantee", "releases", "release"}
+    defaults = {"spent", "attacks", "remark", "stated", "promise"}
+    assert missing(Debiased, "mechanism") == needed | defaults
     assert isinstance(Debiased(m=3), PROTOCOLS["estimator"]) and not isinstance(
         Debiased(m=3), PROTOCOLS["model"]
     )

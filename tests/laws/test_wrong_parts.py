@@ -251,7 +251,11 @@ WRONG = [
         method("model", "raise ValueError('seven items')", "__post_init__(self)"),
         "cannot be made of these (ValueError: seven items)",
     ),
-    ("mechanism", changed("mechanism", "budget: ClassVar = 1.0"), "budget must be a text, is 1.0"),
+    (
+        "mechanism",
+        changed("mechanism", "guarantee: ClassVar = 1.0"),
+        "guarantee must be a pl.Guarantee, is 1.0",
+    ),
     (
         "mechanism",
         changed("mechanism", "accepts: ClassVar = None"),
@@ -259,8 +263,8 @@ WRONG = [
     ),
     (
         "mechanism",
-        "class Mine:\n    unit = 'one answer'\n",
-        "it lacks neighbours, budget, accepts, releases, release, cost",
+        "class Mine:\n    releases = dict\n",
+        "it lacks guarantee, accepts, release, cost",
     ),
     (
         "mechanism",

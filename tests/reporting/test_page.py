@@ -104,12 +104,10 @@ FACTS = {
     "privacy": [
         {
             "mechanism": "flip_it",
-            "unit": "one answer",
-            "neighbours": "replaced",
-            "budget": "ε",
+            "guarantee": [("unit", "one answer"), ("neighbours", "replaced"), ("budget", "ε")],
             "spent": {"one answer": (0.25, 4.0), "all of a user": (1234.5, float("inf"))},
         },
-        {"mechanism": "silent", "unit": "one row", "neighbours": "removed", "budget": "ρ"},
+        {"mechanism": "silent", "guarantee": [("unit", "one row"), ("budget", "ρ")]},
     ],
     "source": f"A synthetic stand-in {EVIL}.",
 }
@@ -492,9 +490,9 @@ def test_budgets_per_section_and_statements_once(written):
     assert between(text, "<h3>Privacy budget</h3>", "</table>").endswith(
         "Mechanism one answer all of a user flip it 0.25 to 4 1,234 to ∞"
     )
-    assert text.count("<h3>Privacy budget</h3>") == 2 and text.count("<td>one answer</td>") == 1
+    assert text.count("<h3>Privacy budget</h3>") == 2 and text.count("<dd>one answer</dd>") == 1
     assert between(text, '<section id="privacy">', "</section>").endswith(
-        "flip it one answer replaced ε silent one row removed ρ"
+        "flip it unit one answer neighbours replaced budget ε silent unit one row budget ρ"
     )
 
 

@@ -72,8 +72,8 @@ def test_budgets_range_over_the_cells_of_their_mechanism():
     assert found["laplace"]["spent"] == {"one comparison": (3.0, 3.0), whole: (18.0, 18.0)}
     assert found["none"]["spent"] == {"one comparison": (math.inf,) * 2, whole: (math.inf,) * 2}
     assert (
-        found["laplace"]["unit"] == "one comparison of one user"
-        and "ε-LDP" in found["laplace"]["budget"]
+        dict(found["laplace"]["guarantee"])["unit"] == "one comparison of one user"
+        and "ε-LDP" in dict(found["laplace"]["guarantee"])["budget"]
     )
 
 
@@ -81,11 +81,9 @@ def test_a_mechanism_that_does_not_say_what_it_spends(toy):
     (row,) = statements.privacy(read_experiment(toy.CONFIG).study)
     assert row == {
         "mechanism": "laplace",
-        "unit": "one answer of one person",
+        "guarantee": [*toy.LaplaceNoise.guarantee.rows()],
         "spent": {},
         "remarks": [],
-        "neighbours": "that answer replaced by any other in [0, 1]",
-        "budget": "pure ε-LDP per answer",
     }
 
 

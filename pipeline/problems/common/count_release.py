@@ -14,6 +14,7 @@ from pipeline.privacy.published_counts import (
     bounded_counts,
 )
 from pipeline.study.arrays import Integers
+from pipeline.study.guarantee import CURATOR, TRUSTS
 from pipeline.study.making import build
 from pipeline.study.parameters import DataFile, InvalidInput, describe, parameter
 
@@ -221,6 +222,7 @@ def statement(
         neighbours = f"these answers {change}, or any one row, whatever name it has"
     settings = {key: getattr(mechanism, key) for key in SETTINGS if hasattr(mechanism, key)}
     return {
+        "trust": TRUSTS[CURATOR],
         "unit": unit,
         "neighbours": neighbours,
         "spent": result.spent,

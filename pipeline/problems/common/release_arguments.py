@@ -149,6 +149,7 @@ def receipt(target: Path, account: Mapping[str, Any]) -> str:
     return "\n".join(
         [
             f"released: {target}",
+            f"  trust: {account['trust']}",
             f"  unit: {account['unit']}",
             f"  neighbours: {account['neighbours']}",
             f"  spent: {spent}",

@@ -1,8 +1,8 @@
 """Who answers what: users, their groups and budgets; the base of mechanisms."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,9 +13,19 @@ from pipeline.problems.common.questions import check_questions
 from pipeline.problems.common.rounding import largest_remainder
 from pipeline.study.arrays import Floats, Integers
 from pipeline.study.frozen import read_only
+from pipeline.study.guarantee import NOBODY, ONE_ANSWER, ONE_PERSON, Guarantee
 from pipeline.study.parameters import InvalidInput, parameter
 from pipeline.study.parts import BaseMechanism
 
+COMPARISON = Guarantee(
+    trust=NOBODY,
+    unit=ONE_ANSWER,
+    protects="one comparison of one user",
+    neighbours="that comparison replaced by its opposite",
+    public="which pairs a user compared",
+    budget="pure ε-LDP per comparison",
+    composition="kε for the k comparisons of a user, or exactly composed at δ = person_delta",
+)
 QUESTIONS: Any = parameter(
     "pairs that each user compares; null is every pair", unit="pairs", default=None, low=1
 )
@@ -53,6 +63,8 @@ class Budgets(BaseMechanism):
     questions: int | None = QUESTIONS
     person: float | None = PERSON
     person_delta: float = PERSON_DELTA
+
+    guarantee: ClassVar[Guarantee] = COMPARISON
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -101,6 +113,30 @@ class Budgets(BaseMechanism):
         """Raise InvalidInput where a user of the data made more comparisons than are charged."""
         if self.questions is not None:
             check_charge(self.questions, self.answers, most_answers)
+
+    def stated(self) -> Guarantee:
+        """Of one comparison where `epsilon` says what that costs; of a user where `person` does."""
+        if self.person is None:
+            return self.guarantee
+        return replace(
+            self.guarantee,
+            unit=ONE_PERSON,
+            protects="all comparisons of one user",
+            neighbours="these comparisons replaced by others of the same pairs",
+            budget=f"{'pure ε-LDP' if self.person_delta == 0 else '(ε, δ)-LDP'} for all "
+            "comparisons of a user",
+        )
+
+    def promise(self) -> Guarantee:
+        """The guarantee in numbers, of the user with the largest budget."""
+        largest = float(self.budgets.max())
+        return replace(
+            self.stated(),
+            epsilon=person_budget(largest, self.answers, self.person_delta),
+            delta=self.person_delta,
+            answer_epsilon=largest,
+            answers=self.answers,
+        )
 
     def memory(self) -> float:
         """Bytes of one replication: raw and released wins of all groups, and their sources."""

@@ -188,7 +188,7 @@ def test_a_budget_is_positive_and_finite(epsilon):
 
 
 def test_statement_of_privacy():
-    assert "comparison" in Laplace.unit and "ε-LDP" in Laplace.budget
+    assert Laplace.guarantee.unit == "answer" and "ε-LDP" in Laplace.guarantee.budget
     assert Laplace.accepts is Comparisons and Laplace.releases is LaplaceWins
     mixed = Laplace(m=4, L=10, epsilon=0.5, profile="0.5:1,0.5:4").spent()
     assert mixed == {

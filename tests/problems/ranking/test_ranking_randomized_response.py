@@ -271,5 +271,8 @@ def test_a_group_without_users_is_refused():
 
 
 def test_statement_of_privacy():
-    assert "comparison" in RandomizedResponse.unit and "ε-LDP" in RandomizedResponse.budget
+    guarantee = RandomizedResponse.guarantee
+    assert guarantee.unit == "answer" and "ε-LDP" in guarantee.budget
+    of_person = RandomizedResponse(m=4, L=10, person=2.0, questions=4).promise()
+    assert (of_person.unit, of_person.epsilon, of_person.answer_epsilon) == ("person", 2.0, 0.5)
     assert RandomizedResponse.accepts is Comparisons and RandomizedResponse.releases is FlippedWins

@@ -13,6 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from pipeline.study.arrays import Integers
+from pipeline.study.guarantee import Guarantee
 from pipeline.study.parameters import Checked, parameter
 
 from .model import Values
@@ -27,8 +28,7 @@ class Local(Checked):
     """What all mechanisms here have in common: k values, and the budget ε of the one report of a
     person.
 
-    unit: the value of one person. neighbours: that value replaced by any other of the k. budget:
-    pure ε-LDP, attained: some report is e^ε times as likely from one value as from another.
+    The budget is attained: some report is e^ε times as likely from one value as from another.
     """
 
     k: int = parameter("values", unit="values", low=2, high=10**5)
@@ -39,9 +39,14 @@ class Local(Checked):
         high=50,
     )
 
-    unit: ClassVar[str] = "the value of one person"
-    neighbours: ClassVar[str] = "that value replaced by any other of the k"
-    budget: ClassVar[str] = "pure ε-LDP per person"
+    guarantee: ClassVar[Guarantee] = Guarantee(
+        trust="nobody",
+        unit="person",
+        protects="the value of one person",
+        neighbours="that value replaced by any other of the k",
+        budget="pure ε-LDP per person",
+        composition="a person gives one report",
+    )
     accepts: ClassVar[type] = Values
     releases: ClassVar[type] = Supports
 
@@ -75,8 +80,7 @@ class Local(Checked):
 class RandomizedResponse(Local):
     """The value with probability e^ε/(e^ε + k − 1), each other with 1/(e^ε + k − 1).
 
-    unit: the value of one person. neighbours: that value replaced by any other. budget: pure ε-LDP,
-    attained. Equally: the value with probability (e^ε − 1)/(e^ε + k − 1), else a uniform one; so
+    Equally: the value with probability (e^ε − 1)/(e^ε + k − 1), else a uniform one; so
     supports are drawn. O(reps · k). Source: Warner (1965); Kairouz, Oh and Viswanath (2014); DE of
     Wang et al..
     """
@@ -96,8 +100,7 @@ class RandomizedResponse(Local):
 class SymmetricUnary(Local):
     """SUE, basic RAPPOR: k bits, 1 at the value; each is flipped with probability 1/(e^(ε/2) + 1).
 
-    unit: the value of one person. neighbours: that value replaced by any other, which changes two
-    bits. budget: pure ε-LDP, ε/2 for each of the two; attained. O(reps · k). Source: Erlingsson,
+    Another value changes two bits, and ε/2 is spent on each of the two. O(reps · k). Source: Erlingsson,
     Pihur and Korolova (2014); SUE of Wang et al..
     """
 
@@ -110,8 +113,7 @@ class SymmetricUnary(Local):
 class OptimisedUnary(Local):
     """OUE: k bits, at the value 1 with probability ½, elsewhere with probability 1/(e^ε + 1).
 
-    unit: the value of one person. neighbours: that value replaced by any other. budget: pure ε-LDP,
-    attained. O(reps · k). Source: Wang et al., OUE.
+    O(reps · k). Source: Wang et al., OUE.
     """
 
     def support(self) -> Support:
@@ -126,8 +128,7 @@ class LocalHashing(Local):
 
     The hash functions are ideal: every value has each hash value with probability 1/g,
     independently. A report then supports its person's value with probability e^ε/(e^ε + g − 1), and
-    every other one independently with 1/g. unit: the value of one person. neighbours: that value
-    replaced by any other. budget: pure ε-LDP, attained. O(reps · k). Source: Wang et al., OLH.
+    every other one independently with 1/g. O(reps · k). Source: Wang et al., OLH.
     """
 
     def support(self) -> Support:
@@ -141,8 +142,7 @@ class SubsetSelection(Local):
 
     D is about k/(e^ε + 1).
 
-    unit: the value of one person. neighbours: that value replaced by any other. budget: pure ε-LDP,
-    attained. Equally: with probability (e^ε − 1)d/((e^ε − 1)d + k) a uniform set that has the own
+    Equally: with probability (e^ε − 1)d/((e^ε − 1)d + k) a uniform set that has the own
     value, else a uniform set; so supports are drawn. O(reps · k · d). Source: Ye and Barg (2018);
     Wang et al. (2016), arXiv 1607.08025.
     """

@@ -24,9 +24,9 @@ class AdaptiveOneBit(OneBit):
     of Gaussian sums where ratings are labels. An item is closed once they are
     beyond ± log(odds · N). The fewer items are open, the more bits are 0, and the
     less noise they have: s(1 − s) falls from ¼ to ¼/cosh²(ε/2). That is all that
-    adaptivity gains here. Released are the items that are taken to be liked. unit,
-    neighbours, budget: see `OneBit`; the questions of a round depend on the bits of
-    earlier ones only (sequentially interactive ε-LDP).
+    adaptivity gains here. Released are the items that are taken to be liked. The
+    questions of a round depend on the bits of earlier ones only (sequentially
+    interactive ε-LDP).
     Source: ours; a scheme as Banerjee, Hegde and Massoulié, Theorem 17, is about.
     """
 

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from pipeline.study.guarantee import Guarantee, unprotected
 from pipeline.study.parameters import parameter
 from pipeline.study.parts import BaseMechanism
 
@@ -26,9 +27,7 @@ class AverageOneBit(BaseMechanism):
     N: int = parameter("items", unit="items", low=3)
     w: int = parameter("items that a user has rated", unit="items", low=1, high=1)
 
-    unit: ClassVar[str] = "none"
-    neighbours: ClassVar[str] = "none"
-    budget: ClassVar[str] = "ε = ∞: one bit on average, but no protection"
+    guarantee: ClassVar[Guarantee] = unprotected("ε = ∞: one bit on average, but no protection")
     accepts: ClassVar[type] = Users
     releases: ClassVar[type] = SeenRatings
 

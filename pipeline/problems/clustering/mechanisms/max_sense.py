@@ -69,10 +69,7 @@ class MaxSense(Sensing):
     """A user says whether she likes any item of a random set, each in it with probability θ/w.
 
     Her sketch is the largest of her ratings in the set, 0 where she has none; she
-    releases it as one private bit.
-    unit: all of a user's record, rated items and ratings.
-    neighbours: that record replaced by any other.
-    budget: pure ε-LDP a user; sets are public.
+    releases it as one private bit. Sets are public.
     Source: Banerjee, Hegde and Massoulié, Figure 2.
     """
 

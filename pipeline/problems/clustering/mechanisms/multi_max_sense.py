@@ -1,7 +1,7 @@
 """Several private bits a user about disjoint sets of items: Multi-MaxSense."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -18,6 +18,7 @@ from pipeline.problems.common.user_counts import (
     tabulated,
 )
 from pipeline.study.arrays import Floats
+from pipeline.study.guarantee import Guarantee
 from pipeline.study.parameters import InvalidInput, parameter
 
 from ..design import proportions
@@ -25,6 +26,7 @@ from ..model import FEW, Users
 from ..releases import ScoreSketches
 from ..sampling.set_entries import Questions, by_entries
 from .max_sense import Sensing
+from .one_bit import RECORD
 
 
 @dataclass(frozen=True)
@@ -34,15 +36,14 @@ class MultiMaxSense(Sensing):
     Sizes are rounded, at least 1. Sets of a user are Q parts of a random partition.
     Her sketches are not quite independent, though the paper treats them so: an item
     that is rated in one set is in no other. Q: ⌈ε⌉ unless given.
-    unit: all of a user's record, rated items and ratings.
-    neighbours: that record replaced by any other.
-    budget: pure ε-LDP a user, by composition of Q bits.
     Source: Banerjee, Hegde and Massoulié, Figure 3.
     """
 
     Q: int | None = parameter("questions a user; null is ⌈ε⌉", default=None, low=1)
 
-    budget: ClassVar[str] = "pure ε-LDP for a user's record: Q bits of budget ε/Q"
+    guarantee: ClassVar[Guarantee] = replace(
+        RECORD, composition="Q bits of budget ε/Q, of which two records change at most 2w"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

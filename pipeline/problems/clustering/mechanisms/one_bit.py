@@ -6,19 +6,28 @@ from typing import ClassVar
 from scipy.special import expit
 
 from pipeline.privacy.attacks import Attack, FlippedBits
+from pipeline.study.guarantee import NOBODY, ONE_PERSON, Guarantee
 from pipeline.study.parameters import parameter
 from pipeline.study.parts import BaseMechanism
 
 from ..model import Users
+
+RECORD = Guarantee(
+    trust=NOBODY,
+    unit=ONE_PERSON,
+    protects="all of a user's record: which items are rated, and how",
+    neighbours="one user's record replaced by any other",
+    public="what each user is asked, which is drawn without her record",
+    budget="pure ε-LDP for a user's record",
+    composition="a user gives one bit only",
+)
 
 
 @dataclass(frozen=True)
 class OneBit(BaseMechanism):
     """Mechanisms whose users release one bit each, flipped with probability 1/(1 + e^ε).
 
-    unit: all of a user's record, rated items and ratings.
-    neighbours: that record replaced by any other.
-    budget: pure ε-LDP a user; at ε = ∞ no bit is flipped.
+    At ε = ∞ no bit is flipped.
     Source: Banerjee, Hegde and Massoulié, Proposition 4.
     """
 
@@ -30,11 +39,7 @@ class OneBit(BaseMechanism):
         infinite=True,
     )
 
-    unit: ClassVar[str] = "all of a user's record: which items are rated, and how"
-    neighbours: ClassVar[str] = (
-        "one user's record replaced by any other; what is asked is public, and drawn without it"
-    )
-    budget: ClassVar[str] = "pure ε-LDP for a user's record"
+    guarantee: ClassVar[Guarantee] = RECORD
     accepts: ClassVar[type] = Users
 
     @property

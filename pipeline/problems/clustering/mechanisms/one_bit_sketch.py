@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from pipeline.study.arrays import Integers
+from pipeline.study.guarantee import Guarantee, unprotected
 from pipeline.study.parameters import parameter
 from pipeline.study.parts import BaseMechanism
 
@@ -29,9 +30,7 @@ class OneBitSketch(BaseMechanism):
 
     N: int = parameter("items", unit="items", low=2)
 
-    unit: ClassVar[str] = "none"
-    neighbours: ClassVar[str] = "none"
-    budget: ClassVar[str] = "ε = ∞: one bit, but no protection"
+    guarantee: ClassVar[Guarantee] = unprotected("ε = ∞: one bit, but no protection")
     accepts: ClassVar[type] = Users
     releases: ClassVar[type] = ScoreSketches
 

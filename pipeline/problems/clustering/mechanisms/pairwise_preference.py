@@ -1,18 +1,19 @@
 """Pairwise-Preference: one private bit of each user about a pair of items."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from pipeline.study.arrays import Floats, Integers
+from pipeline.study.guarantee import Guarantee
 from pipeline.study.parameters import InvalidInput, parameter
 
 from ..model import Users
 from ..releases import PairSketches
 from ..sampling.pair_throws import put_pairs, throw
-from .one_bit import OneBit
+from .one_bit import RECORD, OneBit
 
 
 @dataclass(frozen=True)
@@ -25,10 +26,6 @@ class PairwisePreference(OneBit):
     rated_set: `public` asks about two of the items that a user has rated. Pairs are
     as uniform as before, and every sketch is about two ratings, as if w were N;
     `agree` and `equal` are then the same.
-    unit: all of a user's record, rated items and ratings; the ratings only where
-    the rated set is public.
-    neighbours: that replaced by any other.
-    budget: pure ε-LDP a user.
     Source: Banerjee, Hegde and Massoulié, Figure 1 and Appendix B.
     """
 
@@ -48,16 +45,23 @@ class PairwisePreference(OneBit):
         low=1,
     )
 
-    neighbours: ClassVar[str] = (
-        f"{OneBit.neighbours}; with rated_set=public its ratings only, of the same items: "
-        "which items are rated is then not protected"
-    )
     releases: ClassVar[type] = PairSketches
     in_order: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._check_rated(self.w)
+
+    def stated(self) -> Guarantee:
+        """Of a user's record; with public rated sets, of her ratings of the same items."""
+        if self.rated_set == "private":
+            return RECORD
+        return replace(
+            RECORD,
+            protects="how a user has rated her items",
+            neighbours="one user's ratings replaced by any others, of the same items",
+            public="which items each user has rated, and what she is asked",
+        )
 
     def _check_rated(self, w: int | None) -> None:
         if self.rated_set == "public" and w is not None and w < 2:

@@ -1,6 +1,6 @@
 """Randomized response on the answers of a crowd."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 from pipeline.privacy.attacks import Attack, FlippedBits
 from pipeline.privacy.randomized_response_laws import flip_probability
 from pipeline.problems.common.sampling import bernoulli, whole_words
+from pipeline.study.guarantee import NOBODY, ONE_ANSWER, Guarantee
 from pipeline.study.parameters import parameter
 from pipeline.study.parts import BaseMechanism
 
@@ -21,9 +22,7 @@ class RandomizedResponse(BaseMechanism):
 
     Missing ones stay missing.
 
-    unit: one answer of one worker. neighbours: that answer replaced by its opposite;
-    which tasks a worker answered is public, and so never protected. budget: pure
-    ε-LADP (local attribute differential privacy) per answer; the k answers of a
+    ε-LADP is local attribute differential privacy, of one answer. The k answers of a
     worker compose to kε-LDP, k ≤ m, and no less: the bound is attained. Estimators
     debias abilities: that is post-processing and costs no budget. The initial vector,
     if any, is lent by the simulation, which made it from the truth and from released
@@ -45,11 +44,15 @@ class RandomizedResponse(BaseMechanism):
 
     # The name of its streams. With another one all numbers would be other draws.
     stream_label: ClassVar[str] = "randomized_answers"
-    unit: ClassVar[str] = "one answer of one worker"
-    neighbours: ClassVar[str] = (
-        "that answer replaced by its opposite; which tasks a worker answered is public"
+    guarantee: ClassVar[Guarantee] = Guarantee(
+        trust=NOBODY,
+        unit=ONE_ANSWER,
+        protects="one answer of one worker",
+        neighbours="that answer replaced by its opposite",
+        public="which tasks a worker answered",
+        budget="pure ε-LADP per answer",
+        composition="kε-LDP for the k ≤ m answers of a worker",
     )
-    budget: ClassVar[str] = "pure ε-LADP per answer; kε-LDP for the k ≤ m answers of a worker"
     accepts: ClassVar[type] = Answers
     releases: ClassVar[type] = ReleasedAnswers
     by_replication: ClassVar[bool] = True
@@ -78,6 +81,10 @@ class RandomizedResponse(BaseMechanism):
             "answer": FlippedBits(self.epsilon, 1),
             "person": FlippedBits(self.epsilon, self._most_answers()),
         }
+
+    def promise(self) -> Guarantee:
+        """The guarantee in numbers, of the worker who gives most answers."""
+        return replace(super().promise(), answers=self._most_answers())
 
     def _most_answers(self) -> int:
         """Answers of the worker who gives most."""

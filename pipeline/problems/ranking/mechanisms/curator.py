@@ -1,7 +1,7 @@
 """Noise that a trusted curator adds to sums of all comparisons."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -14,6 +14,7 @@ from pipeline.privacy.sensitivities import Sensitivity
 from pipeline.problems.common.person import PERSON_DELTA
 from pipeline.study.abstract import Abstract
 from pipeline.study.arrays import Floats, Integers
+from pipeline.study.guarantee import CURATOR, ONE_PERSON, REPLACED, THERE_OR_NOT, Guarantee
 from pipeline.study.parameters import parameter
 from pipeline.study.parts import BaseMechanism
 
@@ -45,12 +46,15 @@ class CuratorNoise(BaseMechanism, Abstract):
         choices=tuple(CHANGED),
     )
 
-    unit: ClassVar[str] = "all comparisons of one user"
-    neighbours: ClassVar[str] = (
-        "these comparisons replaced by others, or by none with neighbours_are=add_remove"
-    )
-    budget: ClassVar[str] = (
-        "ε-DP for all comparisons of a user, or (ε, δ)-DP at δ = person_delta; a curator is trusted"
+    guarantee: ClassVar[Guarantee] = Guarantee(
+        trust=CURATOR,
+        unit=ONE_PERSON,
+        protects="all comparisons of one user, and which pairs these are",
+        neighbours="these comparisons replaced by others, also of other pairs",
+        public="the number of users, how often each pair is compared, the law of the noise",
+        budget="pure ε-DP for all comparisons of a user; ρ-zCDP, hence (ε, δ)-DP, with "
+        "person_delta > 0",
+        composition="all comparisons of a user are changed at once",
     )
     accepts: ClassVar[type] = Comparisons
     releases: ClassVar[type] = NoisyWins
@@ -86,6 +90,29 @@ class CuratorNoise(BaseMechanism, Abstract):
     def width(self) -> float:
         """Width of the noise, see `BudgetedNoise`."""
         return self.noise.width(self.charge)
+
+    def stated(self) -> Guarantee:
+        """The guarantee with this object's neighbours and kind of budget."""
+        budget = "pure ε-DP for all comparisons of a user"
+        if self.person_delta > 0:
+            budget = "ρ-zCDP, hence (ε, δ)-DP, for all comparisons of a user"
+        stated = replace(self.guarantee, budget=budget)
+        if self.neighbours_are == "replace_one":
+            return stated
+        return replace(
+            stated, relation=THERE_OR_NOT, neighbours="these comparisons there or not there"
+        )
+
+    def promise(self) -> Guarantee:
+        """The guarantee in numbers."""
+        rho = self.noise.budget if self.person_delta > 0 else None
+        return replace(
+            self.stated(),
+            epsilon=self.person,
+            delta=self.person_delta,
+            rho=rho,
+            answers=self.answers,
+        )
 
     def spent(self) -> dict[str, float]:
         """Budget of a user, in nats; at δ = person_delta."""
@@ -125,9 +152,6 @@ class CuratorNoise(BaseMechanism, Abstract):
 class NoisyCounts(CuratorNoise):
     """How often each item of a pair won, with noise on both numbers.
 
-    unit: all comparisons of one user.
-    neighbours: these comparisons replaced by others, also of other pairs.
-
     `task=release` does exactly this, at the same charge. compared_are: `protected`,
     where both counts of a pair carry noise, so that nobody learns who compared what;
     or `public`, where who compared what may be known and noise on one of the counts
@@ -144,6 +168,19 @@ class NoisyCounts(CuratorNoise):
     )
 
     by_replication: ClassVar[bool] = True
+
+    def stated(self) -> Guarantee:
+        """Which pairs a user compares is protected, or public."""
+        stated = super().stated()
+        if self.compared_are == "protected":
+            return stated
+        return replace(
+            stated,
+            protects="which item won, in all comparisons of one user",
+            relation=REPLACED,
+            neighbours="these comparisons replaced by others of the same pairs",
+            public=f"which pairs each user compares; {stated.public}",
+        )
 
     @property
     def sensitivity(self) -> Sensitivity:
@@ -176,9 +213,6 @@ class NoisyCounts(CuratorNoise):
 @dataclass(frozen=True)
 class NoisyScores(CuratorNoise):
     """Wins minus losses of each item, with noise: m numbers in place of m(m−1).
-
-    unit: all comparisons of one user.
-    neighbours: these comparisons replaced by others, also of other pairs.
 
     Given how often each pair is compared, the scores are sufficient for the model:
     estimators get wins that have these scores, (s_i − s_j)/(2m) above a half of each

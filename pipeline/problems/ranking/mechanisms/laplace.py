@@ -16,18 +16,11 @@ from ..releases import LaplaceWins, trials_of
 class Laplace(Budgets):
     """Every comparison, 0 or 1, leaves its user with Laplace noise of scale 1/ε added.
 
-    unit: one comparison of one user. neighbours: that comparison replaced by its
-    opposite (sensitivity 1). budget: pure ε-LDP per comparison; the k comparisons of
-    a user compose to kε, or exactly at δ = `person_delta`.
-
     The sum of n Laplace variables is the difference of two Gamma(n) variables, so
     nothing is drawn per user. Cost O(reps · groups · m²).
     Source: Xu, Sun and Cheng, Scenario V; Dwork, McSherry, Nissim and Smith (2006).
     """
 
-    unit: ClassVar[str] = "one comparison of one user"
-    neighbours: ClassVar[str] = "that comparison replaced by its opposite"
-    budget: ClassVar[str] = "pure ε-LDP per comparison; kε for the k comparisons of a user"
     accepts: ClassVar[type] = Comparisons
     releases: ClassVar[type] = LaplaceWins
     by_replication: ClassVar[bool] = True

@@ -19,10 +19,6 @@ from ..sampling.binomial import binomial
 class RandomizedResponse(Budgets):
     """Every comparison is flipped with probability 1/(1 + e^ε) before it leaves its user.
 
-    unit: one comparison of one user. neighbours: that comparison replaced by its
-    opposite. budget: pure ε-LDP per comparison; the k comparisons of a user compose
-    to kε, or exactly at δ = `person_delta`.
-
     Classic and debiased randomized response have the same release: debiasing is
     post-processing, done by the estimator. draw: `conditional` flips the raw wins, so
     that mechanisms can be compared on the same data; `marginal` draws the released
@@ -37,9 +33,6 @@ class RandomizedResponse(Budgets):
         choices=("conditional", "marginal"),
     )
 
-    unit: ClassVar[str] = "one comparison of one user"
-    neighbours: ClassVar[str] = "that comparison replaced by its opposite"
-    budget: ClassVar[str] = "pure ε-LDP per comparison; kε for the k comparisons of a user"
     accepts: ClassVar[type] = Comparisons
     releases: ClassVar[type] = FlippedWins
     by_replication: ClassVar[bool] = True

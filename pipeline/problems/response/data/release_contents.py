@@ -14,6 +14,7 @@ from pipeline.problems.common.release_folder import (
     plain_text,
 )
 from pipeline.study.arrays import Floats
+from pipeline.study.guarantee import TRUSTS
 from pipeline.study.parameters import fields
 
 from ..estimators.spectral import Spectral
@@ -36,15 +37,17 @@ def statement(
     differences = "persons who have one item right and another wrong, plus noise; may be negative"
     if mechanism.p0 != 1:
         differences += "; pairs not listed are not edges of the public graph"
-    unit = f"{mechanism.unit}, who is one row of the file, or one of a row's count"
+    protects = mechanism.guarantee.protects
+    unit = f"{protects}: of one row of the file, or one of a row's count"
     neighbours = f"{ROW} {CHANGE[mechanism.neighbours_are]}"
     if named:
         unit = (
-            f"{mechanism.unit}, who is all rows of one name; a name that several rows have "
-            "counts as not there"
+            f"{protects}: of all rows of one name; a name that several rows have counts as not "
+            "there"
         )
         neighbours += ", whatever name it has; or all rows of one name"
     return {
+        "trust": TRUSTS[mechanism.guarantee.trust],
         "unit": unit,
         "neighbours": neighbours,
         "spent": published.spent,

@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -12,6 +12,7 @@ from pipeline.privacy.attacks import Attack
 from pipeline.privacy.budgeted_noise import CONVERSIONS, BudgetedNoise, GaussianNoise, LaplaceNoise
 from pipeline.privacy.sensitivities import Sensitivity
 from pipeline.study.arrays import Booleans, Integers
+from pipeline.study.guarantee import CURATOR, ONE_PERSON, THERE_OR_NOT, Guarantee
 from pipeline.study.parameters import Checked, InvalidInput, parameter
 from pipeline.study.parts import BaseMechanism
 
@@ -30,15 +31,23 @@ from ..theory.sensitivity import (
 )
 from .public_graph import TRIES, random_graphs
 
+ROW = Guarantee(
+    trust=CURATOR,
+    unit=ONE_PERSON,
+    protects="all responses of one person, and which of them are missing",
+    neighbours="one person's row replaced by another",
+    public="the number of persons, the pairs of items that are released, the law of the noise",
+    budget="differential privacy for all responses of a person",
+    composition="all responses of a person are changed at once",
+)
+
 
 @dataclass(frozen=True)
 class NoisyDifferences(BaseMechanism, ABC):
     """Noise on every released entry of Y, whatever the data are.
 
     On the edges of a public random graph if p0 < 1.
-    unit: all responses of one person, and which of them are missing.
-    neighbours: that person's row replaced by another; or, with
-    neighbours_are=add_remove, present or absent. n is released and not protected: a
+    n is released and not protected: a
     person who is absent leaves a row without answers, which n counts. Who answered
     what is protected like the answers: `publish` has nothing of it. Whether it
     links the items is lent by the simulation, `Differences.linked`, outside of the
@@ -68,11 +77,7 @@ class NoisyDifferences(BaseMechanism, ABC):
         "edge probability of the public graph; 1 releases all pairs", default=1.0, above=0, high=1
     )
 
-    unit: ClassVar[str] = "all responses of one person"
-    neighbours: ClassVar[str] = (
-        "one person's row replaced by another; with neighbours_are=add_remove, by one without "
-        "answers; n is public"
-    )
+    guarantee: ClassVar[Guarantee] = ROW
     accepts: ClassVar[type] = Responses
     releases: ClassVar[type] = Differences
 
@@ -85,6 +90,16 @@ class NoisyDifferences(BaseMechanism, ABC):
     @abstractmethod
     def noise(self) -> BudgetedNoise:
         """Law of the noise on every released entry, and what it spends."""
+
+    def stated(self) -> Guarantee:
+        """A row replaced by another, or by one without answers."""
+        if self.neighbours_are == "replace_one":
+            return self.guarantee
+        return replace(
+            self.guarantee,
+            relation=THERE_OR_NOT,
+            neighbours="one person's row replaced by one without answers, or the reverse",
+        )
 
     def release(self, data: Responses, rng: np.random.Generator) -> Differences:
         """Noisy Y of a block, (reps, m, m) int64.
@@ -233,7 +248,9 @@ class DiscreteGaussian(NoisyDifferences):
         "how ε at δ becomes zCDP", default="tight", choices=tuple(CONVERSIONS)
     )
 
-    budget: ClassVar[str] = "ρ-zCDP, hence (ε, δ)-DP, for all responses of a person"
+    guarantee: ClassVar[Guarantee] = replace(
+        ROW, budget="ρ-zCDP, hence (ε, δ)-DP, for all responses of a person"
+    )
 
     @property
     def by_replication(self) -> bool:  # type: ignore[override]  # of an object: p0 decides
@@ -297,7 +314,7 @@ class DiscreteLaplace(NoisyDifferences):
     Sundararajan, 2009).
     """
 
-    budget: ClassVar[str] = "pure ε-DP for all responses of a person"
+    guarantee: ClassVar[Guarantee] = replace(ROW, budget="pure ε-DP for all responses of a person")
     by_replication = DiscreteGaussian.by_replication
 
     def spent(self) -> dict[str, float]:

@@ -1,7 +1,7 @@
 """Randomized response on answers, each by its own person, with or without shuffling."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -11,6 +11,7 @@ from pipeline.privacy import accounting
 from pipeline.privacy.attacks import Attack, Bound, FlippedBits, ShuffledBit
 from pipeline.privacy.randomized_response_laws import flip_probability
 from pipeline.study.arrays import Booleans
+from pipeline.study.guarantee import NOBODY, ONE_PERSON, SHUFFLER, Guarantee
 from pipeline.study.parameters import DataFile, parameter
 from pipeline.study.parts import BaseMechanism
 
@@ -24,9 +25,7 @@ from ..theory.sensitivity import response_budget
 class RandomizedResponse(BaseMechanism):
     """Every response is flipped with probability 1/(1 + e^{ε0/m}) before it leaves its person.
 
-    unit: all responses of one person.
-    neighbours: one person's answers replaced; n and who answered what are public.
-    budget: pure ε-LDP per person, ε0 = ε. With `shuffled` the reports leave in
+    Pure ε-LDP per person, ε0 = ε. With `shuffled` the reports leave in
     random order, and ε0 > ε where amplification by shuffling is known to allow it:
     then all reports together are (ε, δ)-DP. Elsewhere ε0 stays ε, and `unamplified`
     says why. Amplification needs complete responses, also those of a file: a
@@ -54,11 +53,15 @@ class RandomizedResponse(BaseMechanism):
 
     # Its former name: streams, and so numbers, stay.
     stream_label: ClassVar[str] = "randomized_responses"
-    unit: ClassVar[str] = "all responses of one person"
-    neighbours: ClassVar[str] = (
-        "one person's answers replaced by others; n and who answered what are public"
+    guarantee: ClassVar[Guarantee] = Guarantee(
+        trust=NOBODY,
+        unit=ONE_PERSON,
+        protects="all responses of one person",
+        neighbours="one person's answers replaced by others",
+        public="the number of persons, and who answered what",
+        budget="pure ε-LDP for all responses of a person; shuffled, (ε, δ)-DP",
+        composition="each of the m responses of a person costs ε/m",
     )
-    budget: ClassVar[str] = "pure ε-LDP for all responses of a person; shuffled, (ε, δ)-DP"
     accepts: ClassVar[type] = Responses
     releases: ClassVar[type] = FlippedResponses
     by_replication: ClassVar[bool] = True
@@ -114,6 +117,18 @@ class RandomizedResponse(BaseMechanism):
             order = rng.permuted(np.tile(np.arange(n), (reps, 1)), axis=1)
             answers = answers[np.arange(reps)[:, None], order]
         return FlippedResponses(answers, observed, epsilon)
+
+    def stated(self) -> Guarantee:
+        """That of local reports, or of shuffled ones where shuffling is charged."""
+        if self.unamplified is not None:
+            return self.guarantee
+        return replace(
+            self.guarantee, trust=SHUFFLER, budget="(ε, δ)-DP for all responses of a person"
+        )
+
+    def promise(self) -> Guarantee:
+        """The guarantee in numbers."""
+        return replace(super().promise(), answers=self.m)
 
     def spent(self) -> dict[str, float]:
         """Budgets of a person and of one response.
