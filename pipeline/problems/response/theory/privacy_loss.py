@@ -13,7 +13,8 @@ from scipy.special import logsumexp
 from pipeline.privacy import accounting
 from pipeline.privacy.gaussian_account import gaussian_delta as gaussian_delta
 from pipeline.privacy.integer_laws import gaussian_normaliser, gaussian_renyi, laplace_pmf
-from pipeline.study.arrays import Floats, Integers
+from pipeline.privacy.shuffling import shuffled_binary_delta as shuffled_binary_delta
+from pipeline.privacy.shuffling import shuffled_exact_epsilon as shuffled_exact_epsilon
 
 from .sensitivity import printed_variance
 
@@ -83,91 +84,6 @@ def printed_spent(m: int, rho: float) -> float:
     """
     variance = float(printed_variance(math.sqrt(2 * rho), m))
     return gaussian_spent(changed_entries(m), variance, rho)
-
-
-def shuffled_binary_delta(epsilon: float, local_epsilon: float, n: int) -> float:
-    """Exact δ at ε of n binary answers, each by ε0 randomized response, in random order.
-
-    Only the number of ones can be seen. Neighbours differ in one person's answer;
-    the others may have any number of ones, and the worst counts. A lower bound for
-    other reports of budget ε0. Absolute error below 1e-12. O(n √n).
-    Source: the reference for Feldman, McMillan and Talwar (2022), Theorem III.1.
-    """
-    return _worst(epsilon, local_epsilon, n)[0]
-
-
-def shuffled_exact_epsilon(local_epsilon: float, n: int, delta: float) -> float:
-    """ε at δ of shuffled answers of budget ε0, where `shuffled_binary_delta` is δ.
-
-    Between 0 and ε0.
-    Solved for one number of ones at a time: from the worst at one ε to the worst at
-    the next, until it is the same.
-    """
-    epsilon = 0.0
-    tried: set[int] = set()
-    while True:
-        largest, answering_one = _worst(epsilon, local_epsilon, n)
-        if largest <= delta or answering_one in tried:
-            return epsilon
-        tried.add(answering_one)
-        law = _laws(local_epsilon, n, np.array([answering_one]))
-        low = epsilon
-        high = float(local_epsilon)
-        for _ in range(50):  # no root finder of scipy: it returns other last digits
-            middle = (low + high) / 2
-            if _deltas(middle, local_epsilon, law)[0] > delta:
-                low = middle
-            else:
-                high = middle
-        epsilon = high
-
-
-def _worst(epsilon: float, local_epsilon: float, n: int) -> tuple[float, int]:
-    """The largest δ at ε, and the number of ones among the n − 1 others that has it.
-
-    Up to (n − 1)/2 ones are tried: more ones than zeros are the mirror image.
-    """
-    deltas = []
-    for numbers in np.array_split(np.arange((n - 1) // 2 + 1), n // 1000 + 1):
-        laws = _laws(local_epsilon, n, numbers)
-        deltas.append(_deltas(epsilon, local_epsilon, laws))
-    every_delta = np.concatenate(deltas)
-    return float(every_delta.max()), int(every_delta.argmax())
-
-
-def _laws(local_epsilon: float, n: int, answering_one: Integers) -> Floats:
-    """Laws of the number of ones that n − 1 others report, (k, window).
-
-    answering_one: (k,), how many of them have a one. By Fourier inversion, around
-    their means: what lies outside, and is added at the other end, is below 1e-18.
-    """
-    flip = 1 / (1 + math.exp(local_epsilon))
-    k = answering_one[:, None]
-    reach = math.sqrt(84 * (n - 1) * flip * (1 - flip)) + 28  # Bernstein's inequality
-    length = 2 * math.ceil(reach) + 4
-    first = np.floor(k * (1 - flip) + (n - 1 - k) * flip) - length // 2
-    angle = -2j * np.pi / length * np.arange(length // 2 + 1)
-    keep = 1 - flip
-    # Logarithms of characteristic functions, finite if ε0 is 0.
-    of_one = np.log(flip + keep * np.exp(angle) + 1e-300)
-    of_zero = np.log(keep + (1 - keep) * np.exp(angle) + 1e-300)
-    transform = np.exp(k * of_one + (n - 1 - k) * of_zero - first * angle)
-    laws: Floats = np.fft.irfft(transform, length)
-    return laws
-
-
-def _deltas(epsilon: float, local_epsilon: float, laws: Floats) -> Floats:
-    """δ at ε for each number of ones among the others, (k,): the larger of both directions."""
-    flip = 1 / (1 + math.exp(local_epsilon))
-    odds = math.exp(epsilon)
-    more = 1 - flip - odds * flip
-    less = odds * (1 - flip) - flip
-    before = np.pad(laws, ((0, 0), (1, 0)))
-    after = np.pad(laws, ((0, 0), (0, 1)))
-    up = np.maximum(more * before - less * after, 0).sum(1)
-    down = np.maximum(more * after - less * before, 0).sum(1)
-    worse: Floats = np.maximum(up, down)
-    return worse
 
 
 def published_local_epsilon(epsilon: float, n: int, delta: float) -> float:
