@@ -19,7 +19,12 @@ from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.losses import bounded
 from pipeline.analysis.measures import CONFIDENCE, Measure, Measured, confidence_for
 from pipeline.analysis.power import sentence
-from pipeline.analysis.selection import InsufficientEvidence, NotTested, RecordedData
+from pipeline.analysis.selection import (
+    InsufficientEvidence,
+    NotTested,
+    RecordedData,
+    remembering,
+)
 from pipeline.analysis.tolerances import (
     CONTRADICTED,
     HELD,
@@ -249,10 +254,11 @@ class Claim:
         if self.recorded is not None:
             self.recorded.require(results)
         compute = self.measure.compute
-        if make is None:
-            measured = bounded(compute, results)
-        else:
-            measured = bounded(lambda data: compute(make(data)), results)
+        with remembering():
+            if make is None:
+                measured = bounded(compute, results)
+            else:
+                measured = bounded(lambda data: compute(make(data)), results)
         if isinstance(self.tolerance, Mapping):
             _check_parts(measured, self.tolerance)
         return measured

@@ -35,11 +35,14 @@ from pipeline.analysis.intervals import more_may_follow
 from pipeline.analysis.measures import CONFIDENCE, Measured, spending
 from pipeline.analysis.reads import Parts, cells_read
 from pipeline.analysis.summary import REPLICATION
-from pipeline.analysis.tolerances import Tolerance, open_for_good
+from pipeline.analysis.tolerances import Tolerance, finite, open_for_good
 from pipeline.study.arrays import Booleans, Integers
 from pipeline.study.until import Look, recorded
 
 UNTIL = "until"  # attribute of results that stop when claims are decided
+SKEWED = (
+    "; the values are so skewed that the interval of this last look may miss more often than that"
+)
 WHOLE = "all of it"  # label of a claim that is decided as a whole
 
 
@@ -48,7 +51,8 @@ class AtLooks:
 
     check, control: the decisions so far. decided: label -> number of the look at which
     it was, from 0, or at which it turned out that no number of replications could
-    decide it.
+    decide it. skewed: whether the last look decided on values that are too skewed for
+    any look before it, so that its interval may miss more often than it should.
     """
 
     def __init__(self, claim: Claim, looks: Sequence[Look]):
@@ -58,6 +62,7 @@ class AtLooks:
         self.controlled = -1  # number of the look at which the control was judged
         self.measured: dict[str, Mapping[str, Measured]] = {}  # by label, then by part
         self.decided: dict[str, int] = {}
+        self.skewed = False
         self.check = Check(INCONCLUSIVE, None, "no look so far")
         self.control = self.check
         self.reads: dict[str, Booleans] | None = None
@@ -85,9 +90,24 @@ class AtLooks:
         self.number += 1
         with self._this_look():  # all intervals of data and control
             self.check = self._checked(part)
+            self.skewed = self._is_skewed(part)
             if self._may_judge_control():
                 self.control = control_check(self.claim, self.check.verdict, part)
                 self.controlled = self.number
+
+    def _is_skewed(self, part: xr.Dataset) -> bool:
+        """Whether this is the last look, and what it decides had no interval at another."""
+        now = [label for label, number in self.decided.items() if number == self.number]
+        if self.number + 1 < len(self.looks) or len(self.looks) == 1 or not now:
+            return False
+        with more_may_follow():
+            earlier = _flattened(self._parts(part))
+        there = _flattened(self.measured)
+        for label in now:
+            for estimate, without_end in zip(there[label], earlier.get(label, ()), strict=False):
+                if finite(estimate) and not finite(without_end):
+                    return True
+        return False
 
     def _may_judge_control(self) -> bool:
         """Whether the control is to be judged at this look.
@@ -156,6 +176,8 @@ class AtLooks:
         used = sorted({self.decided.get(label, self.number) for label in self.measured})
         most = (1 - CONFIDENCE) * max(self.looks[number].share for number in used)
         text = f"{self._when(check.estimate, used)}: {check.text}"
+        if self.skewed:
+            text += SKEWED
         check = replace(check, text=text, confidence=1 - most)
         return Judgement(self.claim, check, self.control)
 

@@ -20,11 +20,12 @@ import numpy as np
 import xarray as xr
 
 from pipeline.analysis.estimate import Estimate, floored
-from pipeline.analysis.intervals import clopper_pearson, rule_of_three
+from pipeline.analysis.intervals import clopper_pearson, half_width, rule_of_three
+from pipeline.analysis.leans import lean_over_cells
 from pipeline.analysis.metric_classes import is_exact
 from pipeline.analysis.rates import fit_rate
 from pipeline.analysis.ratio import risk_ratio
-from pipeline.analysis.selection import InsufficientEvidence, Level, NotTested
+from pipeline.analysis.selection import InsufficientEvidence, Level, NotTested, remembered
 from pipeline.analysis.summary import REPLICATION, paired_difference, summarise
 
 CONFIDENCE = 0.99  # of all intervals of one claim together
@@ -298,7 +299,9 @@ def mean_over_cells(
 
     A cell in which all replications agree has the smallest error of the others; where
     they agree in all cells, nothing is known of the error, and the interval is
-    infinite. Raises `InsufficientEvidence` if no cell has a value.
+    infinite. Within `spending` the interval is long enough for the skewness of what
+    `select` gave out, see `pipeline.analysis.leans`. Raises `InsufficientEvidence` if
+    no cell has a value.
     """
     used = np.isfinite(mean.values) & np.isfinite(mcse.values)
     count = int(used.sum())
@@ -308,8 +311,13 @@ def mean_over_cells(
     errors = floored(mcse.values[used])
     if not errors.any():
         return Estimate(total / count, -math.inf, math.inf, 0.0)
-    error = float(np.sqrt((errors**2).sum()))
-    return normal(total / count, error / count, confidence_for(error_share=error_share))
+    error = float(np.sqrt((errors**2).sum())) / count
+    confidence = confidence_for(error_share=error_share)
+    if of_look() == 1:
+        return normal(total / count, error, confidence)
+    lean = lean_over_cells(mean, remembered())
+    half = float(half_width(np.array(error), np.array(lean), confidence))
+    return Estimate(total / count, total / count - half, total / count + half, error)
 
 
 def exponent(

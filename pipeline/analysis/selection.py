@@ -28,6 +28,7 @@ _NAMED: ContextVar[set[str] | None] = ContextVar(
 _MAY_BE_LOST: ContextVar[bool] = ContextVar(
     "whether replications of a cell may be left out as lost", default=False
 )
+_GIVEN_OUT: ContextVar[list[xr.Dataset] | None] = ContextVar("what `select` gave out", default=None)
 _WANTED: ContextVar[set[int] | None] = ContextVar(
     "numbers of the cells that `select` may give out", default=None
 )
@@ -95,7 +96,26 @@ def select(
     named = _NAMED.get()
     if named is not None:
         named |= {*variables}
-    return chosen.drop_vars(NUMBER, errors="ignore")
+    chosen = chosen.drop_vars(NUMBER, errors="ignore")
+    given_out = _GIVEN_OUT.get()
+    if given_out is not None:
+        given_out.append(chosen)
+    return chosen
+
+
+@contextmanager
+def remembering() -> Iterator[None]:
+    """Within, `remembered` has what `select` gives out."""
+    token = _GIVEN_OUT.set([])
+    try:
+        yield
+    finally:
+        _GIVEN_OUT.reset(token)
+
+
+def remembered() -> list[xr.Dataset]:
+    """What `select` gave out so far, within `remembering`; otherwise nothing."""
+    return _GIVEN_OUT.get() or []
 
 
 def recording() -> AbstractContextManager[set[int]]:

@@ -173,7 +173,7 @@ def precision(summary: xr.Dataset, verdicts: "Sequence[Judgement]") -> str:
             f"{until.most:,}. Their probability of error was spent over these looks by a function "
             f"of {SPENDING[until.spending]} type (Lan and DeMets, Biometrika 70 (1983) 659), and "
             "shared among the claims by Bonferroni's bound. Shares, means, ratios of means and "
-            "exponents keep it; means over a few cells of skewed values may exceed it. Of "
+            "exponents keep it; a verdict says where its values are too skewed for that. Of "
             f"{claims}, {decided:,} were decided."
         )
     if not verdicts:
