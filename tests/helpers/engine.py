@@ -1,6 +1,7 @@
 """What the tests of the engine share: a small real study, and a sweep from empty folder to sealed dataset."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -140,6 +141,12 @@ def empty_report(where, *_, turn, **__):
     with turn:
         path.write_text("")
     return path, []
+
+
+def copy_program(site, *left_out):
+    """Copy the package into a folder, with its compiled bytecode: each process would compile it."""
+    ignored = shutil.ignore_patterns(*left_out)
+    return Path(shutil.copytree(ROOT / "pipeline", Path(site) / "pipeline", ignore=ignored))
 
 
 def environment(**changes):

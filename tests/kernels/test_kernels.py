@@ -14,7 +14,7 @@ import pytest
 from pipeline.identity.fingerprints import _module, _syntax
 from pipeline.kernels import loader
 from pipeline.study.errors import PipelineError
-from tests.helpers.engine import ROOT, environment
+from tests.helpers.engine import ROOT, copy_program, environment
 from tools import build_kernels
 
 SOURCES = sorted((ROOT / "pipeline").rglob("*.c"))
@@ -35,17 +35,61 @@ OF_ARRAYS = """
     y: out f8[n]
 """
 PLAIN = "-DKERNEL="  # one version, of the width that is asked for
-LEFT_OUT = shutil.ignore_patterns("__pycache__")
+STRICT = ("-Wall", "-Wextra", "-Werror", "-Wno-psabi")  # warnings change no code
 
 
 def versions():
-    """Every compiler that is here, and with the first one every width of registers that this
-    processor has.
+    """Every compiler that is here, and with the first one the narrowest and the widest registers
+    that this processor has. What ships uses AVX2 where the processor has it.
     """
-    found = list(build_kernels.compilers())
+    every = list(build_kernels.compilers())
     flags = Path("/proc/cpuinfo").read_text()
-    wide = [f"-m{name}" for name in ("avx2", "avx512f") if f" {name} " in flags]
-    return found + [[*found[0], PLAIN, *width] for width in ([], *([one] for one in wide))]
+    narrow = [*every[0], PLAIN]
+    wide = [[*narrow, f"-m{name}"] for name in ("avx512f",) if f" {name} " in flags]
+    return [*every, narrow, *wide]
+
+
+class Versions:
+    """The package once for every version, whose kernels that version compiled.
+
+    complaints: source -> what the compilers said where it is not compiled without a warning.
+    """
+
+    def __init__(self, folder):
+        self.complaints = {}
+        self.digests = {}
+        for number, compiler in enumerate(versions()):
+            site = folder / str(number)
+            copy_program(site)
+            for source in SOURCES:
+                self.compile(source, compiler, site / loader.library(source).relative_to(ROOT))
+            self.digests[" ".join(compiler)] = kernel_values(site)
+
+    def compile(self, source, compiler, target):
+        try:
+            build_kernels.build(source, [*compiler, *STRICT], target)
+        except PipelineError as error:
+            self.complaints[source] = str(error)
+            build_kernels.build(source, compiler, target)
+
+
+def kernel_values(site):
+    """Kernel -> digest of what its functions give, with the libraries of that site."""
+    done = subprocess.run(
+        [sys.executable, ROOT / "tests/helpers/kernel_values.py"],
+        text=True,
+        capture_output=True,
+        env=environment(PYTHONPATH=str(site)),
+    )
+    assert done.returncode == 0, done.stderr
+    package, *lines = done.stdout.splitlines()
+    assert package.startswith(str(site))
+    return dict(line.split() for line in lines)
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    return Versions(tmp_path_factory.mktemp("versions"))
 
 
 @pytest.fixture
@@ -102,31 +146,24 @@ def test_ends_of_functions(functions):
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
-def test_every_compiler_and_width_gives_the_same_bits(source, tmp_path, monkeypatch):
+def test_every_compiler_and_width_gives_the_same_bits(source, compiled):
     """Digests of what its functions give, in a process each."""
-    found = {}
-    for k, compiler in enumerate(versions()):
-        site = tmp_path / str(k)
-        shutil.copytree(ROOT / "pipeline", site / "pipeline", ignore=LEFT_OUT)
-        build_kernels.build(source, compiler, site / loader.library(source).relative_to(ROOT))
-        done = subprocess.run(
-            [sys.executable, ROOT / "tests/helpers/kernel_values.py", source.stem],
-            text=True,
-            capture_output=True,
-            env=environment(PYTHONPATH=str(site)),
-        )
-        assert done.returncode == 0 and str(site) in done.stdout, done.stderr
-        found[" ".join(compiler)] = done.stdout.replace(str(site), "")
-    print(found)
-    assert len(found) >= 2 and len(set(found.values())) == 1
+    digests = {version: values[source.stem] for version, values in compiled.digests.items()}
+    print(digests)
+    assert len(digests) >= 2 and len(set(digests.values())) == 1
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
-def test_no_compiler_warns(source, tmp_path):
-    for compiler in build_kernels.compilers():
-        build_kernels.build(
-            source, [*compiler, "-Wall", "-Wextra", "-Werror", "-Wno-psabi"], tmp_path / "kernel.so"
-        )
+def test_no_compiler_warns(source, compiled):
+    assert source not in compiled.complaints, compiled.complaints[source]
+
+
+def test_a_compiler_that_warns_is_noticed(tmp_path):
+    """The negative control."""
+    source = tmp_path / "warned.c"
+    source.write_text(FUNCTIONS + "static int unused(void) { return 0; }\n")
+    with pytest.raises(PipelineError, match="unused"):
+        build_kernels.build(source, [*next(build_kernels.compilers()), *STRICT], tmp_path / "x.so")
 
 
 def test_memory_that_ends_is_an_error(functions):

@@ -5,7 +5,6 @@ They are built with sanitizers in a copy of the package, and called by `kernels_
 right ones and wrong ones. Skipped where the compiler has no sanitizers.
 """
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,11 +13,12 @@ import pytest
 
 from pipeline.kernels import loader
 from pipeline.study.errors import PipelineError
-from tests.helpers.engine import ROOT, environment
+from tests.helpers.engine import ROOT, copy_program, environment
 from tools import build_kernels
 
 CHECKED = "address,shift,signed-integer-overflow,integer-divide-by-zero,bounds,float-cast-overflow"
-COMPILER = ["cc", "-DKERNEL=", "-O1", f"-fsanitize={CHECKED}", "-fno-sanitize-recover=all"]
+COMPILER = ["cc", "-DKERNEL=", f"-fsanitize={CHECKED}", "-fno-sanitize-recover=all"]
+LITTLE_OPTIMISED = tuple("-O1" if flag == "-O3" else flag for flag in build_kernels.FLAGS)
 PLANTED = """
 #include "kernel.h"
 KERNEL int beyond(int64_t n, double *x) { x[n] = 1; return 0; }
@@ -47,6 +47,12 @@ function(os.path.abspath("planted.py"), name, declaration)(n, *x.get(name, [np.z
 def site(tmp_path_factory):
     """A folder with the package, whose kernels are built with sanitizers, and with some faults that are planted."""
     folder = tmp_path_factory.mktemp("sanitized")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(build_kernels, "FLAGS", LITTLE_OPTIMISED)
+        return built(folder)
+
+
+def built(folder):
     (folder / "planted.c").write_text(PLANTED)
     try:
         build_kernels.build(folder / "planted.c", COMPILER, loader.library(folder / "planted.c"))
@@ -54,9 +60,7 @@ def site(tmp_path_factory):
         pytest.skip(f"no compiler with sanitizers here: {str(error).splitlines()[-1]}")
     if not runtime().is_file():
         pytest.skip("the compiler does not say where the library of its sanitizer is")
-    shutil.copytree(
-        ROOT / "pipeline", folder / "pipeline", ignore=shutil.ignore_patterns("__pycache__", "*.so")
-    )
+    copy_program(folder, "*.so")
     for source in sorted((folder / "pipeline").rglob("*.c")):
         build_kernels.build(source, COMPILER, loader.library(source))
     return folder
