@@ -29,7 +29,14 @@ MECHANISMS: dict[str, type[CountNoise]] = {
     "discrete_gaussian": GaussianCounts,
     "discrete_laplace": LaplaceCounts,
 }
-SETTINGS = ("epsilon_user", "delta", "conversion", "neighbours_are")
+SETTINGS = (
+    "epsilon_user",
+    "delta",
+    "person",
+    "person_delta",
+    "conversion",
+    "neighbours_are",
+)
 MOST: Field[Any] = parameter(
     "answers of one person that count, the first ones; the noise grows with it", low=1, high=10**6
 )
@@ -44,6 +51,17 @@ class Answer(NamedTuple):
     group: int
     side: int
     times: int = 1
+
+
+class Publishes(Protocol):
+    """Adds OpenDP's noise to counts, or to what it makes of them."""
+
+    @property
+    def neighbours_are(self) -> str:
+        """`replace_one` or `add_remove`."""
+
+    def publish(self, counts: Integers, most: int, named: bool) -> PublishedCounts:
+        """Noisy numbers made of counts, (groups, 2); see `CountNoise`."""
 
 
 class RowReader(Protocol):
@@ -83,21 +101,27 @@ class Request:
     """
 
     name: str
-    mechanism: CountNoise
+    mechanism: Publishes
     settings: dict[str, Any]
     data: DataFile
     names: tuple[str, ...]
 
 
 def request_of(
-    arguments: Mapping[str, Any], meaning: str, of: str, others: Mapping[str, Field[Any]]
+    arguments: Mapping[str, Any],
+    meaning: str,
+    of: str,
+    others: Mapping[str, Field[Any]],
+    mechanisms: Mapping[str, type[Any]] = MECHANISMS,
 ) -> Request:
     """The checked arguments of a release. meaning: of data.path; of: whose names data.items has.
+
+    mechanisms: by name, the first one the default.
 
     Names that are released must come from a list, since those in the rows are
     people's.
     """
-    name, kind, settings = settings_of(arguments, MECHANISMS, {"most": MOST, **others}, FILES)
+    name, kind, settings = settings_of(arguments, mechanisms, {"most": MOST, **others}, FILES)
     data = file_of(arguments, "path", meaning)
     if arguments.get("data.items") is None:
         raise InvalidInput(
@@ -110,7 +134,7 @@ def request_of(
     of_mechanism = {key: value for key, value in settings.items() if key in SETTINGS}
     other_settings = {key: value for key, value in settings.items() if key not in SETTINGS}
     with keys_as_typed():
-        mechanism: CountNoise = build(kind, of_mechanism)
+        mechanism: Publishes = build(kind, of_mechanism)
     return Request(name, mechanism, other_settings, data, names)
 
 

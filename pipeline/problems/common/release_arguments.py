@@ -24,7 +24,8 @@ NOT_FOR_RELEASES = {  # conversions, and why
     "exact": "is for studies, real noise is accounted by zCDP; must be tight or bun_steinke",
     "paper": "spends more than ε; must be tight or bun_steinke",
 }
-REQUIRED = ("epsilon_user", "delta")  # how private people are is never left to a default
+# How private people are is never left to a default.
+REQUIRED = ("epsilon_user", "delta", "person", "person_delta")
 OUTPUTS: Field[Any] = parameter("new folder for what is released")
 OUTPUTS.type = str
 CHECK: Field[Any] = parameter("count rows that are left out, and release nothing", default=False)

@@ -21,6 +21,7 @@ PROBLEM = Problem(
         "noisy_scores": ".mechanisms.curator:NoisyScores",
         "none": "pipeline.privacy.no_privacy:NoPrivacy",
         "randomized_response": ".mechanisms.randomized_response:RandomizedResponse",
+        "shuffled_response": ".mechanisms.shuffled:ShuffledResponse",
     },
     estimators={
         "debiased": ".estimators.moments:Debiased",

@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 
 import pipeline as pl
-from pipeline.privacy.published_counts import count_sensitivity
+from pipeline.privacy.published_counts import bounded_counts, count_sensitivity
+from pipeline.problems.ranking.mechanisms.sums import scores_of as item_scores
 from pipeline.problems.ranking.theory.risk import sandwich_risk
-from pipeline.problems.ranking.theory.score_sensitivity import score_sensitivity
+from pipeline.problems.ranking.theory.score_sensitivity import (
+    listed_score_sensitivity,
+    score_sensitivity,
+)
 from pipeline.study.parameters import InvalidInput
 
 
@@ -42,6 +46,41 @@ def test_no_neighbours_differ_by_more_than_is_charged(m):
         if questions < m or questions == pairs:
             assert squared == charged.squared  # attained: half of it would be too little
     assert score_sensitivity(m, pairs).squared == 4 * m * (m * m - 1) // 3
+
+
+def scores_of_rows(rows, m, most):
+    """Scores of a list of comparisons (name, winner, loser), bounded as a release bounds them."""
+    pairs = list(itertools.combinations(range(m), 2))
+    names = [name for name, _, _ in rows]
+    group = np.array([pairs.index((min(i, j), max(i, j))) for _, i, j in rows])
+    side = np.array([int(i > j) for _, i, j in rows])
+    counts = bounded_counts(names, group, side, np.ones(len(rows), int), len(pairs), most)
+    return item_scores(counts[:, 0] - counts[:, 1])
+
+
+@pytest.mark.parametrize("m, most", [(2, 1), (3, 1), (3, 2)])
+def test_one_row_of_a_list_changes_scores_by_no_more_than_is_charged(m, most):
+    """All lists of two people, four rows long at m = 2; drawn ones at m = 3."""
+    choices = [(name, i, j) for name in "AB" for i, j in itertools.permutations(range(m), 2)]
+    lists = itertools.product(choices, repeat=4)
+    if m > 2:
+        rng = np.random.default_rng(7)
+        lists = [[choices[k] for k in rng.integers(0, len(choices), 4)] for _ in range(150)]
+    charged = listed_score_sensitivity(m, most, True, "replace_one")
+    fewer = listed_score_sensitivity(m, most, True, "add_remove")
+    largest = 0
+    for rows in lists:
+        before = scores_of_rows(rows, m, most)
+        without = scores_of_rows(rows[1:], m, most) - before
+        assert np.abs(without).sum() <= fewer.absolute
+        assert (without**2).sum() <= fewer.squared
+        for other in choices:
+            change = scores_of_rows([other, *rows[1:]], m, most) - before
+            assert np.abs(change).sum() <= charged.absolute
+            assert (change**2).sum() <= charged.squared
+            largest = max(largest, int((change**2).sum()))
+    assert largest > score_sensitivity(m, most).squared or m == 3  # a person's would be too little
+    assert largest == charged.squared or m == 3
 
 
 def test_counts_are_charged_as_a_release_charges_them():

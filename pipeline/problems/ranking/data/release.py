@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pipeline.problems.common import count_release
 from pipeline.problems.common.count_release import (
     Answer,
     Request,
@@ -25,10 +26,16 @@ from pipeline.problems.common.tables import Unreadable
 from pipeline.study.arrays import Integers
 from pipeline.study.parameters import shorten
 
+from ..mechanisms.sums import ProtectedCounts, ProtectedScores
 from ..theory.fit import weighted_fit
 from .choices import pair_index
 from .files import ROLES, check_sides, winner_and_loser
 
+MECHANISMS: dict[str, type[Any]] = {
+    **count_release.MECHANISMS,
+    "noisy_counts": ProtectedCounts,
+    "noisy_scores": ProtectedScores,
+}
 HEADERS = (
     "winner,loser or left,right,label, with a column user if persons are to be protected as a whole"
 )
@@ -43,7 +50,7 @@ def release(arguments: Mapping[str, Any]) -> str:
     the command line. Raises InvalidInput for any mistake in them or in the header of
     the file, before anything is written; OSError where the disk is full.
     """
-    request = request_of(arguments, "comparisons, one a row", "items", {})
+    request = request_of(arguments, "comparisons, one a row", "items", {}, MECHANISMS)
     checks = is_check(arguments)
     target = None if checks else target_of(arguments)
     answers = answers_of(request, HEADERS, lambda sheet: _Reader(sheet, request.names))
@@ -53,17 +60,29 @@ def release(arguments: Mapping[str, Any]) -> str:
     result, most = published(request, answers, pairs, "one comparison")
     has_persons = answers.person is not None
     account = statement(request, result, most, has_persons, "one comparison", "pair")
-    account["comparisons.csv"] = (
-        "comparisons that first won against second, and second against first, plus noise; may be "
-        "negative"
-    )
-    account["items.csv"] = (
-        "scores in logits, centred, of the Bradley-Terry-Luce fit to comparisons.csv alone: counts "
-        f"below 0 as 0, ridge λ = {RIDGE:g}"
-    )
+    if isinstance(request.mechanism, ProtectedScores):
+        account |= SCORES
+        tables = _score_tables(request, result.counts)
+    else:
+        account |= COUNTS
+        tables = _tables(request, result.counts)
     with new_folder(target, arguments["outputs"]) as folder:
-        write(folder, _tables(request, result.counts), account)
+        write(folder, tables, account)
     return receipt(target, account)
+
+
+COUNTS = {
+    "comparisons.csv": "comparisons that first won against second, and second against first, plus "
+    "noise; may be negative",
+    "items.csv": "scores in logits, centred, of the Bradley-Terry-Luce fit to comparisons.csv "
+    f"alone: counts below 0 as 0, ridge λ = {RIDGE:g}",
+}
+SCORES = {
+    "items.csv": "comparisons that each item won less those that it lost, plus noise; to be "
+    "compared among items that were compared equally often",
+    "public": "names in data.items, law of the noise; every item has its number, whether it was "
+    "compared or not",
+}
 
 
 class _Reader:
@@ -121,3 +140,10 @@ def _tables(request: Request, counts: Integers) -> dict[str, Table]:
         "comparisons.csv": (("first", "second", "first_won", "second_won"), comparisons),
         "items.csv": (("item", "score"), items),
     }
+
+
+def _score_tables(request: Request, scores: Integers) -> dict[str, Table]:
+    """The table of a release of scores, (m,), noisy, by the name of its file."""
+    names = [plain_text(name) for name in request.names]
+    items = list(zip(names, scores.tolist(), strict=True))
+    return {"items.csv": (("item", "wins_minus_losses"), items)}

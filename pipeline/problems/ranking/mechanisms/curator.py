@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pipeline.privacy.attacks import Attack
-from pipeline.privacy.budgeted_noise import BudgetedNoise, GaussianNoise, LaplaceNoise
-from pipeline.privacy.published_counts import CHANGED, count_sensitivity
+from pipeline.privacy.budgeted_noise import BudgetedNoise
+from pipeline.privacy.published_counts import CHANGED
 from pipeline.privacy.sensitivities import Sensitivity
 from pipeline.problems.common.person import PERSON_DELTA
 from pipeline.study.abstract import Abstract
@@ -21,7 +21,7 @@ from pipeline.study.parts import BaseMechanism
 from ..design import QUESTIONS, asked_of_person, check_charge
 from ..model import Comparisons
 from ..releases import NoisyWins
-from ..theory.score_sensitivity import score_sensitivity
+from .sums import ProtectedCounts, ProtectedScores, ProtectedSums, scores_of
 
 
 @dataclass(frozen=True)
@@ -65,11 +65,14 @@ class CuratorNoise(BaseMechanism, Abstract):
         self.noise.checked_width("person", self.person, self.charge, f" at m={self.m}")
 
     @property
+    @abstractmethod
+    def protected(self) -> ProtectedSums:
+        """What gets noise, and the law of that: what `task=release` does, too."""
+
+    @property
     def noise(self) -> BudgetedNoise:
         """Law of the noise on every number, and what it spends."""
-        if self.person_delta == 0:
-            return LaplaceNoise(self.person)
-        return GaussianNoise(self.person, self.person_delta)
+        return self.protected.noise
 
     @property
     def answers(self) -> int:
@@ -77,9 +80,9 @@ class CuratorNoise(BaseMechanism, Abstract):
         return asked_of_person("questions", self.questions, self.m)
 
     @property
-    @abstractmethod
     def sensitivity(self) -> Sensitivity:
         """What one user's comparisons can change."""
+        return self.protected.sensitivity(self.m, self.answers)
 
     @property
     def charge(self) -> int:
@@ -183,11 +186,16 @@ class NoisyCounts(CuratorNoise):
         )
 
     @property
+    def protected(self) -> ProtectedCounts:
+        """Counts, as in a release."""
+        return ProtectedCounts(self.person, self.person_delta, self.neighbours_are)
+
+    @property
     def sensitivity(self) -> Sensitivity:
         """Of both counts of all pairs; of one count of each where pairs are public."""
         if self.compared_are == "public":
             return Sensitivity(self.answers, self.answers)
-        return count_sensitivity(self.answers, True, self.neighbours_are)
+        return super().sensitivity
 
     def release(self, data: Comparisons, rng: np.random.Generator) -> NoisyWins:
         """Noisy wins of a block, (reps, 1, pairs)."""
@@ -222,22 +230,15 @@ class NoisyScores(CuratorNoise):
     by_replication: ClassVar[bool] = True
 
     @property
-    def sensitivity(self) -> Sensitivity:
-        """Of the scores; see `theory.score_sensitivity`. Half of it for users there or not."""
-        replaced = score_sensitivity(self.m, self.answers)
-        if self.neighbours_are == "replace_one":
-            return replaced
-        return Sensitivity(replaced.absolute // 2, replaced.squared // 4)
+    def protected(self) -> ProtectedScores:
+        """Scores, as in a release."""
+        return ProtectedScores(self.person, self.person_delta, self.neighbours_are)
 
     def release(self, data: Comparisons, rng: np.random.Generator) -> NoisyWins:
         """Wins with the noisy scores of a block, (reps, 1, pairs)."""
         wins, compared, trials = self._counted(data)
         first, second = np.triu_indices(self.m, 1)
-        lead = 2 * wins - trials
-        scores = np.zeros((len(wins), self.m), np.int64)
-        for item in range(self.m):
-            scores[:, item] = lead[:, first == item].sum(axis=1)
-            scores[:, item] -= lead[:, second == item].sum(axis=1)
+        scores = scores_of(2 * wins - trials)
         noisy = scores + self.noise.draw(rng, self.width, scores.shape)
         leads = (noisy[:, first] - noisy[:, second]) / self.m
         halves = (trials + leads) / 2

@@ -23,3 +23,31 @@ def score_sensitivity(m: int, questions: int) -> Sensitivity:
     squared = min(questions * (questions + 1), 2 * questions * (m - 1), whole_order)
     absolute = min(2 * questions, m * m // 2)
     return Sensitivity(2 * absolute, 4 * squared)
+
+
+def listed_score_sensitivity(
+    m: int, questions: int, named: bool, neighbours_are: str
+) -> Sensitivity:
+    """What neighbours can change in scores that are made of a list of comparisons.
+
+    Where the list names people, neighbours differ in all comparisons of a person
+    (`score_sensitivity`; half of it where they are there or not), or in any one row,
+    whatever name stands in it: see `published_counts.CountNoise`. A row less of a
+    person takes one comparison away and lets another one in at most, so that scores
+    change by twice e_i − e_j at most; a row that is replaced by another person's does
+    so twice, by 8 in absolute values and 32 in squares, if all four are of one pair.
+    Where it does not, they differ in one comparison.
+
+    >>> listed_score_sensitivity(4, 1, True, "replace_one")
+    Sensitivity(absolute=8, squared=32)
+    >>> listed_score_sensitivity(4, 6, True, "replace_one")
+    Sensitivity(absolute=16, squared=80)
+    """
+    person = score_sensitivity(m, questions)
+    row = Sensitivity(8, 32)
+    if neighbours_are == "add_remove":
+        person = Sensitivity(person.absolute // 2, person.squared // 4)
+        row = Sensitivity(4, 8)
+    if not named:
+        return person
+    return Sensitivity(max(person.absolute, row.absolute), max(person.squared, row.squared))
