@@ -1,7 +1,8 @@
 """Parts tried before the first unit: in this process, and a person's own also in a second one.
 
 In a second process texts have other hashes, sets another order, objects other addresses. The
-program's own parts are tried there by its tests.
+program's own parts are tried there by its tests. A set may have the same order there by chance: one
+of two texts in half of all processes. So code that makes sets is tried in several.
 """
 
 import json
@@ -9,12 +10,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import cloudpickle
 
 from pipeline.execution import notices
+from pipeline.execution.set_order import makes_sets
 from pipeline.execution.trial import Record, Trial, own_parts
 from pipeline.identity.fingerprints import uncovered
 from pipeline.identity.registry import adopt, registrations
@@ -27,7 +30,9 @@ START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "import pipeline.execution.trials as trials; trials._answer()"
 )
-SECONDS = 60.0  # that the second process may take
+SECONDS = 60.0  # that another process may take
+FOR_SETS = 5  # other processes for code that makes sets; for any other code there is one
+AT_A_TIME = 2  # of these
 
 
 class Ended(Exception):
@@ -47,7 +52,7 @@ def check_parts(study: Study, combinations: Sequence[tuple[int, ...]]) -> None:
     for others in with_own_parts:
         cells += others[1:]
     trial = Trial.of(study, cells)
-    elsewhere = None
+    elsewhere: list[_Elsewhere] = []
     if with_own_parts:
         try:
             elsewhere = _elsewhere(trial)
@@ -57,9 +62,9 @@ def check_parts(study: Study, combinations: Sequence[tuple[int, ...]]) -> None:
         records = trial.run()
     trial.check(records, trial.run_reversed())
     read = set(uncovered(met, trial.parts))
-    if elsewhere is not None:
-        trial.check(records, elsewhere.records, elsewhere=True)
-        read.update(elsewhere.read)
+    for other in elsewhere:
+        trial.check(records, other.records, elsewhere=True)
+        read.update(other.read)
     _say_what_parts_read(read)
 
 
@@ -94,16 +99,30 @@ class _Elsewhere:
     read: list[str]
 
 
-def _elsewhere(trial: Trial) -> _Elsewhere | None:
-    """What a second process makes; None where it cannot have the parts. Raises Ended, WrongPart."""
+def _elsewhere(trial: Trial) -> list[_Elsewhere]:
+    """What other processes make; nothing where these cannot have the parts.
+
+    Raises Ended, WrongPart.
+    """
     try:
         order = cloudpickle.dumps((registrations(), cloudpickle.dumps(trial)))
     except Exception:  # as of a part that holds a lock
-        return None
+        return []
+    number = FOR_SETS if makes_sets(trial.parts) else 1
+    seeds = [str(seed) for seed in range(1, number + 2)]
+    here = os.environ.get("PYTHONHASHSEED")
+    others = [seed for seed in seeds if seed != here][:number]
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
+        answers = [*pool.map(lambda seed: _in_another_process(order, seed), others)]
+    return [answer for answer in answers if answer is not None]
+
+
+def _in_another_process(order: bytes, seed: str) -> _Elsewhere | None:
+    """What a process with this seed of hashes makes; None where it cannot have the parts.
+
+    Raises Ended, WrongPart.
+    """
     path = json.dumps([entry or os.getcwd() for entry in sys.path])
-    seed = "1"
-    if os.environ.get("PYTHONHASHSEED") == seed:
-        seed = "2"
     environment = os.environ | {"PYTHONHASHSEED": seed}
     try:
         done = subprocess.run(

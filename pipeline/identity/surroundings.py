@@ -2,18 +2,22 @@
 environment while it runs.
 
 Python tells of files that are opened, modules that are searched and programs that are started (its
-audit events); variables of the environment note who asks for them. What an installed package reads
-while it is imported belongs to its version. Compiled code that opens files by itself, questions
-whether a file is there or how large it is, the clock and chance do not show.
+audit events); variables of the environment, and the functions of `os` that look at a path, note who
+asks for them. What an installed package reads while it is imported belongs to its version. Compiled
+code that opens files or looks at them by itself, the clock and chance do not show.
 """
 
+import functools
+import genericpath
 import hashlib
 import importlib
 import os
+import pathlib
+import posixpath
 import stat
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import source_from_cache
@@ -46,6 +50,8 @@ UNSEEN = {
     "socket.gethostname": "asks for the name of the machine",
 }
 FOLDERS = ("os.listdir", "os.scandir")
+LOOKS = ("stat", "lstat", "access", "readlink")  # functions of `os` that look at a path
+PLACES = ("getcwd", "getcwdb")  # those that tell the working directory
 FILES = ("sqlite3.connect", "ctypes.dlopen")  # whose first argument is a file, perhaps
 OWN = "own"
 IMPORT = "import"
@@ -53,6 +59,7 @@ OTHER = "other"
 NOBODY = "nobody"  # who asks: a person's code, an import, the program, or none of these
 _WATCHES: list["_Watch"] = []
 _HOOKED: list[bool] = []
+_BUSY = threading.local()  # `notes`: whether this thread notes a look, which looks at paths itself
 
 
 @dataclass
@@ -87,12 +94,17 @@ def watched(threads: bool = False) -> Iterator[Surroundings]:
     environments: tuple[Any, ...] = (os.environ, os.environb)
     for environment in environments:
         environment.__class__ = _Variables
+    for name, noting in _NOTING.items():
+        setattr(os, name, noting)
     sys.meta_path.insert(0, finder)
     _WATCHES.append(watch)
     try:
         yield met
     finally:
         _WATCHES.remove(watch)
+        if not _WATCHES:
+            for name, function in _PLAIN.items():
+                setattr(os, name, function)
         sys.meta_path.remove(finder)
         for environment in environments:
             environment.__class__ = os._Environ
@@ -110,6 +122,7 @@ class _Watch:
         self.code: dict[str, None] = {}
         self.written: set[str] = set()
         self.listed: dict[str, None] = {}
+        self.looked_at: dict[str, None] = {}
         self.variables: dict[str, str | None] = {}
         self.all_variables = False
         self.packages: dict[str, None] = {}
@@ -158,6 +171,15 @@ class _Watch:
         if self.watches(threading.get_ident()) and _asker() == OWN:
             self.variables[name] = value
 
+    def note_look(self, function: str, path: Any) -> None:
+        """Note that a person's code looks at a path, or asks for the working directory."""
+        if not self.watches(threading.get_ident()) or not _looks_itself():
+            return
+        if function in PLACES:
+            self.unseen["asks for the working directory"] = None
+        elif not isinstance(path, int):  # an open file
+            self.looked_at[_path(path)] = None
+
     def note_all_variables(self) -> None:
         """Note that a person's code goes through all variables."""
         if self.watches(threading.get_ident()) and _asker() == OWN:
@@ -183,6 +205,10 @@ class _Watch:
                 met.digests[_new(f"lists {Path(path).name}/", met)] = _digest(
                     "\n".join(sorted(os.listdir(path)))
                 )
+        for path in self.looked_at:
+            is_known = path in self.read or path in self.written
+            if not is_known and not path.startswith(SYSTEM) and is_own(path):
+                _describe_look(path, met)
         self._describe_variables(met)
         met.packages |= {name for name in self.packages if _is_installed(name)}
         met.unseen += self.unseen
@@ -196,6 +222,28 @@ class _Watch:
                 met.unseen.append(f"reads {name}, which may be a secret and is not kept")
             else:
                 met.digests[f"reads ${name}"] = _digest_or_unset(value)
+
+
+def _noting(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of `os`, which notes what a person's code asks of it."""
+    name = function.__name__
+
+    @functools.wraps(function)
+    def noting(*arguments: Any, **named: Any) -> Any:
+        if _WATCHES and not getattr(_BUSY, "notes", False):
+            path = arguments[0] if arguments else named.get("path", 0)
+            _BUSY.notes = True
+            try:
+                _WATCHES[-1].note_look(name, path)
+            finally:
+                _BUSY.notes = False
+        return function(*arguments, **named)
+
+    return noting
+
+
+_PLAIN: dict[str, Callable[..., Any]] = {name: getattr(os, name) for name in (*LOOKS, *PLACES)}
+_NOTING = {name: _noting(function) for name, function in _PLAIN.items()}
 
 
 class _Finder:
@@ -274,6 +322,20 @@ def _asker() -> str:
     return NOBODY
 
 
+def _looks_itself() -> bool:
+    """Whether a person's code looks at a path itself, or by `os.path` or `pathlib`.
+
+    What other packages look at before they read a file is known when they read it.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if name != __file__ and not name.startswith(_PATHS):
+            return is_own_code(name)
+        frame = frame.f_back
+    return False
+
+
 def _importer() -> str:
     """Who imports what is being searched now."""
     frame: FrameType | None = sys._getframe(1)
@@ -288,6 +350,12 @@ def _importer() -> str:
 _IMPORTLIB = str(importlib.__file__)
 _METADATA = str(Path(_IMPORTLIB).with_name("metadata"))
 _PROGRAM = str(Path(__file__).parent.parent)
+# Where the functions that look at paths are; some of these modules are frozen.
+_PATHS = (
+    *("<frozen os", "<frozen posixpath", "<frozen genericpath"),
+    *(str(module.__file__) for module in (os, posixpath, genericpath)),
+    str(pathlib.__file__).removesuffix(".py").removesuffix("/__init__"),
+)
 
 
 def is_own_code(name: str) -> bool:
@@ -308,9 +376,12 @@ def _is_installed(name: str) -> bool:
 
 def _path(path: Any) -> str:
     try:
-        return os.path.abspath(os.fsdecode(path))
+        name = os.fsdecode(path)
     except TypeError:  # an open file
         return "<unknown>"
+    if not os.path.isabs(name):
+        name = os.path.join(_PLAIN["getcwd"](), name)  # which nobody notes
+    return os.path.normpath(name)
 
 
 def _source_of(path: str) -> str:
@@ -355,6 +426,24 @@ def _describe_file(path: str, met: Surroundings) -> None:
             digest.update(part)
             part = file.read(BYTES)
     met.digests[_new(f"reads {name}", met)] = digest.hexdigest()
+
+
+def _describe_look(path: str, met: Surroundings) -> None:
+    """That nothing is at a path, the size of a file, or where a link leads.
+
+    A folder that is there leaves no trace: one that is gone does.
+    """
+    try:
+        status = _PLAIN["lstat"](path)
+    except OSError:
+        state = "missing"
+    else:
+        if stat.S_ISDIR(status.st_mode):
+            return
+        state = f"{status.st_size} bytes"
+        if stat.S_ISLNK(status.st_mode):
+            state = _digest(_PLAIN["readlink"](path))
+    met.digests[_new(f"looks at {Path(path).name}", met)] = state
 
 
 def _new(name: str, met: Surroundings) -> str:

@@ -75,6 +75,6 @@ REGISTER = 'pl.register("ranking", {kind}s={{"mine": Mine}})\n'
 @pytest.fixture(autouse=True)
 def alone(monkeypatch):
     """Nothing that a test registers stays; a second process, tried elsewhere, would see nothing else here."""
-    monkeypatch.setattr(trials, "_elsewhere", lambda trial: None)
+    monkeypatch.setattr(trials, "_elsewhere", lambda trial: [])
     with registry.registered(alone=True):
         yield

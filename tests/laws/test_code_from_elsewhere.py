@@ -275,6 +275,30 @@ SIBLINGS = {
         {"there/two": ""},
         "parts.py lists there/",
     ),
+    "whether a file is there": (
+        {"parts.py": parts("import os\nFACTOR = 1.0 + os.path.exists('there')", "FACTOR")},
+        {"there": ""},
+        "parts.py looks at there",
+    ),
+    "whether a folder is there": (
+        {
+            "parts.py": parts(
+                "from pathlib import Path\nFACTOR = 1.0 + Path('there').is_dir()", "FACTOR"
+            )
+        },
+        {"there/one": ""},
+        "parts.py looks at there",
+    ),
+    "how large a file is": (
+        {
+            "parts.py": parts(
+                "from pathlib import Path\nFACTOR = 1.0 * Path('there').stat().st_size", "FACTOR"
+            ),
+            "there": "",
+        },
+        {"there": "2"},
+        "parts.py looks at there",
+    ),
     "a database": (
         {"parts.py": parts("import sqlite3\nsqlite3.connect('there').close()", "1.0"), "there": ""},
         {"there": "2"},
@@ -362,12 +386,28 @@ def test_a_change_elsewhere_is_another_writer(first, then, named, tmp_path):
     assert named in different and before[2] == after[2] == "", (different, before, after)
 
 
+def test_where_a_link_leads_counts(tmp_path):
+    text = "import os\nFACTOR = float(os.readlink('there'))"
+    written(tmp_path, {"study.yaml": STUDY, "parts.py": parts(text, "FACTOR")})
+    digests = []
+    for target in ("1.0", "2.0"):
+        (tmp_path / "there").symlink_to(target)
+        digests.append(writer_in(tmp_path, ["parts.py"])[1]["parts.py looks at there"])
+        (tmp_path / "there").unlink()
+    assert digests[0] != digests[1]
+
+
 def test_comments_and_what_others_read_count_not(tmp_path):
-    """Nor what installed packages read while they are imported, nor what was written before it was read."""
+    """Nor what installed packages read while they are imported, nor what was written before it was read.
+
+    Nor folders that are there, such as those above a file whose real path is asked for.
+    """
     first = {
         "parts.py": parts(
             """
-        import sys, tempfile
+        import os, sys, tempfile
+        where = os.path.realpath("/" + os.sep.join(os.path.__file__.split(os.sep)[1:2]))
+        known = os.stat in os.supports_follow_symlinks
         sys.path.insert(0, 'there')
         import helper
         import pandas
@@ -403,6 +443,8 @@ def test_comments_and_what_others_read_count_not(tmp_path):
             "import socket\ntry:\n    socket.create_connection(('127.0.0.1', 9), 1)\nexcept OSError:\n    pass",
             "asks the network",
         ),
+        ("import os\nos.getcwd()", "asks for the working directory"),
+        ("from pathlib import Path\nPath.cwd()", "asks for the working directory"),
         ("import os\ndict(os.environ)", "reads all variables of the environment"),
         ("import socket\nsocket.gethostname()", "asks for the name of the machine"),
         (

@@ -7,6 +7,7 @@ its generator. Some of that shows within a process, some only in a second one.
 import json
 import subprocess
 import sys
+import types
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from pipeline.cli.compose import compose
 from pipeline.execution import runner, trials
 from pipeline.execution.runner import TRIAL, Runner
 from pipeline.execution.schedule import Schedule
+from pipeline.execution.set_order import makes_sets
 from pipeline.execution.trial import Trial
 from pipeline.identity import registry
 from pipeline.storage import agreement
@@ -314,6 +316,67 @@ def test_parts_that_ship_give_the_same_in_a_second_process():
     assert done.returncode == 0 and json.loads(done.stdout) == records and len(parts) > 20, (
         done.stderr
     )
+
+
+def test_the_order_of_a_set_of_two_is_tried_in_several_processes(tmp_path, capsys, monkeypatch):
+    """In one other process it is the same by chance in half of all cases."""
+    started = []
+
+    def like_here(packed, seed):
+        started.append(seed)
+        if seed == last:
+            return in_another_process(packed, seed)
+        return None  # as where the order happens to be the same
+
+    in_another_process = trials._in_another_process
+    last = next(seed for seed in "12345" if index_of_tea(seed) != index_of_tea(None))
+    monkeypatch.setattr(trials, "_elsewhere", SECOND_PROCESS)
+    monkeypatch.setattr(trials, "_in_another_process", like_here)
+    assert command("metric", values("made + [*{'tea', 'milk'}].index('tea')"), tmp_path) == 2
+    refused("metric", "it gives other values in another process", tmp_path, capsys)
+    assert sorted(started) == [*"12345"]
+
+
+@pytest.mark.parametrize(
+    "source, has_sets",
+    [
+        ("class Mine:\n    def fit(self): return [*{self.a, 'b'}]", True),
+        (
+            "class Mine:\n    def fit(self):\n        return lambda: [a for a in frozenset('ab')]",
+            True,
+        ),
+        ("class Mine:\n    names = {'a', 'b'}", True),
+        ("class Mine:\n    @staticmethod\n    def fit(): return set()", True),
+        ("class Mine:\n    @property\n    def fit(self): return {a for a in 'ab'}", True),
+        ("NAMES = {'a'}\nclass Mine: pass", True),
+        ("def helper(): return {*'ab'}\nclass Mine: pass", True),
+        ("def Mine(): return [*{'a', 'b'}]", True),
+        ("from re import compile\nfrom dataclasses import dataclass\nclass Mine: pass", False),
+        ("@dataclass\nclass Mine(ABC):\n    a: int = 1\n    def fit(self): return {'a': 1}", False),
+    ],
+)
+def test_code_that_makes_sets_is_recognised(source, has_sets, monkeypatch):
+    module = types.ModuleType("own_sets")
+    monkeypatch.setitem(sys.modules, "own_sets", module)
+    head = "from abc import ABC\nfrom dataclasses import dataclass\n"
+    exec(head + source, vars(module))
+    assert makes_sets([module.Mine]) == has_sets
+    assert not makes_sets([pl.ranking.Debiased])
+
+
+def index_of_tea(seed):
+    """Place of a text in a set of two, here or in a process with another seed of hashes."""
+    if seed is None:
+        return [*{"tea", "milk"}].index("tea")
+    program = "print([*{'tea', 'milk'}].index('tea'))"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment(PYTHONHASHSEED=seed),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return int(done.stdout)
 
 
 def test_a_sound_part_runs(tmp_path, monkeypatch):

@@ -59,7 +59,7 @@ if "draw" in patches:
     BTL.truth = lambda self, rng, *rest: (rng.random(), original_truth(self, rng, *rest))[1]
 if "one_process" in patches:  # parts of one's own are not tried in a second one
     import pipeline.execution.trials as trials
-    trials._elsewhere = lambda trial: None
+    trials._elsewhere = lambda trial: []
 if "all_units" not in patches:  # one reference unit of every combination, and no more
     schedule.SHARE = schedule.SECONDS = 0.0
 simulated = []
