@@ -60,6 +60,44 @@ def test_sensitivities_on_a_graph_are_exact(neighbours):
             assert privacy.charged_sensitivity("paper", m, neighbours, graph) == graph.sum()
 
 
+def some_answers(m, questions):
+    """Rows of which so many answers at most are there."""
+    rows = np.array(list(itertools.product((0, 1, MISSING), repeat=m)))
+    return (rows != MISSING).sum(axis=1) <= questions
+
+
+@pytest.mark.parametrize("m, questions", [(3, 2), (4, 2), (4, 3), (5, 3), (5, 4)])
+def test_sensitivities_of_some_questions_are_exact(m, questions):
+    """Over all pairs of rows, whoever answered what: protected, and public."""
+    few = some_answers(m, questions)
+    added = contributions(m, (0, 1, MISSING))[few].reshape(few.sum(), -1)
+    rows = np.array(list(itertools.product((0, 1, MISSING), repeat=m)))[few]
+    which = ((rows != MISSING) << np.arange(m)).sum(axis=1)
+    same_items = which[:, None] == which
+    change = np.abs(added[:, None] - added[None])
+    replaced = privacy.squared_sensitivity(m, "replace_one", None, questions)
+    assert replaced == 2 * (questions**2 // 4)
+    for norm in (change.sum(axis=2), (change**2).sum(axis=2)):
+        assert norm.max() == replaced  # who answered what is protected
+        assert norm[same_items].max() == replaced  # or public
+    present = privacy.squared_sensitivity(m, "add_remove", None, questions)
+    assert added.sum(axis=1).max() == present == questions**2 // 4
+    named = privacy.named_sensitivity(m, "replace_one", None, questions)
+    assert named == (replaced, 2 * replaced)
+    # The control: who is charged for all items is charged for too much, for fewer for too little.
+    assert privacy.squared_sensitivity(m, "replace_one") > replaced
+    assert privacy.squared_sensitivity(m, "replace_one", None, questions - 1) < replaced
+
+
+def test_some_questions_on_a_graph_are_charged_enough():
+    few = some_answers(5, 3)
+    for graph in random_graphs(5, 12, 3):
+        added = (contributions(5, (0, 1, MISSING))[few] * graph).reshape(few.sum(), -1)
+        change = np.abs(added[:, None] - added[None]).sum(axis=2).max()
+        charged = privacy.charged_sensitivity("tight", 5, "replace_one", graph, 3)
+        assert change <= charged <= 4
+
+
 def test_all_pairs_are_the_complete_graph():
     for m in range(2, 17):
         full = 1 - np.eye(m, dtype=int)

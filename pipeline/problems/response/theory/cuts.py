@@ -82,17 +82,22 @@ def cut_bound(graph: Array) -> Integers:
     return bound
 
 
-def largest_cut(m: int, graph: Array | None = None) -> int | Integers:
+def largest_cut(m: int, graph: Array | None = None, questions: int | None = None) -> int | Integers:
     """c, or for graphs of more than 16 items an upper bound of it (finding it is NP-hard); whole.
 
-    graph: None for all pairs, or (..., m, m) -> (...). Noise for an upper bound is
-    never too little. Raises `InvalidInput` for a matrix that is not a graph on m
-    items, or has no edge.
+    graph: None for all pairs, or (..., m, m) -> (...). questions: items that may be
+    on either side, k; None is all. Of k items all of whose pairs count it is
+    ⌊k²/4⌋, which on a graph is an upper bound: the lesser of both is returned.
+    Noise for an upper bound is never too little. Raises `InvalidInput` for a matrix
+    that is not a graph on m items, or has no edge.
     """
     m = checked_items(m)
+    of_some = m * m // 4
+    if questions is not None:
+        of_some = questions * questions // 4
     if graph is None:
-        return m * m // 4
+        return of_some
     edges = checked_graphs(graph, m)
-    if m <= EXACT:
-        return exact_cut(edges)
-    return cut_bound(edges)
+    cut = exact_cut(edges) if m <= EXACT else cut_bound(edges)
+    smaller: Integers = np.minimum(cut, of_some)
+    return smaller

@@ -14,6 +14,12 @@ the complement of S, so without missing answers. Add/remove: c. Replace one: at 
 c + c, reached by the complementary row, since S × T and T × S share no entry. With
 all pairs released c = ⌊m²/4⌋. The paper charges 1 for every released entry.
 
+A person who answers k of the items, or fewer, has S and T with at most k items
+together: then c = ⌊k²/4⌋ with all pairs released, at |S| and |T| of k/2, rounded
+down and up; on a graph c is at most that, and at most the largest cut. Replace one
+attains c + c with all answers to the same k items reversed: so whether who answered
+what is protected or public makes no difference to what is charged.
+
 Where rows carry names, a name that several rows have counts as not there. One row
 of a name there or not then adds a row's entries or takes a row's: a, with at most c
 of them, each 1. One row replaced by another, whatever name it has, changes at most
@@ -53,26 +59,34 @@ def released_entries(m: int, graph: Array | None = None) -> int | Integers:
     return entries
 
 
-def squared_sensitivity(m: int, neighbours: str, graph: Array | None = None) -> int | Integers:
+def squared_sensitivity(
+    m: int, neighbours: str, graph: Array | None = None, questions: int | None = None
+) -> int | Integers:
     """Squared L2 sensitivity of the release: c for `add_remove`, 2c for `replace_one`.
 
     Whole, scalar or (...).
-    m: items; graph: None, or (..., m, m), where it is exact for m ≤ 16 and an upper
-    bound above (`largest_cut`).
+    m: items; questions: of them that a person answers, at most; None is all. graph:
+    None, or (..., m, m), where it is exact for m ≤ 16 and all questions, and
+    otherwise an upper bound (`largest_cut`).
+
+    >>> squared_sensitivity(10, "replace_one"), squared_sensitivity(10, "replace_one", None, 3)
+    (50, 4)
     """
-    return _rows(neighbours) * largest_cut(m, graph)
+    return _rows(neighbours) * largest_cut(m, graph, questions)
 
 
-def named_sensitivity(m: int, neighbours: str, graph: Array | None = None) -> Sensitivity:
+def named_sensitivity(
+    m: int, neighbours: str, graph: Array | None = None, questions: int | None = None
+) -> Sensitivity:
     """What neighbours change where rows carry names.
 
     c in L1 and in squared L2 for `add_remove`; 2c in L1 and 4c in squared L2 for
     `replace_one`.
 
-    m, graph: (m, m), as in `squared_sensitivity`.
+    m, graph: (m, m), questions: as in `squared_sensitivity`.
     """
     rows = _rows(neighbours)
-    cut = int(largest_cut(m, graph))
+    cut = int(largest_cut(m, graph, questions))
     return Sensitivity(rows * cut, rows**2 * cut)
 
 
@@ -85,13 +99,17 @@ def l1_sensitivity(m: int, neighbours: str, graph: Array | None = None) -> int |
 
 
 def charged_sensitivity(
-    calibration: str, m: int, neighbours: str, graph: Array | None = None
+    calibration: str,
+    m: int,
+    neighbours: str,
+    graph: Array | None = None,
+    questions: int | None = None,
 ) -> int | Integers:
     """Squared L2, and L1, sensitivity that noise is calibrated to.
 
     Whole, scalar or (...) for graphs (..., m, m). `tight`: the exact one (or its
-    bound). `paper`: 1 for every released entry, whatever the neighbours are, which
-    is what Lemma 4.1 of Nguyen and Zhang composes to, when corrected. Raises
+    bound). `paper`: 1 for every released entry, whatever the neighbours are, and
+    whatever a person answers, which is what Lemma 4.1 of Nguyen and Zhang composes to, when corrected. Raises
     `InvalidInput` for other names.
     """
     if calibration not in CALIBRATIONS:
@@ -99,11 +117,16 @@ def charged_sensitivity(
     rows = _rows(neighbours)
     if calibration == "paper":
         return released_entries(m, graph)
-    return rows * largest_cut(m, graph)
+    return rows * largest_cut(m, graph, questions)
 
 
 def noise_variance(
-    rho: float | Floats, calibration: str, m: int, neighbours: str, graph: Array | None = None
+    rho: float | Floats,
+    calibration: str,
+    m: int,
+    neighbours: str,
+    graph: Array | None = None,
+    questions: int | None = None,
 ) -> Floats:
     """σ² of the discrete Gaussian on every released entry that makes the release ρ-zCDP.
 
@@ -111,13 +134,18 @@ def noise_variance(
     tight 2⌊m²/4⌋/ε*² (replace one).
     Source: Nguyen and Zhang, Lemma 4.1, corrected.
     """
-    sensitivity = charged_sensitivity(calibration, m, neighbours, graph)
+    sensitivity = charged_sensitivity(calibration, m, neighbours, graph, questions)
     variance: Floats = calibrated_variance(sensitivity, rho)
     return variance
 
 
 def laplace_scale(
-    epsilon: float | Floats, calibration: str, m: int, neighbours: str, graph: Array | None = None
+    epsilon: float | Floats,
+    calibration: str,
+    m: int,
+    neighbours: str,
+    graph: Array | None = None,
+    questions: int | None = None,
 ) -> Floats:
     """Scale t of the discrete Laplace, P(z) ∝ e^{−|z|/t}, on every released entry: ε-DP.
 
@@ -125,7 +153,7 @@ def laplace_scale(
     Source: Nguyen and Zhang, supplement, Lemma 4.2, composed over entries (paper)
     or by L1 sensitivity (tight).
     """
-    sensitivity = charged_sensitivity(calibration, m, neighbours, graph)
+    sensitivity = charged_sensitivity(calibration, m, neighbours, graph, questions)
     scale: Floats = sensitivity / positive("epsilon", epsilon)
     return scale
 
