@@ -76,6 +76,18 @@ def answers():
         yield from (drawn, rng.random(1))
 
 
+def surveys():
+    """Items of few and of many persons, by both designs, of those that they could answer, and the next number."""
+    from pipeline.problems.response.sampling.surveys import Survey, thinned
+
+    for k, m in ((1, 2), (2, 7), (5, 6), (30, 40)):
+        rng = np.random.default_rng(k)
+        for design in ("balanced", "random"):
+            yield Survey(k, design).items(rng, 3, 50, m)
+        yield thinned(rng, rng.random((20, m)) < 0.7, k)
+        yield rng.random(1)
+
+
 def noise_risk():
     """Expected counts of few and of many persons and items."""
     from pipeline.problems.response.theory.noise_risk import expected_counts

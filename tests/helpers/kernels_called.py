@@ -34,6 +34,8 @@ LINEAR = {
     "sums",
     "answer",
     "put_pairs",
+    "thin",
+    "deal",
 }  # kernels that take no long time of a larger one
 NAMES = {
     "reps",
