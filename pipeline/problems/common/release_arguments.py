@@ -60,7 +60,7 @@ def settings_of(
             allowed_here = f"no such parameter here; {nearest(key, known)}"
             raise InvalidInput(f"parameters.{key}", value, allowed_here)
     for key in REQUIRED:
-        if key in known and settings.get(key) is None:
+        if key in known and not _is_there(key, known, settings):
             meaning = known[key].metadata["meaning"]
             needed = f"is needed, {describe(known[key])} ({meaning})"
             raise InvalidInput(f"parameters.{key}", None, needed)
@@ -70,6 +70,13 @@ def settings_of(
     for key, value in settings.items():
         settings[key] = check(known[key], value, f"parameters.{key}")
     return name, mechanisms[name], settings
+
+
+def _is_there(key: str, known: Mapping[str, Field[Any]], settings: Mapping[str, Any]) -> bool:
+    """Whether a parameter was typed, or another one that may stand in its place."""
+    names = {key, known[key].metadata["instead"]}
+    names |= {name for name, declared in known.items() if declared.metadata["instead"] == key}
+    return any(settings.get(name) is not None for name in names)
 
 
 def _refuse_other_keys(

@@ -16,10 +16,12 @@ PROBLEM = Problem(
     mechanisms={
         "discrete_gaussian": ".mechanisms.noisy_differences:DiscreteGaussian",
         "discrete_laplace": ".mechanisms.noisy_differences:DiscreteLaplace",
+        "noisy_differences": ".mechanisms.noisy_differences:CuratorDifferences",
         "none": "pipeline.privacy.no_privacy:NoPrivacy",
         "randomized_response": ".mechanisms.randomized_response:RandomizedResponse",
     },
     estimators={
+        "item_shares": ".estimators.shares:ItemShares",
         "joint_likelihood": ".estimators.likelihood:JointLikelihood",
         "pairwise_likelihood": ".estimators.likelihood:PairwiseLikelihood",
         "spectral": ".estimators.spectral:Spectral",

@@ -1,17 +1,17 @@
 """Responses that are not as Rasch says: guessed, of less able persons, or left out."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
+from scipy.special import expit
 
 from pipeline.problems.common.sampling import bernoulli
 from pipeline.study.arrays import Floats
 from pipeline.study.parameters import InvalidInput, parameter
 
-from .model import ItemParameters, Part, Rasch, Responses
-from .sampling.pair_counts import slices
+from .model import Asked, ItemParameters, Part, Rasch, Responses
 
 
 @dataclass(frozen=True)
@@ -31,23 +31,30 @@ class MisspecifiedResponses(Responses):
     is guessed.
     """
 
-    def __init__(self, truth: SilencedItems, p: float, g: float, rng: np.random.Generator):
-        super().__init__(truth.ability, truth.theta, p, rng)
+    def __init__(
+        self,
+        truth: SilencedItems,
+        p: float,
+        g: float,
+        rng: np.random.Generator,
+        asked: Asked | None = None,
+    ):
+        super().__init__(truth.ability, truth.theta, p, rng, asked)
         self._silent = truth.silent
         self._g = g
 
     def _draw(self) -> Iterator[Part]:
         with np.errstate(over="ignore"):
-            skills = np.exp(self._ability)[:, :, None]
+            skills = np.exp(self._ability)
             difficulty = np.exp(self._theta)[:, None]
-        for rows, people in slices(len(self._ability), self.persons, self.items):
-            skill = skills[rows, people]
+        for rows, people in self._slices():
+            skill = self._skill(skills, rows, people)[:, :, None]
             observed = None
             probability = (1 - self._g) * skill / (skill + difficulty[rows]) + self._g / 2
             part = bernoulli(probability, probability.shape, self._rng)
             if not self.complete:
                 shown = part | bernoulli(1 - self._silent[rows, None], part.shape, self._rng)
-                observed = shown & bernoulli(self._p, part.shape, self._rng)
+                observed = shown & self._seen(part.shape)
                 part &= observed
             yield rows, people, part, observed
 
@@ -80,7 +87,7 @@ class MisspecifiedRasch(Rasch):
         high=0.99,
     )
 
-    in_order: ClassVar[bool] = True
+    in_order = Rasch.in_order  # said by each class for itself
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -100,4 +107,29 @@ class MisspecifiedRasch(Rasch):
         """Responses of n persons to m items; cost as of `rasch`."""
         if not isinstance(truth, SilencedItems):
             truth = SilencedItems(truth.theta, truth.ability, np.zeros_like(truth.theta))
-        return MisspecifiedResponses(truth, self.p, self.at_random, rng)
+        if self.counts_persons:
+            return self.counted(truth, rng)
+        return MisspecifiedResponses(truth, self.p, self.at_random, rng, self.asked)
+
+    @property
+    def asked(self) -> Asked | None:
+        """Persons who are drawn one by one, and asked some of the items."""
+        plain = super().asked
+        if plain is None:
+            return None
+        return replace(plain, shift=self.ability_shift)
+
+    def kinds(self, truth: ItemParameters, rows: slice, points: Floats) -> Floats:
+        """Chances of right, wrong and, for p < 1, missing answers, (kinds, reps, points, m)."""
+        above = points[:, None] + self.ability_shift - truth.theta[rows, None]
+        by_coin = self.at_random / 2
+        right = (1 - self.at_random) * expit(above) + by_coin
+        wrong = (1 - self.at_random) * expit(-above) + by_coin
+        if self.p == 1:
+            return np.stack([right, wrong])
+        shown = np.ones((len(right), 1, self.m))
+        if isinstance(truth, SilencedItems):
+            shown -= truth.silent[rows, None]
+        seen_right = self.p * right
+        seen_wrong = self.p * shown * wrong
+        return np.stack([seen_right, seen_wrong, 1 - seen_right - seen_wrong])

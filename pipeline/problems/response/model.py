@@ -6,15 +6,26 @@ from functools import cached_property
 from typing import Annotated, ClassVar, TypeAlias, cast
 
 import numpy as np
+from scipy.special import expit
 
 from pipeline.problems.common.sampling import bernoulli
 from pipeline.study.arrays import Array, Booleans, Floats, Integers
 from pipeline.study.parameters import InvalidInput, parameter
 from pipeline.study.parts import BaseModel
 
-from .releases import OpenResponses
+from .questions import DESIGN, QUESTIONS, survey_of
+from .releases import (
+    CountedResponses,
+    FlippedResponses,
+    ItemCounts,
+    OpenResponses,
+    item_counts_of,
+)
 from .sampling.answers import draw_answers
 from .sampling.pair_counts import differences_of, pairs_of, slices
+from .sampling.pattern_counts import PatternCounts, draw_patterns
+from .sampling.surveys import Survey
+from .theory.abilities import ability_points
 from .theory.connectivity import connected
 from .theory.cramer_rao import cramer_rao_risk
 from .theory.noise_risk import expected_counts
@@ -27,7 +38,8 @@ Part: TypeAlias = tuple[slice, slice, Booleans, Booleans | None]
 class ItemParameters:
     """Truth of the model: difficulties of items and abilities of persons.
 
-    theta: (reps, m), β*, rows sum to 0. ability: (reps, n), θ*. Metrics of all
+    theta: (reps, m), β*, rows sum to 0. ability: (reps, n), θ*; (reps, 0) in a survey
+    of some of the items, whose persons are drawn with their answers. Metrics of all
     problems call what is estimated theta; here that is β*, while θ* is the ability.
     """
 
@@ -51,29 +63,61 @@ class ItemParameters:
         return expected_counts(self.theta, self.ability)
 
 
+@dataclass(frozen=True)
+class Asked:
+    """Persons who are asked three of the items or more, but not all.
+
+    persons: n. survey: who answers what. law, spread: of their abilities, as in
+    `Rasch`; shift: by how much all are abler.
+    """
+
+    persons: int
+    survey: Survey
+    law: str
+    spread: float
+    shift: float = 0.0
+
+    def abilities(self, rng: np.random.Generator, reps: int, people: int) -> Floats:
+        """θ of some persons, (reps, people)."""
+        return _draw(self.law, self.spread, (reps, people), rng) + self.shift
+
+
 class Responses:
     """Raw responses of a block, drawn when first asked for; asking again gives the same numbers.
 
     ability: θ, (reps, n). theta: β, (reps, m). p: probability that a response is
-    observed. P(X_li = 1) is that of the model to within rounding, 2⁻⁵². Memory
-    reps · n · m bytes, twice that if p < 1; of more than `KEPT`, if only counts are
-    asked for, that of the abilities.
+    observed. asked: who is asked what, and has abilities of which law; None where
+    all are asked everything. P(X_li = 1) is that of the model to within rounding,
+    2⁻⁵². Memory reps · n · m bytes, twice that if responses are missing; of more
+    than `KEPT`, if only counts are asked for, that of the abilities.
     """
 
     plain_release: ClassVar[type] = OpenResponses
     persons: int
     items: int
     complete: bool  # whether all responses are observed
+    most_answers: int | None = None  # items of the person who was asked most; None is all
 
-    def __init__(self, ability: Floats, theta: Floats, p: float, rng: np.random.Generator):
+    def __init__(
+        self,
+        ability: Floats,
+        theta: Floats,
+        p: float,
+        rng: np.random.Generator,
+        asked: Asked | None = None,
+    ):
         self._ability = ability
         self._theta = theta
         self._p = p
         self._rng = rng
+        self._asked = asked
         self._rewind: Callable[[], None] | None = None
         self.persons = ability.shape[1]
         self.items = theta.shape[1]
-        self.complete = p == 1
+        self.complete = p == 1 and asked is None
+        if asked is not None:
+            self.persons = asked.persons
+            self.most_answers = asked.survey.questions
 
     @classmethod
     def from_array(cls, answers: Array) -> "GivenResponses":
@@ -105,7 +149,7 @@ class Responses:
 
     @cached_property
     def _drawn(self) -> tuple[Booleans, Booleans | None]:
-        shape = (*self._ability.shape, self.items)
+        shape = (len(self._theta), self.persons, self.items)
         answers = np.empty(shape, bool)
         observed = None if self.complete else np.empty(shape, bool)
         for rows, people, part, seen in self._parts():
@@ -131,16 +175,41 @@ class Responses:
 
     def _draw(self) -> Iterator[Part]:
         with np.errstate(over="ignore"):  # where e^β is infinite every answer to the item is wrong
-            skill = np.exp(self._ability)
+            skills = np.exp(self._ability)
             difficulty = np.exp(self._theta)
-        for rows, people in slices(len(self._ability), self.persons, self.items):
-            part = np.empty((*skill[rows, people].shape, self.items), bool)
+        for rows, people in self._slices():
+            skill = self._skill(skills, rows, people)
+            part = np.empty((*skill.shape, self.items), bool)
             observed = None
-            draw_answers(skill[rows, people], difficulty[rows], self._rng, part)
+            draw_answers(skill, difficulty[rows], self._rng, part)
             if not self.complete:
-                observed = bernoulli(self._p, part.shape, self._rng)
+                observed = self._seen(part.shape)
                 part &= observed
             yield rows, people, part, observed
+
+    def _slices(self) -> Iterator[tuple[slice, slice]]:
+        """Replications and persons that are drawn at a time."""
+        if self._asked is None:
+            return slices(len(self._theta), self.persons, self.items)
+        return self._asked.survey.slices(len(self._theta), self.persons, self.items)
+
+    def _skill(self, skills: Floats, rows: slice, people: slice) -> Floats:
+        """e^θ of some persons, (reps, people), from those of all, or drawn where they are asked."""
+        if self._asked is None:
+            return skills[rows, people]
+        reps = min(rows.stop, len(self._theta)) - rows.start
+        number = min(people.stop, self.persons) - people.start
+        with np.errstate(over="ignore"):
+            return np.exp(self._asked.abilities(self._rng, reps, number))
+
+    def _seen(self, shape: tuple[int, ...]) -> Booleans:
+        """Which of the responses of some persons are observed, (reps, people, m)."""
+        if self._asked is None:
+            return bernoulli(self._p, shape, self._rng)
+        seen = self._asked.survey.items(self._rng, *shape)
+        if self._p < 1:
+            seen &= bernoulli(self._p, shape, self._rng)
+        return seen
 
     def differences(self) -> Integers:
         """Pairwise differential measurements, (reps, m, m), read-only, 0 on the diagonal.
@@ -159,6 +228,10 @@ class Responses:
         if counted is None:
             return pairs_of(self.answers, self.observed).astype(np.int64)
         return counted
+
+    def item_counts(self) -> ItemCounts:
+        """Right answers to each item, and all that are observed."""
+        return item_counts_of(self.answers, self.observed)
 
     def linked(self, edges: Booleans | None = None) -> Booleans | None:
         """Whether persons who answered both items of an edge link all items, (reps,).
@@ -186,7 +259,7 @@ class Responses:
             differences = differences_of(self.answers, self.observed).astype(np.int64)
             differences.setflags(write=False)
             return differences, None
-        shape = (2, len(self._ability), self.items, self.items)
+        shape = (2, len(self._theta), self.items, self.items)
         differences, pairs = np.zeros(shape, np.int64)
         for rows, _, answers, observed in self._parts():
             differences[rows] += differences_of(answers, observed).astype(np.int64)
@@ -198,7 +271,9 @@ class Responses:
 
     @property
     def _keeps(self) -> bool:
-        return "_drawn" in vars(self) or self._ability.size * self.items <= KEPT
+        if "_drawn" in vars(self):
+            return True
+        return len(self._theta) * self.persons * self.items <= KEPT
 
     def release_plainly(self) -> OpenResponses:
         """The responses as they are, without privacy; drawn by now, if not all at once."""
@@ -259,6 +334,45 @@ class PlainResponses(OpenResponses):
             return super().differences()
         return self._data.differences()
 
+    def item_counts(self, debiased: bool = False) -> ItemCounts:
+        """Right answers to each item, and all; unbiased as they are."""
+        if self._data is None:
+            return super().item_counts()
+        return self._data.item_counts()
+
+
+class CountedPersons(Responses):
+    """Responses of persons who are asked one item or two: counted, not drawn one by one."""
+
+    def __init__(self, patterns: PatternCounts, questions: int):
+        self.patterns = patterns
+        self.persons = patterns.persons
+        self.items = patterns.items
+        self.most_answers = questions
+        self.complete = False
+
+    @cached_property
+    def _drawn(self) -> tuple[Booleans, Booleans | None]:
+        return self.patterns.rows()
+
+    @cached_property
+    def _counts(self) -> tuple[Integers, Integers | None]:
+        differences = self.patterns.differences()
+        pairs = self.patterns.pairs()
+        differences.setflags(write=False)
+        pairs.setflags(write=False)
+        return differences, pairs
+
+    def item_counts(self) -> ItemCounts:
+        """Right answers to each item, and all that are observed."""
+        return ItemCounts(self.patterns.right.astype(float), self.patterns.answered.astype(float))
+
+    def release_flipped(
+        self, rng: np.random.Generator, flip: float, epsilon: float
+    ) -> FlippedResponses:
+        """The release of all answers, each flipped with chance `flip`; epsilon: of an answer."""
+        return CountedResponses.of(self.patterns.flipped(rng, flip), epsilon)
+
 
 class GivenResponses(Responses):
     """Responses of one data set. answers, observed: (1, n, m); None is all."""
@@ -266,6 +380,9 @@ class GivenResponses(Responses):
     def __init__(self, answers: Booleans, observed: Booleans | None):
         self._drawn = (answers, observed)
         self.complete = observed is None
+        self.most_answers = answers.shape[2]
+        if observed is not None:
+            self.most_answers = int(observed.sum(axis=2).max(initial=0))
         self.persons, self.items = answers.shape[1:]
         self.n = self.persons
         self.m = self.items
@@ -273,9 +390,11 @@ class GivenResponses(Responses):
 
 @dataclass(frozen=True)
 class Rasch(BaseModel):
-    """P(X_li = 1) = σ(θ_l − β_i), Σβ = 0, of n persons and m items.
+    """P(X_li = 1) = σ(θ_l − β_i), Σβ = 0, of n persons and m items, all or `questions` of them.
 
-    Each response is observed with probability p.
+    Each response is observed with probability p, of those that a person is asked for.
+    Persons who are asked one item or two are counted, not drawn: their number costs
+    nothing.
     Source: Nguyen and Zhang, eq. (1) and §2; their Figure 1 has β, θ ~ N(0, 1),
     p = 1.
     """
@@ -320,9 +439,31 @@ class Rasch(BaseModel):
         high=50,
     )
 
+    questions: int | None = QUESTIONS
+    design: str = DESIGN
+
     population: ClassVar[tuple[str, ...]] = ("m", "item_law", "item_spread", "spacing")
     produces: ClassVar[type] = Responses
-    in_order: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.survey  # raises InvalidInput
+
+    @property
+    def in_order(self) -> bool:  # type: ignore[override]  # of an object: who answers what decides
+        """Where persons are drawn one after the other; counts of all of them are not."""
+        return not self.counts_persons
+
+    @property
+    def survey(self) -> Survey | None:
+        """Who answers what; None where all persons answer all items."""
+        return survey_of(self.questions, self.design, self.m)
+
+    @property
+    def counts_persons(self) -> bool:
+        """Whether persons are counted by their answers, and not drawn one by one."""
+        survey = self.survey
+        return survey is not None and survey.questions <= 2
 
     def truth(
         self, rng: np.random.Generator, reps: int, population: np.random.Generator
@@ -336,7 +477,9 @@ class Rasch(BaseModel):
         else:
             theta = self._difficulties(rng, reps)
         theta -= theta.mean(axis=1, keepdims=True)
-        ability = _draw(self.person_law, self.person_spread, (reps, self.n), rng)
+        ability = np.empty((reps, 0))
+        if self.survey is None:
+            ability = _draw(self.person_law, self.person_spread, (reps, self.n), rng)
         return ItemParameters(np.broadcast_to(theta, (reps, self.m)), ability)
 
     def _difficulties(self, rng: np.random.Generator, rows: int) -> Floats:
@@ -349,24 +492,67 @@ class Rasch(BaseModel):
     def simulate(self, truth: ItemParameters, rng: np.random.Generator) -> Responses:
         """Responses of n persons to m items.
 
-        O(reps · n · m), and O(reps · n · m²) of `differences`.
+        O(reps · n · m), and O(reps · n · m²) of `differences`; O(reps · m²), whatever n,
+        where persons are counted.
         """
-        return Responses(truth.ability, truth.theta, self.p, rng)
+        if self.counts_persons:
+            return self.counted(truth, rng)
+        return Responses(truth.ability, truth.theta, self.p, rng, self.asked)
+
+    @property
+    def asked(self) -> Asked | None:
+        """Persons who are drawn one by one, and asked some of the items."""
+        survey = self.survey
+        if survey is None:
+            return None
+        return Asked(self.n, survey, self.person_law, self.person_spread)
+
+    def counted(self, truth: ItemParameters, rng: np.random.Generator) -> CountedPersons:
+        """Responses of persons who are asked one item or two."""
+        survey = cast(Survey, self.survey)
+        points, weights = ability_points(self.person_law, self.person_spread)
+        times = survey.times(rng, len(truth.theta), self.n, self.m)
+
+        def kinds_of(rows: slice) -> Floats:
+            return self.kinds(truth, rows, points)
+
+        patterns = draw_patterns(rng, times, survey.sets(self.m), kinds_of, weights)
+        return CountedPersons(patterns, survey.questions)
+
+    def kinds(self, truth: ItemParameters, rows: slice, points: Floats) -> Floats:
+        """Chances of right, wrong and, for p < 1, missing answers, (kinds, reps, points, m).
+
+        points: (points,), abilities.
+        """
+        above = points[:, None] - truth.theta[rows, None]
+        right = self.p * expit(above)
+        wrong = self.p * expit(-above)
+        if self.p == 1:
+            return np.stack([right, wrong])
+        return np.stack([right, wrong, np.full_like(right, 1 - self.p)])
 
     def cost(self) -> float:
         """Predicted cost of one replication and its differences, in steps of about a nanosecond."""
+        if self.counts_persons:
+            return 300 * self.m**2
+        if self.survey is not None:
+            return self.n * self.m * 12 + 0.009 * self.n * self.m**2
         if self.p < 1:
             return self.n * self.m * 6 + 0.009 * self.n * self.m**2
         return self.n * self.m * 4 + 0.005 * self.n * self.m**2
 
     def memory(self) -> float:
         """Bytes of one replication: responses, which are observed, and the same as released."""
-        if self.p == 1:
+        if self.counts_persons:
+            return 200 * self.m**2
+        if self.p == 1 and self.survey is None:
             return 2 * self.n * self.m
         return 3 * self.n * self.m
 
     def together(self) -> int:
         """Replications whose responses are drawn at a time."""
+        if self.counts_persons:
+            return 1
         rows, _ = next(slices(1, self.n, self.m))
         return int(rows.stop)
 

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple, cast
 
 import numpy as np
 
@@ -13,7 +13,26 @@ from pipeline.study.abstract import Abstract
 from pipeline.study.arrays import Array, Booleans, Floats, Integers
 
 from .sampling.pair_counts import differences_of, pairs_of
+from .sampling.pattern_counts import PatternCounts
 from .theory.connectivity import connected
+
+
+class ItemCounts(NamedTuple):
+    """right: answers that are right, (reps, m), or their unbiased number, any reals.
+
+    answered: (reps, m), all answers that are observed.
+    """
+
+    right: Floats
+    answered: Floats
+
+
+def item_counts_of(answers: Booleans, observed: Booleans | None) -> ItemCounts:
+    """Counts of each item over persons. answers, observed: (reps, n, m); None is all observed."""
+    right = answers.sum(axis=1).astype(float)
+    if observed is None:
+        return ItemCounts(right, np.full(right.shape, float(answers.shape[1])))
+    return ItemCounts(right, observed.sum(axis=1).astype(float))
 
 
 class PairwiseRelease(Abstract):
@@ -49,6 +68,14 @@ class PairwiseRelease(Abstract):
         return connected(self.edges)
 
 
+class ItemRelease(Abstract):
+    """A release that gives how many have each item right."""
+
+    @abstractmethod
+    def item_counts(self, debiased: bool = False) -> ItemCounts:
+        """Right answers to each item as they are, or, debiased, their unbiased number; and all."""
+
+
 @dataclass(frozen=True)
 class Differences(PairwiseRelease):
     """Pairwise differential measurements with noise on every released entry.
@@ -80,7 +107,7 @@ class Differences(PairwiseRelease):
 
 
 @dataclass(frozen=True)
-class FlippedResponses(PairwiseRelease):
+class FlippedResponses(PairwiseRelease, ItemRelease):
     """Responses after randomized response: each is flipped with probability f = 1/(1 + e^ε).
 
     answers: (reps, n, m). observed: (reps, n, m), or None for all; who answered
@@ -116,7 +143,7 @@ class FlippedResponses(PairwiseRelease):
         Ŷ_ij = [(1 − f) Ỹ_ij + f Ỹ_ji − f(1 − f) B_ij]/(1 − 2f)², unbiased for
         i ≠ j. O(reps · n · m²).
         """
-        counts = differences_of(self.answers, self.observed)
+        counts = self._flipped_differences()
         flip = float(flip_probability(self.epsilon))
         if not debiased or flip == 0:
             return counts
@@ -125,6 +152,81 @@ class FlippedResponses(PairwiseRelease):
         counts /= np.tanh(self.epsilon / 2) ** 2
         np.einsum("rii->ri", counts)[...] = 0
         return counts
+
+    def _flipped_differences(self) -> Floats:
+        """Ỹ of the flipped responses as they are; a new array."""
+        return differences_of(self.answers, self.observed)
+
+    def item_counts(self, debiased: bool = False) -> ItemCounts:
+        """Right answers to each item as they are, or, debiased, their unbiased number; and all."""
+        counts = self._flipped_item_counts()
+        flip = float(flip_probability(self.epsilon))
+        if not debiased or flip == 0:
+            return counts
+        right = (counts.right - flip * counts.answered) / np.tanh(self.epsilon / 2)
+        return ItemCounts(right, counts.answered)
+
+    def _flipped_item_counts(self) -> ItemCounts:
+        return item_counts_of(self.answers, self.observed)
+
+
+class CountedResponses(FlippedResponses):
+    """Flipped responses of persons who answer one item or two each, as counts.
+
+    `answers` and `observed` are there as well, made when they are asked for.
+    """
+
+    patterns: PatternCounts | None = None  # none in a changed copy, which has arrays of its own
+
+    @classmethod
+    def of(cls, patterns: PatternCounts, epsilon: float) -> "CountedResponses":
+        """The release of persons counted by their flipped answers."""
+        release = cls.__new__(cls)
+        vars(release).update(patterns=patterns, epsilon=epsilon)
+        return release
+
+    @cached_property
+    def _rows(self) -> tuple[Booleans, Booleans]:
+        return cast(PatternCounts, self.patterns).rows()
+
+    @cached_property
+    def answers(self) -> Booleans:
+        """X̃, (reps, n, m)."""
+        return self._rows[0]
+
+    @cached_property
+    def observed(self) -> Booleans | None:
+        """A, (reps, n, m)."""
+        return self._rows[1]
+
+    @property
+    def persons(self) -> int:
+        """Number of persons n."""
+        if self.patterns is None:
+            return super().persons
+        return self.patterns.persons
+
+    @cached_property
+    def pairs(self) -> Floats:
+        """Persons who answered both items, (reps, m, m)."""
+        if self.patterns is None:
+            return pairs_of(self.answers, self.observed)
+        return self.patterns.pairs().astype(float)
+
+    @property
+    def edges(self) -> Booleans | None:
+        """Pairs that somebody answered, (reps, m, m)."""
+        return self.pairs > 0
+
+    def _flipped_differences(self) -> Floats:
+        if self.patterns is None:
+            return super()._flipped_differences()
+        return self.patterns.differences().astype(float)
+
+    def _flipped_item_counts(self) -> ItemCounts:
+        if self.patterns is None:
+            return super()._flipped_item_counts()
+        return ItemCounts(self.patterns.right.astype(float), self.patterns.answered.astype(float))
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ from pipeline.study.parameters import DataFile, InvalidInput, parameter
 from pipeline.study.parts import BaseModel
 
 from ..model import ItemParameters, Responses
+from ..questions import QUESTIONS, items_of_person
+from ..sampling.surveys import thinned
 from ..theory.spectral_fit import spectral_fit
 from . import stand_in
 from .files import load
@@ -33,20 +35,29 @@ class RecordedItems(ItemParameters):
 class RecordedAnswers(Responses):
     """Responses to chosen items of n persons drawn without replacement, anew in every replication.
 
-    chosen: (reps, m), indices of items of the table. Drawn when first asked for;
-    asking again gives the same numbers. Memory reps · n · m bytes, twice that where
+    chosen: (reps, m), indices of items of the table. questions: how many answers of a
+    person count, at random of those in the table; None is all. Drawn when first asked
+    for; asking again gives the same numbers. Memory reps · n · m bytes, twice that where
     some are missing.
     """
 
     _keeps: ClassVar[bool] = True
 
-    def __init__(self, table: Table, n: int, chosen: Integers, rng: np.random.Generator):
+    def __init__(
+        self,
+        table: Table,
+        n: int,
+        chosen: Integers,
+        rng: np.random.Generator,
+        questions: int | None = None,
+    ):
         self._table = table
         self._chosen = chosen
         self._rng = rng
         self.persons = n
         self.items = chosen.shape[1]
-        self.complete = table.observed is None
+        self.most_answers = questions
+        self.complete = table.observed is None and questions is None
 
     @cached_property
     def _drawn(self) -> tuple[Booleans, Booleans | None]:
@@ -55,9 +66,15 @@ class RecordedAnswers(Responses):
         people = self._rng.permuted(everybody, axis=1)[:, : self.persons, None]
         cells = (people, self._chosen[:, None])
         answers = self._table.answers[cells]
-        if self._table.observed is None:
-            return answers, None
-        return answers, self._table.observed[cells]
+        observed = None
+        if self._table.observed is not None:
+            observed = self._table.observed[cells]
+        if self.most_answers is None:
+            return answers, observed
+        if observed is None:
+            observed = np.ones(answers.shape, bool)
+        counted = thinned(self._rng, observed, self.most_answers)
+        return answers & counted, counted
 
 
 @dataclass(frozen=True)
@@ -73,7 +90,8 @@ class RecordedResponses(BaseModel):
     200 most-rated films every replication takes a random set of m, and β* is the
     fit to these. Without a file, a synthetic stand-in: 1,000 persons × m items.
     Medians and completion depend on everybody: mechanisms protect the answers, not
-    the grades or ratings behind them.
+    the grades or ratings behind them. questions: how many answers of a person count,
+    at random of those in the file, as a release counts them.
     Source: Nguyen and Zhang, §5. O(persons · items²), once.
     """
 
@@ -86,12 +104,19 @@ class RecordedResponses(BaseModel):
         "accept ratings that are not MovieLens ml-latest-small", default=False
     )
 
+    questions: int | None = QUESTIONS
+
     population: ClassVar[tuple[str, ...]] = ()
     produces: ClassVar[type] = Responses
-    by_replication: ClassVar[bool] = True
+
+    @property
+    def by_replication(self) -> bool:  # type: ignore[override]  # of an object: questions decide
+        """Where all answers count; which do otherwise is drawn by compiled code."""
+        return self.questions is None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        items_of_person(self.questions, self.m)  # raises InvalidInput
         persons, items = self._table.answers.shape
         if self._table.subsets and self.m > items:
             allowed = f"there are {items:,} items; give m={items} or less"
@@ -136,7 +161,13 @@ class RecordedResponses(BaseModel):
 
     def simulate(self, truth: RecordedItems, rng: np.random.Generator) -> RecordedAnswers:
         """Responses of n persons drawn anew in every replication, to the items of the truth."""
-        return RecordedAnswers(self._table, self.n, truth.chosen, rng)
+        return RecordedAnswers(self._table, self.n, truth.chosen, rng, self._most)
+
+    @property
+    def _most(self) -> int | None:
+        """Answers of a person that count; None is all."""
+        questions = items_of_person(self.questions, self.m)
+        return None if questions == self.m else questions
 
     def cost(self) -> float:
         """Predicted cost of one replication and its differences, in steps of about a nanosecond."""
@@ -157,7 +188,7 @@ class RecordedResponses(BaseModel):
         And which of these are observed.
         """
         numbers = 8 * len(self._table.answers)
-        if self._table.observed is None:
+        if self._table.observed is None and self._most is None:
             return numbers + 2 * self.n * self.m
         return numbers + 4 * self.n * self.m
 

@@ -8,6 +8,7 @@ out without a word, and so are all rows of a name that stands in several.
 """
 
 from collections.abc import Mapping
+from dataclasses import Field
 from typing import Any
 
 import numpy as np
@@ -24,10 +25,15 @@ from pipeline.problems.common.release_folder import new_folder, write
 from pipeline.problems.common.release_rows import ENCODING, check_report
 from pipeline.study.arrays import Floats
 from pipeline.study.making import build
-from pipeline.study.parameters import InvalidInput, fields
+from pipeline.study.parameters import InvalidInput, fields, parameter
 
 from ..estimators.spectral import Spectral
-from ..mechanisms.noisy_differences import DiscreteGaussian, DiscreteLaplace, NoisyDifferences
+from ..mechanisms.noisy_differences import (
+    CuratorDifferences,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    NoisyDifferences,
+)
 from ..releases import Differences, Published
 from . import release_file
 from .release_contents import statement, tables
@@ -35,7 +41,12 @@ from .release_contents import statement, tables
 MECHANISMS: dict[str, type[NoisyDifferences]] = {
     "discrete_gaussian": DiscreteGaussian,
     "discrete_laplace": DiscreteLaplace,
+    "noisy_differences": CuratorDifferences,
 }
+MOST: Field[Any] = parameter(
+    "answers of one person that count, drawn at random; null is all", default=None, low=2
+)
+MOST.type = int | None
 
 
 def release(arguments: Mapping[str, Any]) -> str:
@@ -48,7 +59,11 @@ def release(arguments: Mapping[str, Any]) -> str:
     disk is full. The folder is there with all its files, or not at all, and only
     its owner may read it.
     """
-    name, kind, settings = settings_of(arguments, MECHANISMS, fields(Spectral))
+    name, kind, settings = settings_of(arguments, MECHANISMS, {**fields(Spectral), "most": MOST})
+    if "questions" in settings:
+        allowed = "is for studies; a release has parameters.most, answers of a person that count"
+        raise InvalidInput("parameters.questions", settings["questions"], allowed)
+    most = settings.pop("most", None)
     encoding = settings.pop("encoding", ENCODING.default)
     checks = is_check(arguments)
     target = None
@@ -58,6 +73,7 @@ def release(arguments: Mapping[str, Any]) -> str:
         file = file_of(arguments, "path", "responses, persons × items, a person a row")
         rows, left_out = release_file.read(file, encoding)
         settings["m"] = len(rows.items)
+        settings["questions"] = _questions(most, len(rows.items))
         mechanism = build(kind, settings)
         estimator = build(Spectral, settings)
     if estimator.pseudo_count + estimator.floor == 0:
@@ -72,6 +88,13 @@ def release(arguments: Mapping[str, Any]) -> str:
     with new_folder(target, arguments["outputs"]) as folder:
         write(folder, tables(rows.items, published, _difficulties(estimator, published)), account)
     return receipt(target, account)
+
+
+def _questions(most: int | None, items: int) -> int | None:
+    """Items of a person that count, by the name that a study has for them; None is all."""
+    if most is None or most >= items:
+        return None
+    return most
 
 
 def _difficulties(estimator: Spectral, published: Published) -> Floats:

@@ -23,7 +23,16 @@ from ..releases import Published
 
 ROW = "one person's row, answers and which of them are missing,"
 CHANGE = {"replace_one": "replaced by another", "add_remove": "there or not"}
-SETTINGS = ("epsilon_user", "delta", "conversion", "calibration", "neighbours_are", "p0")
+SETTINGS = (
+    "epsilon_user",
+    "person",
+    "delta",
+    "person_delta",
+    "conversion",
+    "calibration",
+    "neighbours_are",
+    "p0",
+)
 
 
 def statement(
@@ -46,12 +55,14 @@ def statement(
             "there"
         )
         neighbours += ", whatever name it has; or all rows of one name"
+    if mechanism.questions is not None:
+        unit += f"; of a person's answers {mechanism.questions:,} count, drawn at random"
     return {
         "trust": TRUSTS[mechanism.guarantee.trust],
         "unit": unit,
         "neighbours": neighbours,
         "spent": published.spent,
-        "asked": {key: getattr(mechanism, key) for key in SETTINGS if hasattr(mechanism, key)},
+        "asked": _settings(mechanism),
         "mechanism": name,
         "noise": published.noise,
         "noise_law": LAWS[noise],
@@ -70,6 +81,14 @@ def statement(
         "public": "names of the items, pairs released, law of the noise, all in this file",
         "not released": "the number of persons, who answered what, any count without noise",
     }
+
+
+def _settings(mechanism: NoisyDifferences) -> dict[str, Any]:
+    """What a person typed of the mechanism, and its defaults."""
+    values = {key: getattr(mechanism, key, None) for key in SETTINGS}
+    if mechanism.questions is not None:
+        values["most"] = mechanism.questions
+    return {key: value for key, value in values.items() if value is not None}
 
 
 def tables(items: Sequence[str], published: Published, difficulties: Floats) -> dict[str, Table]:

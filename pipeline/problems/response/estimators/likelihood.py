@@ -10,6 +10,7 @@ from pipeline.study.arrays import Booleans, Floats
 from pipeline.study.parameters import parameter
 from pipeline.study.parts import BaseEstimator
 
+from ..questions import QUESTIONS, check_pairs
 from ..releases import FlippedResponses, PairwiseRelease
 from ..theory.connectivity import strongly_connected
 from .pair_count_estimator import ItemEstimate, PairCountEstimator
@@ -72,8 +73,14 @@ class JointLikelihood(BaseEstimator):
     n: int = parameter("persons", unit="persons", low=1)
     p: float = parameter("probability that a response is observed", default=1.0, above=0, high=1)
 
+    questions: int | None = QUESTIONS
+
     accepts: ClassVar[type] = FlippedResponses
     by_replication: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_pairs(self.questions, self.m, "joint likelihood")
 
     def fit(self, release: FlippedResponses, rng: np.random.Generator) -> ItemEstimate:
         """Estimate of a block.
@@ -101,7 +108,7 @@ class JointLikelihood(BaseEstimator):
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""
-        if self.p == 1:
+        if self.p == 1 and self.questions in (None, self.m):
             return self.n * self.m + 100 * self.m * self.m
         return self.n * self.m + 100 * self.m * self.n
 

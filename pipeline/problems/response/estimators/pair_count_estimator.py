@@ -9,6 +9,7 @@ from pipeline.study.arrays import Booleans, Floats
 from pipeline.study.parameters import parameter
 from pipeline.study.parts import BaseEstimator
 
+from ..questions import QUESTIONS, check_pairs
 from ..releases import PairwiseRelease
 
 
@@ -52,8 +53,14 @@ class PairCountEstimator(BaseEstimator):
         "lowest count: smaller ones are raised to it", unit="persons", default=1.0, low=0
     )
 
+    questions: int | None = QUESTIONS
+
     accepts: ClassVar[type] = PairwiseRelease
     debiased: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_pairs(self.questions, self.m, "an estimate from counts of pairs")
 
     def memory(self) -> float:
         """Bytes of one replication: counts, debiased and cleaned, of pairs in both orders."""

@@ -11,14 +11,24 @@ from pipeline.privacy import accounting, gaussian_account
 from pipeline.privacy.attacks import Attack
 from pipeline.privacy.budgeted_noise import CONVERSIONS, BudgetedNoise, GaussianNoise, LaplaceNoise
 from pipeline.privacy.sensitivities import Sensitivity
+from pipeline.problems.common.person import PERSON_DELTA
 from pipeline.study.arrays import Booleans, Integers
 from pipeline.study.guarantee import CURATOR, ONE_PERSON, THERE_OR_NOT, Guarantee
 from pipeline.study.parameters import Checked, InvalidInput, parameter
 from pipeline.study.parts import BaseMechanism
 
 from ..model import Responses
+from ..questions import (
+    EPSILON_USER,
+    PERSON,
+    QUESTIONS,
+    budget_of_person,
+    check_charge,
+    check_pairs,
+)
 from ..releases import Differences, Published
-from ..sampling.pair_counts import weighted_differences
+from ..sampling.pair_counts import slices, weighted_differences
+from ..sampling.surveys import thinned
 from ..theory.connectivity import connected
 from ..theory.cuts import EXACT
 from ..theory.sensitivity import (
@@ -55,16 +65,15 @@ class NoisyDifferences(BaseMechanism, ABC):
     the diagonal, released counts are 0. calibration: `paper` charges 1 for every
     released entry (Lemma 4.1 of Nguyen and Zhang, corrected), `tight` the exact
     sensitivity of a person's row, half or a quarter of that; each graph is charged
-    by itself.
+    by itself. A person answers k = `questions` items at most: then the exact
+    sensitivity is 2⌊k²/4⌋, or half of that, see `theory.sensitivity`.
 
     A law of noise has one parameter, its variance or its scale, which follows from
     the budget and the sensitivity.
     """
 
     m: int = parameter("items", unit="items", low=2)
-    epsilon_user: float = parameter(
-        "privacy budget of all responses of a person", unit="nats", above=0
-    )
+    epsilon_user: float | None = EPSILON_USER
     calibration: str = parameter(
         "sensitivity that is charged", default="tight", choices=CALIBRATIONS
     )
@@ -76,6 +85,8 @@ class NoisyDifferences(BaseMechanism, ABC):
     p0: float = parameter(
         "edge probability of the public graph; 1 releases all pairs", default=1.0, above=0, high=1
     )
+    questions: int | None = QUESTIONS
+    person: float | None = PERSON
 
     guarantee: ClassVar[Guarantee] = ROW
     accepts: ClassVar[type] = Responses
@@ -83,8 +94,25 @@ class NoisyDifferences(BaseMechanism, ABC):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        _ = self.answers  # raises InvalidInput
         charge = self._charged()
-        self.noise.checked_width("epsilon_user", self.epsilon_user, charge, f" at m={self.m}")
+        budget = self.person_epsilon
+        self.noise.checked_width(self._budget_key, budget, charge, f" at m={self.m}")
+
+    @property
+    def person_epsilon(self) -> float:
+        """Budget of all responses of a person, nats."""
+        return budget_of_person(self.epsilon_user, self.person)
+
+    @property
+    def _budget_key(self) -> str:
+        """The name by which that budget was given."""
+        return "person" if self.epsilon_user is None else "epsilon_user"
+
+    @property
+    def answers(self) -> int:
+        """Items that each person answers, k, at most."""
+        return check_pairs(self.questions, self.m, "noise on counts of pairs")
 
     @property
     @abstractmethod
@@ -101,12 +129,19 @@ class NoisyDifferences(BaseMechanism, ABC):
             neighbours="one person's row replaced by one without answers, or the reverse",
         )
 
+    def promise(self) -> Guarantee:
+        """The guarantee in numbers."""
+        return replace(super().promise(), answers=self.answers)
+
     def release(self, data: Responses, rng: np.random.Generator) -> Differences:
         """Noisy Y of a block, (reps, m, m) int64.
 
         A graph without edges releases nothing, of variance 0. O(reps · entries)
-        draws. A tight charge of a graph costs O(m³), or O(2^m) for m ≤ 16.
+        draws. A tight charge of a graph costs O(m³), or O(2^m) for m ≤ 16. Raises
+        InvalidInput where persons answered more items than are charged.
         """
+        if self.questions is not None:
+            check_charge(self.questions, self.answers, data.most_answers or data.items)
         counts = data.differences()
         if self.p0 < 1:
             return self._release_on_graphs(data, rng)
@@ -125,7 +160,7 @@ class NoisyDifferences(BaseMechanism, ABC):
         has_edges = edges.any(axis=(1, 2))
         charges = np.zeros(reps, int)
         charges[has_edges] = charged_sensitivity(
-            self.calibration, self.m, self.neighbours_are, edges[has_edges]
+            self.calibration, self.m, self.neighbours_are, edges[has_edges], self.questions
         )
         noisy = counts * edges
         variance = np.zeros(reps)
@@ -149,7 +184,8 @@ class NoisyDifferences(BaseMechanism, ABC):
         """Y of real people, once, with OpenDP's noise on every released entry; nothing can seed it.
 
         answers, observed: (rows, m), as in `Responses` without replications.
-        persons: (rows,), how many persons a row stands for; None is one each.
+        persons: (rows,), how many persons a row stands for; None is one each. Of each
+        person `questions` answers count, drawn at random, or all if they are no more.
         named: whether they are the rows of a file with names, of which those are
         left out that stand in several; one row may then take two persons away,
         `named_sensitivity`. The graph, which is public, is drawn by NumPy from the
@@ -162,17 +198,41 @@ class NoisyDifferences(BaseMechanism, ABC):
         edges = ~np.eye(self.m, dtype=bool)
         if graph is not None:
             edges = graph
-        plain = int(squared_sensitivity(self.m, self.neighbours_are, graph))
+        plain = self._exact(graph)
         sensitivity = Sensitivity(plain, plain)
         if named:
-            sensitivity = named_sensitivity(self.m, self.neighbours_are, graph)
+            sensitivity = named_sensitivity(self.m, self.neighbours_are, graph, self.questions)
         exact = self.noise.charge(sensitivity)
         charge = self._charged(graph) * exact // plain
-        counts = weighted_differences(answers, observed, persons)
+        counts = self._counted(answers, observed, persons)
         released = self.noise.publish(counts[edges], charge, exact)
         noisy = np.zeros_like(counts)
         noisy[edges] = released.counts
         return Published(noisy, edges, released.noise, charge, sensitivity, released.spent)
+
+    def _counted(
+        self, answers: Booleans, observed: Booleans | None, persons: Integers | None
+    ) -> Integers:
+        """Y of real people, (m, m), of each person `questions` answers, as a study counts them.
+
+        Which ones is drawn for each person, from the system's entropy. Whatever is
+        drawn a person changes Y by what is charged at most.
+        """
+        if self.answers == self.m:
+            return weighted_differences(answers, observed, persons)
+        if observed is None:
+            observed = np.ones_like(answers)
+        if persons is None:
+            persons = np.ones(len(answers), np.int64)
+        total = np.zeros((self.m, self.m), np.int64)
+        rng = np.random.default_rng()
+        last = np.cumsum(persons)
+        for _, some in slices(1, int(persons.sum()), self.m):
+            person = np.arange(some.start, min(some.stop, int(last[-1])))
+            row = np.searchsorted(last, person, side="right")
+            counted = thinned(rng, observed[row], self.answers)
+            total += weighted_differences(answers[row], counted, None)
+        return total
 
     def _published_graph(self) -> Booleans | None:
         """A connected public graph, (m, m); None where all pairs are released."""
@@ -186,7 +246,14 @@ class NoisyDifferences(BaseMechanism, ABC):
 
     def _charged(self, graph: Booleans | None = None) -> int:
         """Sensitivity that the noise is made for, of all pairs or of a graph (m, m)."""
-        return int(charged_sensitivity(self.calibration, self.m, self.neighbours_are, graph))
+        charged = charged_sensitivity(
+            self.calibration, self.m, self.neighbours_are, graph, self.questions
+        )
+        return int(charged)
+
+    def _exact(self, graph: Booleans | None = None) -> int:
+        """What a person's row can change, in L1 and in squared L2, of all pairs or of a graph."""
+        return int(squared_sensitivity(self.m, self.neighbours_are, graph, self.questions))
 
     @property
     def used(self) -> float:
@@ -195,22 +262,21 @@ class NoisyDifferences(BaseMechanism, ABC):
             return 1.0
         if self.p0 < 1:  # a graph may be bipartite: a row can change all its edges
             return ROWS[self.neighbours_are] / 2
-        return int(squared_sensitivity(self.m, self.neighbours_are)) / int(released_entries(self.m))
+        return self._exact() / int(released_entries(self.m))
 
     def attacks(self) -> dict[str, Attack]:
         """The best attack on one response, and on all of a person.
 
-        A response changes m − 1 counts by 1.
+        A response changes one count less than a person answers items, by 1.
         On public graphs of edge probability below 1 what the budget allows, as the
         noise depends on the graph.
         """
         if self.p0 < 1:
             return {"person": self.noise.bound()}
         width = self.noise.width(self._charged())
-        most = int(squared_sensitivity(self.m, self.neighbours_are))
         return {
-            "answer": self.noise.attack(width, self.m - 1),
-            "person": self.noise.attack(width, most),
+            "answer": self.noise.attack(width, self.answers - 1),
+            "person": self.noise.attack(width, self._exact()),
         }
 
     def cost(self) -> float:
@@ -262,22 +328,17 @@ class DiscreteGaussian(NoisyDifferences):
 
     def __post_init__(self) -> None:
         Checked.__post_init__(self)  # ρ is computed from values that are allowed
-        if self.conversion == "exact" and self.epsilon_user > gaussian_account.LARGEST:
+        epsilon = self.person_epsilon
+        if self.conversion == "exact" and epsilon > gaussian_account.LARGEST:
             allowed = f"must be at most {gaussian_account.LARGEST:g} with conversion=exact"
-            raise InvalidInput("epsilon_user", self.epsilon_user, allowed)
-        rho = self.noise.budget
-        if not 0 < rho < math.inf:
-            direction = "larger" if rho == 0 else "smaller"
-            allowed = (
-                f"has no ρ within the range of numbers at δ = {self.delta:g}; must be {direction}"
-            )
-            raise InvalidInput("epsilon_user", self.epsilon_user, allowed)
+            raise InvalidInput(self._budget_key, epsilon, allowed)
+        check_rho(self.noise, self._budget_key)
         super().__post_init__()
 
     @property
     def noise(self) -> GaussianNoise:
         """Its law and what it spends."""
-        return GaussianNoise(self.epsilon_user, self.delta, self.conversion)
+        return GaussianNoise(self.person_epsilon, self.delta, self.conversion)
 
     @property
     def rho(self) -> float:
@@ -293,7 +354,7 @@ class DiscreteGaussian(NoisyDifferences):
         person = f"all responses of a person, ε at δ = {self.delta:g}"
         if self.conversion == "exact":  # at most: where too much is charged it is less
             return {
-                f"{person}, by the noise's own law": self.epsilon_user,
+                f"{person}, by the noise's own law": self.person_epsilon,
                 f"{person}, by zCDP": float(accounting.zcdp_epsilon(rho, self.delta)),
                 "all responses of a person, zCDP ρ": rho,
             }
@@ -319,9 +380,61 @@ class DiscreteLaplace(NoisyDifferences):
 
     def spent(self) -> dict[str, float]:
         """What a person's responses really cost, `used` · ε."""
-        return {"all responses of a person": self.used * self.epsilon_user}
+        return {"all responses of a person": self.used * self.person_epsilon}
 
     @property
     def noise(self) -> LaplaceNoise:
         """Its law and what it spends."""
-        return LaplaceNoise(self.epsilon_user)
+        return LaplaceNoise(self.person_epsilon)
+
+
+@dataclass(frozen=True)
+class CuratorDifferences(NoisyDifferences):
+    """Pairwise differential measurements with noise, by the budget that all problems have.
+
+    With person_delta = 0 noise is that of `DiscreteLaplace` and the release is pure
+    ε-DP; otherwise it is that of `DiscreteGaussian`, ρ-zCDP, and (ε, δ)-DP at δ =
+    person_delta.
+    Source: Canonne, Kamath and Steinke (2020); Ghosh, Roughgarden and Sundararajan
+    (2009).
+    """
+
+    person_delta: float = PERSON_DELTA
+
+    guarantee: ClassVar[Guarantee] = replace(
+        ROW, budget="ε-DP for all responses of a person, or (ε, δ)-DP at δ = person_delta"
+    )
+    by_replication = DiscreteGaussian.by_replication
+
+    def __post_init__(self) -> None:
+        Checked.__post_init__(self)  # ρ is computed from values that are allowed
+        noise = self.noise
+        if isinstance(noise, GaussianNoise):
+            check_rho(noise, self._budget_key)
+        super().__post_init__()
+
+    @property
+    def noise(self) -> BudgetedNoise:
+        """Its law and what it spends."""
+        if self.person_delta == 0:
+            return LaplaceNoise(self.person_epsilon)
+        return GaussianNoise(self.person_epsilon, self.person_delta)
+
+    def spent(self) -> dict[str, float]:
+        """What a person's responses really cost; at δ = person_delta."""
+        noise = self.noise
+        if isinstance(noise, GaussianNoise):
+            rho = self.used * noise.budget
+            spent = float(accounting.zcdp_epsilon(rho, self.person_delta))
+            return {f"all responses of a person, ε at δ = {self.person_delta:g}": spent}
+        return {"all responses of a person": self.used * self.person_epsilon}
+
+
+def check_rho(noise: GaussianNoise, key: str) -> None:
+    """Raise InvalidInput where a budget has no ρ that is a number. key: of the budget."""
+    rho = noise.budget
+    if 0 < rho < math.inf:
+        return
+    direction = "larger" if rho == 0 else "smaller"
+    allowed = f"has no ρ within the range of numbers at δ = {noise.delta:g}; must be {direction}"
+    raise InvalidInput(key, noise.epsilon, allowed)

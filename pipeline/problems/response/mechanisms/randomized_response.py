@@ -9,36 +9,48 @@ import numpy as np
 
 from pipeline.privacy import accounting
 from pipeline.privacy.attacks import Attack, Bound, FlippedBits, ShuffledBit
+from pipeline.privacy.composition import answer_budget, person_budget
 from pipeline.privacy.randomized_response_laws import flip_probability
+from pipeline.problems.common.person import PERSON_DELTA
 from pipeline.study.arrays import Booleans
 from pipeline.study.guarantee import NOBODY, ONE_PERSON, SHUFFLER, Guarantee
-from pipeline.study.parameters import DataFile, parameter
+from pipeline.study.parameters import DataFile, InvalidInput, parameter
 from pipeline.study.parts import BaseMechanism
 
 from ..data.recorded import all_observed
-from ..model import Responses
+from ..model import CountedPersons, Responses
+from ..questions import (
+    EPSILON_USER,
+    PERSON,
+    QUESTIONS,
+    budget_of_person,
+    check_charge,
+    items_of_person,
+)
 from ..releases import FlippedResponses
 from ..theory.sensitivity import response_budget
 
 
 @dataclass(frozen=True)
 class RandomizedResponse(BaseMechanism):
-    """Every response is flipped with probability 1/(1 + e^{ε0/m}) before it leaves its person.
+    """Every response is flipped with probability 1/(1 + e^{ε0/k}) before it leaves its person.
 
-    Pure ε-LDP per person, ε0 = ε. With `shuffled` the reports leave in
+    A person answers all m items, or k = `questions` of them. Pure ε-LDP per person,
+    ε0 = ε, or (ε, δ) at δ = `person_delta` > 0: then a response has the largest
+    budget at which k of them compose to that, exactly (`privacy.composition`), in
+    place of ε/k. With `shuffled` the reports leave in
     random order, and ε0 > ε where amplification by shuffling is known to allow it:
     then all reports together are (ε, δ)-DP. Elsewhere ε0 stays ε, and `unamplified`
     says why. Amplification needs complete responses, also those of a file: a
-    pattern of missing answers would make reports distinguishable.
+    pattern of missing answers, or items of one's own, would make reports
+    distinguishable.
     Source: Nguyen and Zhang, supplement, Lemma 4.1 (Feldman, McMillan and Talwar,
     2022, Theorem III.1).
     """
 
     n: int = parameter("persons", unit="persons", low=1)
     m: int = parameter("items", unit="items", low=2)
-    epsilon_user: float = parameter(
-        "privacy budget of all responses of a person", unit="nats", above=0
-    )
+    epsilon_user: float | None = EPSILON_USER
     p: float = parameter("probability that a response is observed", default=1.0, above=0, high=1)
     shuffled: bool = parameter("charge the amplification by shuffling", default=False)
     delta: float = parameter(
@@ -50,6 +62,9 @@ class RandomizedResponse(BaseMechanism):
     other_ratings: bool = parameter(
         "accept ratings that are not MovieLens's ml-latest-small", default=False
     )
+    questions: int | None = QUESTIONS
+    person: float | None = PERSON
+    person_delta: float = PERSON_DELTA
 
     # Its former name: streams, and so numbers, stay.
     stream_label: ClassVar[str] = "randomized_responses"
@@ -59,25 +74,61 @@ class RandomizedResponse(BaseMechanism):
         protects="all responses of one person",
         neighbours="one person's answers replaced by others",
         public="the number of persons, and who answered what",
-        budget="pure ε-LDP for all responses of a person; shuffled, (ε, δ)-DP",
-        composition="each of the m responses of a person costs ε/m",
+        budget="pure ε-LDP for all responses of a person, or (ε, δ)-LDP at δ = person_delta; "
+        "shuffled, (ε, δ)-DP",
+        composition="each of the k responses of a person costs ε/k, or what composes exactly at "
+        "δ = person_delta",
     )
     accepts: ClassVar[type] = Responses
     releases: ClassVar[type] = FlippedResponses
     by_replication: ClassVar[bool] = True
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.person_epsilon  # raises InvalidInput
+        _ = self.answers  # raises InvalidInput
+        if self.shuffled and self.person_delta > 0:
+            allowed = (
+                "composes answers of a person who is not hidden among others; with shuffled=true "
+            )
+            raise InvalidInput("person_delta", self.person_delta, f"{allowed}give delta instead")
+
+    @cached_property
+    def person_epsilon(self) -> float:
+        """Budget of all responses of a person, nats."""
+        return budget_of_person(self.epsilon_user, self.person)
+
+    @property
+    def answers(self) -> int:
+        """Items that each person answers, k."""
+        return items_of_person(self.questions, self.m)
+
+    @property
+    def answer_epsilon(self) -> float:
+        """Budget of one response, nats."""
+        if self.person_delta > 0:
+            return answer_budget(self.local_epsilon, self.answers, self.person_delta)
+        return float(response_budget(self.local_epsilon, self.answers))
+
     @cached_property
     def _account(self) -> tuple[float, str | None]:
         """(ε0, None), or (ε, why shuffling amplifies nothing)."""
+        epsilon = self.person_epsilon
         if not self.shuffled:
-            return self.epsilon_user, "reports are not shuffled"
+            return epsilon, "reports are not shuffled"
+        if self.answers < self.m:
+            reason = (
+                "amplification by shuffling does not apply where each person answers items of "
+                f"their own; the local budget is epsilon itself, {epsilon:g}"
+            )
+            return epsilon, reason
         if self.p < 1 or not all_observed(self.data_path, self.other_ratings):
             reason = (
                 "amplification by shuffling does not apply where responses are missing; the "
-                f"local budget is epsilon itself, {self.epsilon_user:g}"
+                f"local budget is epsilon itself, {epsilon:g}"
             )
-            return self.epsilon_user, reason
-        return accounting.local_budget(self.epsilon_user, self.n, self.delta)
+            return epsilon, reason
+        return accounting.local_budget(epsilon, self.n, self.delta)
 
     @property
     def local_epsilon(self) -> float:
@@ -98,17 +149,23 @@ class RandomizedResponse(BaseMechanism):
     def release(self, data: Responses, rng: np.random.Generator) -> FlippedResponses:
         """Flipped responses of a block, (reps, n, m); rows in random order where that is charged.
 
-        O(reps · n · m). Raises ValueError where shuffling is charged and the data
-        have missing answers.
+        O(reps · n · m); O(reps · m²), whatever n, where persons are counted. Raises
+        ValueError where shuffling is charged and the data have missing answers, and
+        InvalidInput where persons answered more items than are charged.
         """
+        if self.questions is not None:
+            check_charge(self.questions, self.answers, data.most_answers or data.items)
+        epsilon = self.answer_epsilon
+        flip = float(flip_probability(epsilon))
+        if isinstance(data, CountedPersons):
+            return data.release_flipped(rng, flip, epsilon)
         observed = data.observed
         shuffle = self.unamplified is None
         if shuffle and observed is not None:
             raise ValueError(
                 "shuffled reports have missing answers, though p is 1 and data_path has none"
             )
-        epsilon = float(response_budget(self.local_epsilon, self.m))
-        flips = draw_flips(data.answers.shape, float(flip_probability(epsilon)), rng)
+        flips = draw_flips(data.answers.shape, flip, rng)
         answers = data.answers ^ flips
         if observed is not None:
             answers &= observed
@@ -120,15 +177,20 @@ class RandomizedResponse(BaseMechanism):
 
     def stated(self) -> Guarantee:
         """That of local reports, or of shuffled ones where shuffling is charged."""
-        if self.unamplified is not None:
-            return self.guarantee
-        return replace(
-            self.guarantee, trust=SHUFFLER, budget="(ε, δ)-DP for all responses of a person"
-        )
+        if self.unamplified is None:
+            return replace(
+                self.guarantee, trust=SHUFFLER, budget="(ε, δ)-DP for all responses of a person"
+            )
+        kind = "pure ε-LDP" if self.person_delta == 0 else "(ε, δ)-LDP"
+        return replace(self.guarantee, budget=f"{kind} for all responses of a person")
 
     def promise(self) -> Guarantee:
         """The guarantee in numbers."""
-        return replace(super().promise(), answers=self.m)
+        promised = replace(super().promise(), answers=self.answers)
+        if self.person_delta == 0:
+            return promised
+        spent = person_budget(self.answer_epsilon, self.answers, self.person_delta)
+        return replace(promised, epsilon=spent, delta=self.person_delta)
 
     def spent(self) -> dict[str, float]:
         """Budgets of a person and of one response.
@@ -136,23 +198,28 @@ class RandomizedResponse(BaseMechanism):
         Before and, where that amplifies, after shuffling.
         """
         local = self.local_epsilon
+        if self.person_delta > 0:
+            answer = self.answer_epsilon
+            spent = person_budget(answer, self.answers, self.person_delta)
+            person = f"all responses of a person, ε at δ = {self.person_delta:g}"
+            return {person: spent, "one response": answer}
         if self.unamplified is not None:
-            return {"all responses of a person": local, "one response": local / self.m}
+            return {"all responses of a person": local, "one response": local / self.answers}
         shuffled = float(accounting.shuffled_epsilon(local, self.n, self.delta))
         return {
             f"all responses of a person, ε at δ = {self.delta:g}": shuffled,
             "all responses of a person, before shuffling": local,
-            "one response": local / self.m,
+            "one response": local / self.answers,
         }
 
     def attacks(self) -> dict[str, Attack]:
         """The best attack on one response and on all of a person; shuffled, bounds of both."""
-        each = self.local_epsilon / self.m
+        each = self.answer_epsilon
         if self.unamplified is None:
             spent = float(accounting.shuffled_epsilon(self.local_epsilon, self.n, self.delta))
-            answer = ShuffledBit(each, self.m, self.n - 1)
+            answer = ShuffledBit(each, self.answers, self.n - 1)
             return {"answer": answer, "person": Bound(spent, self.delta)}
-        return {"answer": FlippedBits(each, 1), "person": FlippedBits(each, self.m)}
+        return {"answer": FlippedBits(each, 1), "person": FlippedBits(each, self.answers)}
 
     def cost(self) -> float:
         """Predicted cost of one replication beyond the model's, in steps of about a nanosecond."""
