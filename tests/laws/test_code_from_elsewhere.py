@@ -5,10 +5,7 @@ Each case runs a study, changes what its file depends on, and asks for more repl
 
 import contextlib
 import io
-import json
-import os
 import textwrap
-import traceback
 from pathlib import Path
 
 import pytest
@@ -23,6 +20,7 @@ from pipeline.execution.runner import writer
 from pipeline.identity import fingerprints
 from pipeline.identity.patches import patches
 from pipeline.workflow.config import read_experiment
+from tests.helpers.commands_counted import in_a_fork
 
 PARTS = """
 from dataclasses import dataclass, replace
@@ -77,28 +75,6 @@ def write(where, *rest, turn, **options):
     return where / "report.html", []
 
 
-def apart(folder, act, variables=()):
-    """What a function returns in a process of its own, forked from this one, which works in a folder."""
-    reader, writer_end = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reader)
-        try:
-            os.chdir(folder)
-            os.environ.update(variables)
-            answer = act()
-        except BaseException:
-            answer = traceback.format_exc()
-        with os.fdopen(writer_end, "w") as channel:
-            json.dump(answer, channel)
-        os._exit(0)
-    os.close(writer_end)
-    with os.fdopen(reader) as channel:
-        answer = json.load(channel)
-    os.waitpid(child, 0)
-    return answer
-
-
 def run(folder, *words, files=("parts.py",), variables=()):
     """Exit code and texts of a command."""
 
@@ -114,7 +90,7 @@ def run(folder, *words, files=("parts.py",), variables=()):
             )
         return code, out.getvalue(), err.getvalue()
 
-    return apart(folder, act, dict(variables))
+    return in_a_fork(act, folder, dict(variables))
 
 
 def written(folder, files):
@@ -364,7 +340,7 @@ def writer_in(folder, files, variables=()):
         found = writer(read_experiment(yaml.safe_load(STUDY) | {"name": "study"}).study)
         return dict(found.code), dict(found.environment), err.getvalue()
 
-    code, environment, err = apart(folder, act, dict(variables))
+    code, environment, err = in_a_fork(act, folder, dict(variables))
     return code, environment, err
 
 

@@ -16,8 +16,10 @@ from typing import NamedTuple
 import pytest
 import xarray as xr
 
+from pipeline.__main__ import main
 from pipeline.kernels import loader
-from tests.helpers.engine import ROOT, contents, environment
+from tests.helpers.commands_counted import Fork, in_a_fork, outcomes
+from tests.helpers.engine import ROOT, contents, copy_program, environment, without_report
 from tools import build_kernels
 
 WORDS = [
@@ -35,44 +37,8 @@ HERE = {"replications": 40}
 MORE = {"replications": 80}
 ANOTHER_CPU = {"OPENBLAS_CORETYPE": "Sandybridge", "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL"}
 FULL = os.environ.get("FAULTS") == "full"  # `make faults`
-IGNORED = shutil.ignore_patterns("__pycache__")
 
-# Runs commands one after another in one process; for each: exit code, what it printed, and how many units it simulated.
-SCRIPT = """
-import contextlib, io, json, sys
-from pipeline.__main__ import main
-from pipeline.execution.runner import Runner
-import pipeline.execution.runner as runner_module
-import pipeline.execution.schedule as schedule
-
-patches, commands, target = json.loads(sys.argv[1])
-if "environment" in patches:
-    found = runner_module.environment() | patches["environment"]
-    runner_module.environment = lambda: found
-if "without_report" in patches:
-    import pipeline.workflow.reports as reports
-    from tests.helpers.engine import empty_report
-    reports.write = empty_report
-if "draw" in patches:
-    from pipeline.problems.ranking.model import BTL
-    original_truth = BTL.truth
-    BTL.truth = lambda self, rng, *rest: (rng.random(), original_truth(self, rng, *rest))[1]
-if "one_process" in patches:  # parts of one's own are not tried in a second one
-    import pipeline.execution.trials as trials
-    trials._elsewhere = lambda trial: []
-if "all_units" not in patches:  # one reference unit of every combination, and no more
-    schedule.SHARE = schedule.SECONDS = 0.0
-simulated = []
-original = Runner._simulate
-Runner._simulate = lambda self, *rest: (simulated.append(0), original(self, *rest))[1]
-outcomes = []
-for words in commands:
-    simulated.clear()
-    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
-        code = main(words)
-    outcomes.append((code, out.getvalue(), err.getvalue(), len(simulated)))
-open(target, "w").write(json.dumps(outcomes))
-"""
+MODULE = "tests.helpers.commands_counted"
 
 
 class Outcome(NamedTuple):
@@ -90,34 +56,41 @@ def words(outputs, base=WORDS, **changes):
 
 def perform(tmp_path, commands, path=(), variables=None, **patches):
     """Run commands in one process of its own, in which `path` comes first on the path of modules."""
+    patches = {"without_report": 1} | patches
+    if path or variables:
+        answers = in_an_interpreter(tmp_path, commands, path, variables or {}, patches)
+    else:
+        answers = in_a_fork(lambda: outcomes(patches, commands), tmp_path)
+    assert isinstance(answers, list), answers
+    return [Outcome(*one) for one in answers]
+
+
+def in_an_interpreter(tmp_path, commands, path, variables, patches):
     target = tmp_path / f"outcomes-{os.urandom(4).hex()}"
     paths = os.pathsep.join(map(str, [*path, ROOT]))
     done = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            SCRIPT,
-            json.dumps([{"without_report": 1} | patches, commands, str(target)]),
-        ],
-        env=environment(PYTHONPATH=paths, **(variables or {})),
+        [sys.executable, "-m", MODULE, json.dumps([patches, commands, str(target)])],
+        env=environment(PYTHONPATH=paths, **variables),
         capture_output=True,
         text=True,
         timeout=900,
         cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
-    return [Outcome(*one) for one in json.loads(target.read_text())]
+    return json.loads(target.read_text())
 
 
-def edited(tmp_path, file, before, after):
+def edited(tmp_path, file, edits):
     """A copy of the package in which a file of it is edited; its folder."""
     site = tmp_path / "site"
-    for part in ("pipeline", "conf"):
-        shutil.copytree(ROOT / part, site / part, ignore=IGNORED)
+    copy_program(site)
+    shutil.copytree(ROOT / "conf", site / "conf")
     path = site / "pipeline" / file
     text = path.read_text()
-    assert text.count(before) >= 1
-    path.write_text(text.replace(before, after))
+    for before, after in edits.items():
+        assert text.count(before) >= 1
+        text = text.replace(before, after)
+    path.write_text(text)
     build_kernels.build_all(site / "pipeline")
     return site
 
@@ -147,6 +120,15 @@ def begin(tmp_path_factory, base=WORDS, **options):
     for name in sorted((where / "begun").glob("*/*/replications/units/1/*"))[:2]:
         name.unlink()
     return where
+
+
+@pytest.fixture(scope="module", autouse=True)
+def warm(tmp_path_factory):
+    """What every fork would do again: imports, and fingerprints of the program's own code."""
+    where = tmp_path_factory.mktemp("warm")
+    with pytest.MonkeyPatch.context() as patch:
+        without_report(patch)
+        assert main(words(where, replications=20)) == 0
 
 
 @pytest.fixture(scope="module")
@@ -227,7 +209,7 @@ THEORY = "problems/ranking/theory/risk.py"
 )
 def test_an_edit_that_changes_numbers_is_refused(file, before, after, named, copy, tmp_path):
     stored = units(copy)
-    site = edited(tmp_path, file, before, after)
+    site = edited(tmp_path, file, {before: after})
     all_refused(perform(tmp_path, tasks(copy), [site]), *named)
     assert units(copy) == stored
     # where it was begun, it goes on
@@ -242,7 +224,7 @@ def test_an_edit_that_changes_numbers_is_refused(file, before, after, named, cop
 def test_a_library_that_was_built_in_another_way_is_another_writer(edit, same, copy, tmp_path):
     """Of the same C file, to its digest: by a compiler that is told otherwise."""
     stored = units(copy)
-    site = edited(tmp_path, THEORY, "", "")
+    site = edited(tmp_path, THEORY, {})
     source = site / "pipeline" / THEORY.replace(".py", ".c")
     text = source.read_text()
     digest, library = loader.digest(source), loader.library(source)
@@ -260,28 +242,28 @@ def test_a_library_that_was_built_in_another_way_is_another_writer(edit, same, c
 
 
 @pytest.mark.parametrize(
-    "before, after, compared",
+    "edits, compared",
     [
         (
-            "weights = self.weights(release)",
-            "weights = (self.weights(\n            release))  # of the users",
+            {
+                "weights = self.weights(release)": "weights = (self.weights(\n"
+                "            release))  # of the users",
+                '"""Estimate of a block; non-convergence is a value, not an error.': '"""Another.',
+            },
             0,
         ),
         (
-            '"""Estimate of a block; non-convergence is a value, not an error.',
-            '"""Another docstring.',
-            0,
-        ),
-        (
-            "ridge = ridge_of(self.lambda_scale, release, weights)",
-            "ridge = ridge_of(1 * self.lambda_scale, release, weights)",
+            {
+                "ridge = ridge_of(self.lambda_scale, release, weights)": "ridge = ridge_of("
+                "1 * self.lambda_scale, release, weights)"
+            },
             2,
         ),
     ],
-    ids=["comment", "docstring", "same numbers"],
+    ids=["comment and docstring", "same numbers"],
 )
-def test_an_edit_that_changes_no_number_is_admitted(before, after, compared, copy, tmp_path):
-    site = edited(tmp_path, ESTIMATOR, before, after)
+def test_an_edit_that_changes_no_number_is_admitted(edits, compared, copy, tmp_path):
+    site = edited(tmp_path, ESTIMATOR, edits)
     commands = tasks(copy)
     first = perform(tmp_path, commands, [site])
     assert [one.code for one in first] == [0] * 5, first
@@ -388,8 +370,10 @@ def test_only_a_person_mixes_them_and_it_is_shown(copy, tmp_path):
     site = edited(
         tmp_path,
         ESTIMATOR,
-        "minimum = minimise(scores(mean, release.items), ridge)",
-        "minimum = minimise(scores(mean, release.items), 1.1 * ridge)",
+        {
+            "minimum = minimise(scores(mean, release.items), ridge)": "minimum = minimise("
+            "scores(mean, release.items), 1.1 * ridge)"
+        },
     )
     refused, mixed, again, status = perform(
         tmp_path, [more, [*more, "accept_code=yes"], more, [*more, "task=status"]], [site]
@@ -573,27 +557,16 @@ def test_features_of_the_processor_are_part_of_the_arithmetic():
 
 def test_other_arithmetic_at_the_same_time(tmp_path):
     """Of two kinds of processes that begin one new study at once exactly one is let in."""
+    usual = {"without_report": 1}
+    other = usual | {"draw": 1, "environment": {"numpy": "98.0"}}
     for number in range(2):
         outputs = tmp_path / f"both{number}"
-        commands = json.dumps(
-            [{"without_report": 1}, [words(outputs, **MORE)], str(tmp_path / f"a{number}")]
-        )
-        other = json.dumps(
-            [
-                {"without_report": 1, "draw": 1, "environment": {"numpy": "98.0"}},
-                [words(outputs, **MORE)],
-                str(tmp_path / f"b{number}"),
-            ]
-        )
-        processes = [
-            subprocess.Popen([sys.executable, "-c", SCRIPT, one], env=environment(), cwd=tmp_path)
-            for one in (commands, other)
+        commands = [words(outputs, **MORE)]
+        forks = [
+            Fork(lambda kind=kind: outcomes(kind, commands), tmp_path)  # noqa: B023, begun at once
+            for kind in (usual, other)
         ]
-        for one in processes:
-            assert one.wait(300) == 0
-        results = [
-            Outcome(*json.loads((tmp_path / f"{name}{number}").read_text())[0]) for name in "ab"
-        ]
+        results = [Outcome(*answer) for fork in forks for answer in fork.answer()]
         assert sorted(one.code for one in results) == [0, 2], results
         all_refused([one for one in results if one.code])
         assert len(list(outputs.glob("*/*/replications/agreed/*.json"))) == 1
@@ -641,17 +614,10 @@ def test_an_edited_coordinate_or_claim_is_not_shown_as_it_was(tmp_path):
 
     def shown(text):
         (tmp_path / "own.py").write_text(text)
-        done = subprocess.run(
-            [sys.executable, "-m", "pipeline", *words],
-            cwd=tmp_path,
-            env=environment(),
-            text=True,
-            capture_output=True,
-            timeout=900,
-        )
-        assert done.returncode == 0, done.stderr
+        ((code, out, err, _),) = in_a_fork(lambda: outcomes({}, [words]), tmp_path)
+        assert code == 0, err
         (results,) = tmp_path.glob("out/survey-*/results.zarr")
-        return done.stdout, xr.open_zarr(results)["doubled"].values.tolist()
+        return out, xr.open_zarr(results)["doubled"].values.tolist()
 
     first, before = shown(OWN)
     second, after = shown(
