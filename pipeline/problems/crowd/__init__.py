@@ -19,6 +19,7 @@ PROBLEM = Problem(
         "tilted": ".tilted:TiltedCrowd",
     },
     mechanisms={
+        "noisy_votes": ".mechanisms.curator:NoisyVotes",
         "none": "pipeline.privacy.no_privacy:NoPrivacy",
         "randomized_response": ".mechanisms.randomized_response:RandomizedResponse",
     },
@@ -26,6 +27,7 @@ PROBLEM = Problem(
         "dawid_skene": ".estimators.dawid_skene:DawidSkene",
         "known_flip": ".estimators.dawid_skene:KnownFlip",
         "majority_vote": ".estimators.majority_vote:MajorityVote",
+        "vote_mixture": ".estimators.vote_mixture:VoteMixture",
     },
     metrics={
         "label_error": ".metrics.labels:label_error",

@@ -6,11 +6,14 @@ from typing import Annotated, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.problems.common.assigned import assigned
+from pipeline.problems.common.questions import DESIGNS
 from pipeline.problems.common.sampling import bernoulli, whole_words
 from pipeline.study.arrays import Array, Floats, Integers
 from pipeline.study.parameters import InvalidInput, parameter
 from pipeline.study.parts import BaseModel
 
+from .design import QUESTIONS, asked_of_worker
 from .releases import ReleasedAnswers
 from .theory.wisdom import experts
 
@@ -82,6 +85,10 @@ class Answers:
             )
         return cls(answers.astype(np.int8)[None])
 
+    def most_answers(self) -> int:
+        """Answers of the worker who gave most, in any replication. O(reps · n · m)."""
+        return int(np.count_nonzero(self.answers, axis=2).max(initial=0))
+
     def release_plainly(self) -> ReleasedAnswers:
         """The answers as they are, without privacy."""
         return ReleasedAnswers(self.answers, 0.0, self.start_among(self.answers))
@@ -97,9 +104,10 @@ class Answers:
 class DawidSkene(BaseModel):
     """P(worker i is right on task j) = p*_i, independently: n workers, m tasks, labels 0 and 1.
 
-    Every answer is given with probability `answered`, whatever the label. A worker or
-    a task may then have no answer at all: its row or column is 0, and it is kept, so
-    estimators must cope. Symmetric in the labels: from answers alone (p*, y*) and
+    Workers are asked for all tasks, or for `questions` of them, by a design that is
+    public. Every answer that is asked for is given with probability `answered`,
+    whatever the label. A worker or a task may then have no answer at all: its row or
+    column is 0, and it is kept, so estimators must cope. Symmetric in the labels: from answers alone (p*, y*) and
     (1 − p*, 1 − y*) are the same; a mean ability above ½ distinguishes them. Source:
     Wang and Xu, §2.2; experts and spammers: their §4. Missing answers are not in the
     paper.
@@ -140,6 +148,12 @@ class DawidSkene(BaseModel):
         default="random",
         choices=("random", "agreed"),
     )
+    questions: int | None = QUESTIONS
+    design: str = parameter(
+        "who labels what: every task equally often, or each worker's own random tasks",
+        default="balanced",
+        choices=DESIGNS,
+    )
 
     population: ClassVar[tuple[str, ...]] = ()
     produces: ClassVar[type] = Answers
@@ -153,6 +167,7 @@ class DawidSkene(BaseModel):
                 self.ability_low,
                 f"must be at most ability_high={self.ability_high:g}",
             )
+        asked_of_worker("questions", self.questions, self.m)
 
     def truth(
         self, rng: np.random.Generator, reps: int, population: np.random.Generator
@@ -187,6 +202,10 @@ class DawidSkene(BaseModel):
         answers: NDArray[np.int8] = 2 * (wrong ^ (truth.labels[:, None] == 1)).view(np.int8) - 1
         if self.answered < 1:
             answers *= bernoulli(self.answered, shape, rng)
+        reps, workers, tasks = shape
+        questions = asked_of_worker("questions", self.questions, tasks)
+        if questions < tasks:
+            answers *= assigned(self.design, workers, questions, tasks, reps, rng)
         if self.initial_error is None:
             return Answers(answers)
         flips = round(self.m * self.initial_error)
@@ -201,11 +220,15 @@ class DawidSkene(BaseModel):
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""
         draws = 1 if self.answered == 1 else 2
+        if self.questions is not None:
+            draws += 8
         return self.n * self.m * draws + 10 * self.m
 
     def memory(self) -> float:
-        """Bytes of one replication: answers, and the same as they are released."""
-        return 3 * self.n * self.m
+        """Bytes of one replication: answers, the same as they are released, and who gets what."""
+        if self.questions is None:
+            return 3 * self.n * self.m
+        return 4 * self.n * self.m + 24 * self.n * self.questions
 
     def together(self) -> int:
         """Replications whose answers take whole random words."""

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from pipeline.study.arrays import Booleans, Floats, Integers
 
-from ..releases import ReleasedAnswers
+from ..releases import CrowdRelease
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class CrowdEstimate:
     @classmethod
     def of(
         cls,
-        release: ReleasedAnswers,
+        release: CrowdRelease,
         leaning: Floats,
         agreement: Floats,
         start: Floats,

@@ -8,9 +8,8 @@ import numpy as np
 from pipeline.study.parameters import parameter
 from pipeline.study.parts import BaseEstimator
 
-from ..releases import ReleasedAnswers
+from ..releases import CrowdRelease
 from .estimate import CrowdEstimate
-from .signed_sums import agreement, mean_vote
 
 
 @dataclass(frozen=True)
@@ -19,23 +18,24 @@ class MajorityVote(BaseEstimator):
 
     Abilities: agreement with these labels, debiased.
 
-    posterior and start are the share of votes for 1. Source: Wang and Xu, eq. (18).
+    posterior and start are the share of votes for 1, which noise may take out of
+    [0, 1]. Source: Wang and Xu, eq. (18).
     """
 
     n: int = parameter("workers", unit="workers", low=1)
     m: int = parameter("tasks", unit="tasks", low=1)
 
-    accepts: ClassVar[type] = ReleasedAnswers
+    accepts: ClassVar[type] = CrowdRelease
     by_replication: ClassVar[bool] = True
 
-    def fit(self, release: ReleasedAnswers, rng: np.random.Generator) -> CrowdEstimate:
+    def fit(self, release: CrowdRelease, rng: np.random.Generator) -> CrowdEstimate:
         """Estimate of a block; O(reps · n · m)."""
-        reps = len(release.answers)
-        votes = mean_vote(release.answers)
+        votes = release.mean_vote()
+        reps = len(votes)
         return CrowdEstimate.of(
             release,
             votes,
-            agreement(release.answers, votes),
+            release.agreement(votes),
             votes,
             np.ones(reps, bool),
             np.zeros(reps, int),

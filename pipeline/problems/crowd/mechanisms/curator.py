@@ -1,0 +1,224 @@
+"""Noise that a trusted curator adds to the votes on tasks."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from pipeline.privacy.attacks import Attack
+from pipeline.privacy.budgeted_noise import BudgetedNoise, GaussianNoise, LaplaceNoise, Published
+from pipeline.privacy.published_counts import CHANGED
+from pipeline.privacy.sensitivities import Sensitivity
+from pipeline.problems.common.person import PERSON_DELTA
+from pipeline.study.arrays import Floats, Integers
+from pipeline.study.guarantee import CURATOR, ONE_PERSON, THERE_OR_NOT, Guarantee
+from pipeline.study.parameters import Checked, parameter
+from pipeline.study.parts import BaseMechanism
+
+from ..design import QUESTIONS, asked_of_worker, check_charge
+from ..model import Answers
+from ..releases import ReleasedVotes
+from ..theory.vote_sensitivity import VOTES, vote_sensitivity
+
+
+@dataclass(frozen=True)
+class VoteNoise(Checked):
+    """The noise on votes, what it is charged and how much it varies.
+
+    `noisy_votes` simulates it, seeded, and `task=release` publishes real people's
+    votes with it, by OpenDP's samplers. Each worker labels `questions` of m tasks.
+    With person_delta = 0 noise is discrete Laplace and the release is pure ε-DP;
+    otherwise it is discrete Gaussian, ρ-zCDP, and (ε, δ)-DP.
+
+    votes: `counts` are the answers for each label, both with noise, and `net` their
+    difference, with one noise. Both protect who labelled what. `public` is the difference
+    where who labelled what may be known: as much noise as for `net`, as a worker
+    changes the difference most by other answers to the same tasks.
+    """
+
+    m: int = parameter("tasks", unit="tasks", low=1)
+    person: float = parameter("privacy budget of all answers of a worker", unit="nats", above=0)
+    person_delta: float = PERSON_DELTA
+    questions: int | None = QUESTIONS
+    votes: str = parameter(
+        "what gets noise: answers for each label, their difference, or the difference where who "
+        "labelled what is public",
+        default="counts",
+        choices=VOTES,
+    )
+    neighbours_are: str = parameter(
+        "what differs between neighbours: a worker's answers replaced, or present or absent",
+        default="replace_one",
+        choices=tuple(CHANGED),
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        asked_of_worker("questions", self.questions, self.m)
+        self.noise.checked_width("person", self.person, self.charge, f" at m={self.m}")
+
+    @property
+    def noise(self) -> BudgetedNoise:
+        """Law of the noise on every number, and what it spends."""
+        if self.person_delta == 0:
+            return LaplaceNoise(self.person)
+        return GaussianNoise(self.person, self.person_delta)
+
+    @property
+    def answers(self) -> int:
+        """Answers of a worker."""
+        return asked_of_worker("questions", self.questions, self.m)
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """What one worker's answers can change: `vote_sensitivity`."""
+        return vote_sensitivity(self.answers, self.votes, self.neighbours_are)
+
+    @property
+    def charge(self) -> int:
+        """The sensitivity that the noise hides."""
+        return self.noise.charge(self.sensitivity)
+
+    @cached_property
+    def width(self) -> float:
+        """Width of the noise, see `BudgetedNoise`."""
+        return self.noise.width(self.charge)
+
+    @property
+    def variance(self) -> float:
+        """Of the noise in the difference of both labels' answers to a task."""
+        of_number = self.noise.variance(self.width)
+        if self.votes == "counts":
+            return 2 * of_number
+        return of_number
+
+    def numbers(self, counts: Integers) -> Integers:
+        """What gets noise, of answers for label 0 and label 1, (…, 2): both, or (…, 1)."""
+        if self.votes == "counts":
+            return counts
+        return counts[..., 1:] - counts[..., :1]
+
+    def publish(self, counts: Integers) -> Published:
+        """Numbers of real people's votes, (m, 1 or 2), once; nothing can seed the noise.
+
+        counts: (m, 2), answers for each label, in which a worker adds 1 to `questions`
+        at most. Raises InvalidInput without OpenDP.
+        """
+        return self.noise.publish(self.numbers(counts), self.charge)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoisyVotes(VoteNoise, BaseMechanism):
+    """n workers hand their answers to a curator, who releases noisy votes on each task.
+
+    See `VoteNoise`, whose law, charge and variance these are. `task=release` does
+    exactly this. O(reps · n · m).
+    Source: Canonne, Kamath and Steinke (2020); Ghosh, Roughgarden and Sundararajan
+    (2009).
+    """
+
+    n: int = parameter("workers", unit="workers", low=1)
+
+    guarantee: ClassVar[Guarantee] = Guarantee(
+        trust=CURATOR,
+        unit=ONE_PERSON,
+        protects="all answers of one worker, and which tasks these are to",
+        neighbours="these answers replaced by others, also to other tasks",
+        public="the number of workers, the law of the noise",
+        budget="pure ε-DP for all answers of a worker; ρ-zCDP, hence (ε, δ)-DP, with "
+        "person_delta > 0",
+        composition="all answers of a worker are changed at once",
+    )
+    accepts: ClassVar[type] = Answers
+    releases: ClassVar[type] = ReleasedVotes
+    by_replication: ClassVar[bool] = True
+
+    def release(self, data: Answers, rng: np.random.Generator) -> ReleasedVotes:
+        """Noisy votes of a block, (reps, m).
+
+        Raises InvalidInput where a worker gave more answers than are charged.
+        """
+        if self.answers < self.m:
+            check_charge(self.questions, self.answers, data.most_answers())
+        counts = counts_of(data)
+        numbers = self.numbers(counts)
+        noisy = numbers + self.noise.draw(rng, self.width, numbers.shape)
+        votes = noisy[..., 0]
+        if self.votes == "counts":
+            votes = noisy[..., 1] - noisy[..., 0]
+        answered = self._answered(counts, noisy)
+        return ReleasedVotes(votes, answered, self.variance, data.answers.shape[1])
+
+    def _answered(self, counts: Integers, noisy: Integers) -> Floats:
+        """(reps, m): answers to each task, as far as the release tells.
+
+        They are public, or the mean of the noisy numbers, or as many as are asked for.
+        """
+        reps, m, _ = counts.shape
+        if self.votes == "public":
+            return counts.sum(axis=2).astype(float)
+        if self.votes == "net":
+            return np.full((reps, m), self.n * self.answers / m)
+        mean = np.maximum(noisy.sum(axis=(1, 2)) / m, 1)
+        return np.broadcast_to(mean[:, None], (reps, m))
+
+    def stated(self) -> Guarantee:
+        """The guarantee with this object's neighbours, kind of budget, and what is public."""
+        budget = "pure ε-DP for all answers of a worker"
+        if self.person_delta > 0:
+            budget = "ρ-zCDP, hence (ε, δ)-DP, for all answers of a worker"
+        stated = replace(self.guarantee, budget=budget)
+        if self.votes == "public":
+            return replace(
+                stated,
+                protects="the labels in all answers of one worker",
+                neighbours="these answers replaced by others to the same tasks",
+                public=f"which tasks a worker answered; {stated.public}",
+            )
+        if self.neighbours_are == "replace_one":
+            return stated
+        return replace(stated, relation=THERE_OR_NOT, neighbours="these answers there or not there")
+
+    def promise(self) -> Guarantee:
+        """The guarantee in numbers."""
+        rho = self.noise.budget if self.person_delta > 0 else None
+        return replace(
+            self.stated(),
+            epsilon=self.person,
+            delta=self.person_delta,
+            rho=rho,
+            answers=self.answers,
+        )
+
+    def spent(self) -> dict[str, float]:
+        """Budget of a worker, in nats; at δ = person_delta."""
+        return {"all answers of a worker": self.person}
+
+    def attacks(self) -> dict[str, Attack]:
+        """The best attack on one answer and on all of a worker where counts are released.
+
+        Of differences only what the budget allows any attack.
+        """
+        if self.votes != "counts":
+            return {"person": self.noise.bound()}
+        return {
+            "answer": self.noise.attack(self.width, 2),
+            "person": self.noise.attack(self.width, self.charge),
+        }
+
+    def memory(self) -> float:
+        """Bytes of one replication: which answers are for label 1, votes and noise."""
+        return self.n * self.m + 64 * self.m
+
+    def cost(self) -> float:
+        """Predicted cost of one replication beyond the model's, in steps of about a nanosecond."""
+        return 1.5 * self.n * self.m + 60 * self.m
+
+
+def counts_of(data: Answers) -> Integers:
+    """(reps, m, 2): answers for label 0 and for label 1 to each task. O(reps · n · m)."""
+    net = data.answers.sum(axis=1, dtype=np.int64)
+    answered = np.count_nonzero(data.answers, axis=1)
+    ones = (answered + net) // 2
+    return np.stack([answered - ones, ones], axis=2)
