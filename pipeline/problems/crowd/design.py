@@ -17,8 +17,7 @@ ANSWER = Guarantee(
     neighbours="that answer replaced by its opposite",
     public="which tasks a worker answered",
     budget="pure ε-LADP per answer",
-    composition="kε-LDP for the k ≤ m answers of a worker, or exactly composed at δ = "
-    "person_delta",
+    composition="kε-LDP for the k ≤ m answers of a worker, or exactly composed at δ = person_delta",
 )
 QUESTIONS: Any = parameter(
     "tasks that each worker labels; null is every task", unit="tasks", default=None, low=1
@@ -29,10 +28,10 @@ QUESTIONS: Any = parameter(
 class Budgets(BaseMechanism):
     """n workers who label tasks, and what a worker may spend.
 
-    What one answer may spend is said by `epsilon`, as in the paper, or follows from
-    `person`: what all answers of a worker together may spend. questions: tasks that
-    each worker labels. given: answers of the worker who gave most, in data that were
-    recorded.
+    What one answer may spend is said by `epsilon`, as in the paper,
+    or follows from `person`: what all answers of a worker together
+    may spend. questions: tasks that each worker labels. given:
+    answers of the worker who gave most, in data that were recorded.
     """
 
     n: int = parameter("workers", unit="workers", low=1)
@@ -109,8 +108,8 @@ class Budgets(BaseMechanism):
     def spent(self) -> dict[str, float]:
         """Budgets, in nats: of one answer, and of all answers of a worker, exactly composed.
 
-        That is the worker who gave most answers, or one who answers all tasks that are
-        asked for.
+        That is the worker who gave most answers, or one who answers
+        all tasks that are asked for.
         """
         if self.given is not None:
             whose = "all answers of the worker who gave most"
@@ -133,8 +132,8 @@ def asked_of_worker(key: str, questions: int | None, m: int) -> int:
 def check_charge(questions: int | None, charged: int, most_answers: int) -> None:
     """Raise InvalidInput where a worker gave more answers than are charged.
 
-    questions: the parameter that is to blame. most_answers: answers of the worker who
-    gave most.
+    questions: the parameter that is to blame. most_answers: answers
+    of the worker who gave most.
     """
     if most_answers <= charged:
         return

@@ -1,7 +1,7 @@
 """Expectation–maximisation for one-coin crowds, a block of replications at once.
 
-In signs, s_ij = ±1 for answers 1 and 0, 0 for none, with c_i = 2 p_i − 1 and u_j = 2
-y_j − 1, a step is
+In signs, s_ij = ±1 for answers 1 and 0, 0 for none, with c_i = 2 p_i
+− 1 and u_j = 2 y_j − 1, a step is
 
     c = S u / k, cut to ±(1 − 2λ);    u = tanh(Sᵀ artanh c);    k_i: answers of worker i,
 
@@ -34,12 +34,13 @@ def maximise(
 ) -> tuple[Steps, Booleans]:
     """Abilities c, labels u and more after some steps, and whether they converged, (reps,).
 
-    answers: (reps, n, m) in {−1, 0, 1}. start: the first u, (reps, m); None is the
-    mean vote. limit: 1 − 2λ < 1. A replication has converged when a step changed no
-    p_i = (1 + c_i)/2 by as much as the tolerance, or with all_steps when so many were
-    done. It has not converged at a saddle point of the likelihood (`at_saddle`),
-    where further steps change nothing. A replication's numbers do not depend on the
-    others. O(reps · n · m) a step.
+    answers: (reps, n, m) in {−1, 0, 1}. start: the first u, (reps,
+    m); None is the mean vote. limit: 1 − 2λ < 1. A replication has
+    converged when a step changed no p_i = (1 + c_i)/2 by as much as
+    the tolerance, or with all_steps when so many were done. It has
+    not converged at a saddle point of the likelihood (`at_saddle`),
+    where further steps change nothing. A replication's numbers do not
+    depend on the others. O(reps · n · m) a step.
     """
     least_change = 2 * tolerance
     fit = em_steps(answers, start, limit, steps, least_change)
@@ -59,14 +60,15 @@ def at_saddle(answers: Signs, fit: Steps, limit: float) -> Booleans:
     """(reps,): is this fixed point of EM, c (reps, n) and u (reps, m), a saddle point
     of the likelihood?
 
-    It is one where the derivative of a step, diag(1/k) S diag(1 − u²) Sᵀ
-    diag(1/(1 − c²)), with 0 for a c that is cut, has an eigenvalue above 1. EM moves
-    away from it if the answers differ a little, and stays only where a symmetry of
-    the answers makes it. A symmetry moves a worker, whose |c| is then another's, or
-    flips one, whose c is then 0. So only replications with two equal |c|, or one of
-    0, are examined; of these only those in which eigenvalues may add up to more than
-    1; and of these only those in which other sums are equal as well. One costs O(n m
-    min(n, m)).
+    It is one where the derivative of a step, diag(1/k) S diag(1 − u²)
+    Sᵀ diag(1/(1 − c²)), with 0 for a c that is cut, has an eigenvalue
+    above 1. EM moves away from it if the answers differ a little, and
+    stays only where a symmetry of the answers makes it. A symmetry
+    moves a worker, whose |c| is then another's, or flips one, whose c
+    is then 0. So only replications with two equal |c|, or one of 0,
+    are examined; of these only those in which eigenvalues may add up
+    to more than 1; and of these only those in which other sums are
+    equal as well. One costs O(n m min(n, m)).
     """
     free = np.abs(fit.abilities) < min(
         limit, 1 - MARGIN
@@ -97,8 +99,9 @@ def _have_equal_sizes(abilities: Floats, free: Booleans) -> Booleans:
 def _symmetric(sizes: Floats, signs: Signs, labels: Floats, answered: Floats) -> bool:
     """Whether a symmetry may move a worker, or flip one.
 
-    Then |Σ_j s_ij u_j³| / k_i is another worker's or 0, as |c_i| is. sizes: |c| of
-    some workers, whose answers are `signs` (workers, m), `answered` of them.
+    Then |Σ_j s_ij u_j³| / k_i is another worker's or 0, as |c_i| is.
+    sizes: |c| of some workers, whose answers are `signs` (workers,
+    m), `answered` of them.
     """
     equal_sizes = np.abs(sizes[:, None] - np.append(sizes, 0.0)) < ALIKE
     paired = equal_sizes.sum(axis=1) > 1

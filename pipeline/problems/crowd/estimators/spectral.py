@@ -14,14 +14,16 @@ STEPS = 1000
 def spectral_start(answers: Signs, limit: float) -> Floats:
     """(reps, m): u of eqs.
 
-    (7), (8) at abilities from the leading eigenvector of the workers' agreement.
+    (7), (8) at abilities from the leading eigenvector of the workers'
+    agreement.
 
-    answers: (reps, n, m) in {−1, 0, 1}. limit: 1 − 2λ, the largest |c|. Two workers
-    agree in Ĝ_il = Σ_j s_ij s_lj / k_il over the k_il tasks that both answered, 0 if
-    none. E Ĝ_il = c_i c_l for i ≠ l and Ĝ_ii = 1, so c ≈ √(λ₁ − 1) v. Its sign: mean
-    ability at least ½. Where all answer, v is the leading left singular vector of S.
-    O(reps · n² m). Source: Ghosh, Kale and McAfee (2011); Zhang, Chen, Zhou and
-    Jordan (2016), one-coin case.
+    answers: (reps, n, m) in {−1, 0, 1}. limit: 1 − 2λ, the largest
+    |c|. Two workers agree in Ĝ_il = Σ_j s_ij s_lj / k_il over the
+    k_il tasks that both answered, 0 if none. E Ĝ_il = c_i c_l for i ≠
+    l and Ĝ_ii = 1, so c ≈ √(λ₁ − 1) v. Its sign: mean ability at
+    least ½. Where all answer, v is the leading left singular vector
+    of S. O(reps · n² m). Source: Ghosh, Kale and McAfee (2011);
+    Zhang, Chen, Zhou and Jordan (2016), one-coin case.
     """
     agreement = np.array([_agreement(signs.astype(np.float32)) for signs in answers])
     vector = leading_vector(agreement)
@@ -40,8 +42,8 @@ def _agreement(signs: NDArray[np.float32]) -> Floats:
 def leading_vector(matrix: Floats) -> Floats:
     """(reps, n): unit vectors by power iteration from (1, …, 1); matrix (reps, n, n), symmetric.
 
-    Until no entry changes by more than 1e-6, 1000 steps at most: it need not be
-    exact. O(reps · n²) a step.
+    Until no entry changes by more than 1e-6, 1000 steps at most: it
+    need not be exact. O(reps · n²) a step.
     """
     reps, n = matrix.shape[:2]
     vector = np.full((reps, n), n**-0.5)

@@ -26,15 +26,17 @@ from ..theory.vote_sensitivity import VOTES, vote_sensitivity
 class VoteNoise(Checked):
     """The noise on votes, what it is charged and how much it varies.
 
-    `noisy_votes` simulates it, seeded, and `task=release` publishes real people's
-    votes with it, by OpenDP's samplers. Each worker labels `questions` of m tasks.
-    With person_delta = 0 noise is discrete Laplace and the release is pure ε-DP;
-    otherwise it is discrete Gaussian, ρ-zCDP, and (ε, δ)-DP.
+    `noisy_votes` simulates it, seeded, and `task=release` publishes
+    real people's votes with it, by OpenDP's samplers. Each worker
+    labels `questions` of m tasks. With person_delta = 0 noise is
+    discrete Laplace and the release is pure ε-DP; otherwise it is
+    discrete Gaussian, ρ-zCDP, and (ε, δ)-DP.
 
-    votes: `counts` are the answers for each label, both with noise, and `net` their
-    difference, with one noise. Both protect who labelled what. `public` is the difference
-    where who labelled what may be known: as much noise as for `net`, as a worker
-    changes the difference most by other answers to the same tasks.
+    votes: `counts` are the answers for each label, both with noise,
+    and `net` their difference, with one noise. Both protect who
+    labelled what. `public` is the difference where who labelled what
+    may be known: as much noise as for `net`, as a worker changes the
+    difference most by other answers to the same tasks.
     """
 
     m: int = parameter("tasks", unit="tasks", low=1)
@@ -102,8 +104,8 @@ class VoteNoise(Checked):
     def publish(self, counts: Integers) -> Published:
         """Numbers of real people's votes, (m, 1 or 2), once; nothing can seed the noise.
 
-        counts: (m, 2), answers for each label, in which a worker adds 1 to `questions`
-        at most. Raises InvalidInput without OpenDP.
+        counts: (m, 2), answers for each label, in which a worker adds
+        1 to `questions` at most. Raises InvalidInput without OpenDP.
         """
         return self.noise.publish(self.numbers(counts), self.charge)
 
@@ -112,10 +114,10 @@ class VoteNoise(Checked):
 class NoisyVotes(VoteNoise, BaseMechanism):
     """n workers hand their answers to a curator, who releases noisy votes on each task.
 
-    See `VoteNoise`, whose law, charge and variance these are. `task=release` does
-    exactly this. O(reps · n · m).
-    Source: Canonne, Kamath and Steinke (2020); Ghosh, Roughgarden and Sundararajan
-    (2009).
+    See `VoteNoise`, whose law, charge and variance these are.
+    `task=release` does exactly this. O(reps · n · m).
+    Source: Canonne, Kamath and Steinke (2020); Ghosh, Roughgarden and
+    Sundararajan (2009).
     """
 
     n: int = parameter("workers", unit="workers", low=1)
@@ -137,7 +139,8 @@ class NoisyVotes(VoteNoise, BaseMechanism):
     def release(self, data: Answers, rng: np.random.Generator) -> ReleasedVotes:
         """Noisy votes of a block, (reps, m).
 
-        Raises InvalidInput where a worker gave more answers than are charged.
+        Raises InvalidInput where a worker gave more answers than are
+        charged.
         """
         if self.answers < self.m:
             check_charge(self.questions, self.answers, data.most_answers())
@@ -153,11 +156,13 @@ class NoisyVotes(VoteNoise, BaseMechanism):
     def _answered(self, counts: Integers, noisy: Integers) -> Floats:
         """(reps, m): answers to each task, as far as the release tells.
 
-        They are public, or the mean of the noisy numbers, or as many as are asked for.
+        They are public, or the mean of the noisy numbers, or as many
+        as are asked for.
         """
         reps, m, _ = counts.shape
         if self.votes == "public":
-            return counts.sum(axis=2).astype(float)
+            public: Floats = counts.sum(axis=2).astype(float)
+            return public
         if self.votes == "net":
             return np.full((reps, m), self.n * self.answers / m)
         mean = np.maximum(noisy.sum(axis=(1, 2)) / m, 1)

@@ -1,7 +1,7 @@
 """Errors of labels; one value per replication.
 
-From answers alone (p*, y*) and (1 − p*, 1 − y*) cannot be distinguished: metrics "up
-to a flip" take the better of the two.
+From answers alone (p*, y*) and (1 − p*, 1 − y*) cannot be
+distinguished: metrics "up to a flip" take the better of the two.
 """
 
 import numpy as np

@@ -29,9 +29,10 @@ def first_label_wrong_weighted(
     """Weight · 1{first label wrong}: its mean is the probability that a label is
     wrong, however small.
 
-    The weight is that of the answers to the first task, `log_weights`; 1 for models
-    that tilt nothing, where this is `first_label_wrong`. By a tilt with tilt_by=vote
-    a wrong majority has weight 1 at most. O(reps · n).
+    The weight is that of the answers to the first task,
+    `log_weights`; 1 for models that tilt nothing, where this is
+    `first_label_wrong`. By a tilt with tilt_by=vote a wrong majority
+    has weight 1 at most. O(reps · n).
     """
     wrong = _first_is_wrong(truth, estimate)
     if not isinstance(truth, TiltedTruth):
@@ -43,8 +44,9 @@ def first_label_wrong_weighted(
 def log_weights(truth: TiltedTruth, release: ReleasedAnswers) -> Floats:
     """(reps,): Σ_i log P(x_i | p_i)/P(x_i | p'_i) of the released answers x_i to the first task.
 
-    Missing answers count 0. A released answer is right with probability
-    ½ + (1 − 2f)(p − ½), f: the probability of a flip. Source: Wang and Xu, eq. (22).
+    Missing answers count 0. A released answer is right with
+    probability ½ + (1 − 2f)(p − ½), f: the probability of a flip.
+    Source: Wang and Xu, eq. (22).
     """
     sign = 2 * truth.labels[:, :1] - 1
     right = release.answers[:, :, 0] * sign  # +1, −1, or 0 for no answer

@@ -1,9 +1,9 @@
 """How right a crowd is: abilities before and after randomized response, and the
 collective wisdom of all workers.
 
-n workers of abilities p. An answer is flipped with probability 1/(1 + e^ε), so it is
-released right with probability p̂ = ½ + t(ε)(p − ½), t = tanh(ε/2). ε is per answer,
-in nats, > 0, and may be infinite.
+n workers of abilities p. An answer is flipped with probability 1/(1 +
+e^ε), so it is released right with probability p̂ = ½ + t(ε)(p − ½), t
+= tanh(ε/2). ε is per answer, in nats, > 0, and may be infinite.
 """
 
 from typing import Annotated, cast
