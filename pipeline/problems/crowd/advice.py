@@ -6,18 +6,30 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
+from pipeline.privacy.composition import answer_budget
 from pipeline.study.advice import Advice, Atlas, Unknown
+from pipeline.study.arrays import Floats
 
+from .design import asked_of_worker
+from .mechanisms.curator import VoteNoise
 from .mechanisms.randomized_response import RandomizedResponse
 from .model import DawidSkene
 from .theory.wisdom import private_ability
 
-DRAWN = 1000  # abilities over which predictions are averaged, of as many workers or of a sample
+# Abilities over which predictions are averaged, of as many workers or of a sample.
+DRAWN = 1000
 
 
 def label_error(
     n: int,
-    epsilon: float,
+    m: int = 1,
+    epsilon: float | None = None,
+    person: float | None = None,
+    person_delta: float = 0.0,
+    questions: int | None = None,
+    mechanism: str = "randomized_response",
+    votes: str = "counts",
+    neighbours_are: str = "replace_one",
     answered: float = 1.0,
     ability_law: str = "uniform",
     ability_low: float = 0.5,
@@ -27,12 +39,14 @@ def label_error(
     expert_exponent: float = 0.4,
     expert_ability: float = 1.0,
 ) -> float:
-    """Predicted mean share of wrong labels: of the vote that knows the private
-    abilities r, if it is Gaussian.
+    """Predicted mean share of wrong labels: of a vote, if it is Gaussian.
 
-    A worker adds w = ±log(r/(1 − r)) with probability q = `answered`: the error is
-    Φ(−μ/s) with μ = Σ q w (2r − 1), s² = Σ q w² − (q w (2r − 1))². The same abilities
-    every time.
+    A worker answers with probability q, `answered` times the share of
+    tasks asked for, and adds w = ±log(r/(1 − r)) where nobody is trusted
+    (the vote that knows the private abilities r), or ±1 to votes with a
+    curator's noise of variance v: the error is Φ(−μ/s) with
+    μ = Σ q w (2r − 1), s² = v + Σ q w² − (q w (2r − 1))². The same
+    abilities every time. NaN where no budget is known.
     """
     model = DawidSkene(
         n=min(n, DRAWN),
@@ -46,17 +60,42 @@ def label_error(
         expert_ability=expert_ability,
     )
     rng = np.random.default_rng(0)
-    right = np.clip(private_ability(model.truth(rng, 1, rng).abilities[0], epsilon), 1e-9, 1 - 1e-9)
-    weight = np.log(right / (1 - right))
-    means = answered * weight * (2 * right - 1)
-    spread = float((answered * weight**2 - means**2).sum())
-    return float(ndtr(-means.sum() * np.sqrt(n / len(right) / spread)))
+    abilities = model.truth(rng, 1, rng).abilities[0]
+    asked_for = asked_of_worker("questions", questions, m)
+    presence = answered * asked_for / m
+    times = n / len(abilities)
+    if mechanism == "noisy_votes":
+        if person is None:
+            return np.nan
+        noise = VoteNoise(m, person, person_delta, questions, votes, neighbours_are)
+        return _vote_error(abilities, np.ones(len(abilities)), presence, times, noise.variance)
+    if person is not None:
+        epsilon = answer_budget(person, asked_for, person_delta)
+    if epsilon is None:
+        return np.nan
+    right = np.clip(private_ability(abilities, epsilon), 1e-9, 1 - 1e-9)
+    return _vote_error(right, np.log(right / (1 - right)), presence, times)
+
+
+def _vote_error(
+    right: Floats, weight: Floats, presence: float, times: float, noise: float = 0.0
+) -> float:
+    """Φ(−μ/s) of a weighted vote by `times` as many workers, and noise of some variance."""
+    means = presence * weight * (2 * right - 1)
+    spread = times * float((presence * weight**2 - means**2).sum()) + noise
+    return float(ndtr(-times * means.sum() / np.sqrt(spread)))
 
 
 def label_recovered(
     n: int,
     m: int,
-    epsilon: float,
+    epsilon: float | None = None,
+    person: float | None = None,
+    person_delta: float = 0.0,
+    questions: int | None = None,
+    mechanism: str = "randomized_response",
+    votes: str = "counts",
+    neighbours_are: str = "replace_one",
     answered: float = 1.0,
     ability_law: str = "uniform",
     ability_low: float = 0.5,
@@ -66,12 +105,19 @@ def label_recovered(
     expert_exponent: float = 0.4,
     expert_ability: float = 1.0,
 ) -> float:
-    """Predicted chance that no label is wrong: of m labels that err by themselves,
-    see `label_error`.
+    """Predicted chance that no label is wrong: of m labels that err by
+    themselves, see `label_error`.
     """
     wrong = label_error(
         n,
+        m,
         epsilon,
+        person,
+        person_delta,
+        questions,
+        mechanism,
+        votes,
+        neighbours_are,
         answered,
         ability_law,
         ability_low,
@@ -134,29 +180,48 @@ def survey(model: Any, mechanism: Any) -> str:
             f"nobody is asked anew, answers are those of {model.n:,} workers: "
             f"{model.source.rstrip('.')}"
         )
-    elif model.answered < 1:
-        people = (
-            f"each of {model.n:,} workers labels any of {model.m:,} tasks, yes or no, with "
-            f"probability {model.answered:g}"
-        )
     else:
-        people = f"each of {model.n:,} workers labels all {model.m:,} tasks, yes or no"
+        people = f"each of {model.n:,} workers labels {_tasks_in_words(model)}"
+    if isinstance(mechanism, VoteNoise):
+        return (
+            f"{people}, and trusts a curator, who adds noise to the votes on each task and "
+            "releases only these"
+        )
     if isinstance(mechanism, RandomizedResponse):
         return f"{people}; every answer is made private before it leaves the worker"
     return f"{people}; answers are seen as they are"
 
 
+def _tasks_in_words(model: DawidSkene) -> str:
+    """Which tasks a worker labels."""
+    questions = asked_of_worker("questions", model.questions, model.m)
+    chance = ""
+    if model.answered < 1:
+        chance = f", each with probability {model.answered:g}"
+    if questions == model.m and model.answered < 1:
+        return f"any of {model.m:,} tasks, yes or no, with probability {model.answered:g}"
+    if questions == model.m:
+        return f"all {model.m:,} tasks, yes or no"
+    some = "one" if questions == 1 else f"{questions:,}"
+    how = "drawn at random for each worker"
+    if model.design == "balanced":
+        how = "so that every task is labelled equally often"
+    return f"{some} of the {model.m:,} tasks, yes or no, {how}{chance}"
+
+
 ADVICE = Advice(
     unknowns={
         "epsilon": Unknown("epsilon", "privacy budget of one answer", 1e-3, 20, 1.0),
+        "person": Unknown("person", "privacy budget of all answers of a worker", 1e-3, 100, 1.0),
         "people": Unknown("n", "workers", 1, 1e7, 50),
         "items": Unknown("m", "tasks", 1, 1e6, 100, helps=None),
+        "questions": Unknown("questions", "tasks that each worker labels", 1, 1e6, 5, helps=None),
         "missing": Unknown(
             "answered", "share of the answers that are missing", 1e-3, 1, 0.5, left=True
         ),
     },
     parameters={"model": "dawid_skene", "mechanism": "randomized_response"},
-    estimators=("known_flip",),
+    estimators=("known_flip", "majority_vote"),
     recorded={"model": "recorded", "data_truth": None},
     derive={"n": "crowd_workers", "m": "crowd_tasks", "given": "file_answers"},
     predicted={"label_error": label_error, "label_recovered": label_recovered},
