@@ -22,6 +22,7 @@ PROBLEM = Problem(
         "noisy_votes": ".mechanisms.curator:NoisyVotes",
         "none": "pipeline.privacy.no_privacy:NoPrivacy",
         "randomized_response": ".mechanisms.randomized_response:RandomizedResponse",
+        "shuffled_response": ".mechanisms.shuffled:ShuffledResponse",
     },
     estimators={
         "dawid_skene": ".estimators.dawid_skene:DawidSkene",

@@ -11,7 +11,8 @@ from pipeline.study.advice import Advice, Atlas, Unknown
 from pipeline.study.arrays import Floats
 
 from .design import asked_of_worker
-from .mechanisms.curator import VoteNoise
+from .mechanisms.curator import NoisyVotes
+from .mechanisms.protected_votes import ProtectedVotes
 from .mechanisms.randomized_response import RandomizedResponse
 from .model import DawidSkene
 from .theory.wisdom import private_ability
@@ -67,8 +68,9 @@ def label_error(
     if mechanism == "noisy_votes":
         if person is None:
             return np.nan
-        noise = VoteNoise(m, person, person_delta, questions, votes, neighbours_are)
-        return _vote_error(abilities, np.ones(len(abilities)), presence, times, noise.variance)
+        noise = ProtectedVotes(person, person_delta, neighbours_are, votes)
+        alike = np.ones(len(abilities))
+        return _vote_error(abilities, alike, presence, times, noise.variance(asked_for))
     if person is not None:
         epsilon = answer_budget(person, asked_for, person_delta)
     if epsilon is None:
@@ -182,7 +184,7 @@ def survey(model: Any, mechanism: Any) -> str:
         )
     else:
         people = f"each of {model.n:,} workers labels {_tasks_in_words(model)}"
-    if isinstance(mechanism, VoteNoise):
+    if isinstance(mechanism, NoisyVotes):
         return (
             f"{people}, and trusts a curator, who adds noise to the votes on each task and "
             "releases only these"

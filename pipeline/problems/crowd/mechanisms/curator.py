@@ -7,38 +7,32 @@ from typing import ClassVar
 import numpy as np
 
 from pipeline.privacy.attacks import Attack
-from pipeline.privacy.budgeted_noise import BudgetedNoise, GaussianNoise, LaplaceNoise, Published
+from pipeline.privacy.budgeted_noise import BudgetedNoise
 from pipeline.privacy.published_counts import CHANGED
 from pipeline.privacy.sensitivities import Sensitivity
 from pipeline.problems.common.person import PERSON_DELTA
 from pipeline.study.arrays import Floats, Integers
 from pipeline.study.guarantee import CURATOR, ONE_PERSON, THERE_OR_NOT, Guarantee
-from pipeline.study.parameters import Checked, parameter
+from pipeline.study.parameters import parameter
 from pipeline.study.parts import BaseMechanism
 
 from ..design import QUESTIONS, asked_of_worker, check_charge
 from ..model import Answers
 from ..releases import ReleasedVotes
-from ..theory.vote_sensitivity import VOTES, vote_sensitivity
+from ..theory.vote_sensitivity import VOTES
+from .protected_votes import ProtectedVotes
 
 
 @dataclass(frozen=True)
-class VoteNoise(Checked):
-    """The noise on votes, what it is charged and how much it varies.
+class NoisyVotes(BaseMechanism):
+    """n workers hand their answers to a curator, who releases noisy votes on each task.
 
-    `noisy_votes` simulates it, seeded, and `task=release` publishes
-    real people's votes with it, by OpenDP's samplers. Each worker
-    labels `questions` of m tasks. With person_delta = 0 noise is
-    discrete Laplace and the release is pure ε-DP; otherwise it is
-    discrete Gaussian, ρ-zCDP, and (ε, δ)-DP.
-
-    votes: `counts` are the answers for each label, both with noise,
-    and `net` their difference, with one noise. Both protect who
-    labelled what. `public` is the difference where who labelled what
-    may be known: as much noise as for `net`, as a worker changes the
-    difference most by other answers to the same tasks.
+    Law, charge and variance of the noise are those of `ProtectedVotes`,
+    by which `task=release` does exactly this. Each worker labels
+    `questions` tasks; their number is charged. O(reps · n · m).
     """
 
+    n: int = parameter("workers", unit="workers", low=1)
     m: int = parameter("tasks", unit="tasks", low=1)
     person: float = parameter("privacy budget of all answers of a worker", unit="nats", above=0)
     person_delta: float = PERSON_DELTA
@@ -55,73 +49,6 @@ class VoteNoise(Checked):
         choices=tuple(CHANGED),
     )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        asked_of_worker("questions", self.questions, self.m)
-        self.noise.checked_width("person", self.person, self.charge, f" at m={self.m}")
-
-    @property
-    def noise(self) -> BudgetedNoise:
-        """Law of the noise on every number, and what it spends."""
-        if self.person_delta == 0:
-            return LaplaceNoise(self.person)
-        return GaussianNoise(self.person, self.person_delta)
-
-    @property
-    def answers(self) -> int:
-        """Answers of a worker."""
-        return asked_of_worker("questions", self.questions, self.m)
-
-    @property
-    def sensitivity(self) -> Sensitivity:
-        """What one worker's answers can change: `vote_sensitivity`."""
-        return vote_sensitivity(self.answers, self.votes, self.neighbours_are)
-
-    @property
-    def charge(self) -> int:
-        """The sensitivity that the noise hides."""
-        return self.noise.charge(self.sensitivity)
-
-    @cached_property
-    def width(self) -> float:
-        """Width of the noise, see `BudgetedNoise`."""
-        return self.noise.width(self.charge)
-
-    @property
-    def variance(self) -> float:
-        """Of the noise in the difference of both labels' answers to a task."""
-        of_number = self.noise.variance(self.width)
-        if self.votes == "counts":
-            return 2 * of_number
-        return of_number
-
-    def numbers(self, counts: Integers) -> Integers:
-        """What gets noise, of answers for label 0 and label 1, (…, 2): both, or (…, 1)."""
-        if self.votes == "counts":
-            return counts
-        return counts[..., 1:] - counts[..., :1]
-
-    def publish(self, counts: Integers) -> Published:
-        """Numbers of real people's votes, (m, 1 or 2), once; nothing can seed the noise.
-
-        counts: (m, 2), answers for each label, in which a worker adds
-        1 to `questions` at most. Raises InvalidInput without OpenDP.
-        """
-        return self.noise.publish(self.numbers(counts), self.charge)
-
-
-@dataclass(frozen=True, kw_only=True)
-class NoisyVotes(VoteNoise, BaseMechanism):
-    """n workers hand their answers to a curator, who releases noisy votes on each task.
-
-    See `VoteNoise`, whose law, charge and variance these are.
-    `task=release` does exactly this. O(reps · n · m).
-    Source: Canonne, Kamath and Steinke (2020); Ghosh, Roughgarden and
-    Sundararajan (2009).
-    """
-
-    n: int = parameter("workers", unit="workers", low=1)
-
     guarantee: ClassVar[Guarantee] = Guarantee(
         trust=CURATOR,
         unit=ONE_PERSON,
@@ -136,6 +63,45 @@ class NoisyVotes(VoteNoise, BaseMechanism):
     releases: ClassVar[type] = ReleasedVotes
     by_replication: ClassVar[bool] = True
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.width  # raises InvalidInput
+
+    @property
+    def protected(self) -> ProtectedVotes:
+        """What gets noise, and the law of that: what `task=release` does, too."""
+        return ProtectedVotes(self.person, self.person_delta, self.neighbours_are, self.votes)
+
+    @property
+    def noise(self) -> BudgetedNoise:
+        """Law of the noise on every number, and what it spends."""
+        return self.protected.noise
+
+    @property
+    def answers(self) -> int:
+        """Answers of a worker."""
+        return asked_of_worker("questions", self.questions, self.m)
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """What one worker's answers can change."""
+        return self.protected.sensitivity(self.answers)
+
+    @property
+    def charge(self) -> int:
+        """The sensitivity that the noise hides."""
+        return self.protected.charge(self.answers)
+
+    @cached_property
+    def width(self) -> float:
+        """Width of the noise, see `BudgetedNoise`."""
+        return self.protected.width(self.answers)
+
+    @cached_property
+    def variance(self) -> float:
+        """Of the noise in the difference of both labels' answers to a task."""
+        return self.protected.variance(self.answers)
+
     def release(self, data: Answers, rng: np.random.Generator) -> ReleasedVotes:
         """Noisy votes of a block, (reps, m).
 
@@ -145,7 +111,7 @@ class NoisyVotes(VoteNoise, BaseMechanism):
         if self.answers < self.m:
             check_charge(self.questions, self.answers, data.most_answers())
         counts = counts_of(data)
-        numbers = self.numbers(counts)
+        numbers = self.protected.numbers(counts)
         noisy = numbers + self.noise.draw(rng, self.width, numbers.shape)
         votes = noisy[..., 0]
         if self.votes == "counts":
