@@ -36,6 +36,7 @@ SETTINGS = (
     "person_delta",
     "conversion",
     "neighbours_are",
+    "votes",
 )
 MOST: Field[Any] = parameter(
     "answers of one person that count, the first ones; the noise grows with it", low=1, high=10**6

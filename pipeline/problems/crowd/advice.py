@@ -43,11 +43,11 @@ def label_error(
     """Predicted mean share of wrong labels: of a vote, if it is Gaussian.
 
     A worker answers with probability q, `answered` times the share of
-    tasks asked for, and adds w = ±log(r/(1 − r)) where nobody is trusted
-    (the vote that knows the private abilities r), or ±1 to votes with a
-    curator's noise of variance v: the error is Φ(−μ/s) with
-    μ = Σ q w (2r − 1), s² = v + Σ q w² − (q w (2r − 1))². The same
-    abilities every time. NaN where no budget is known.
+    tasks asked for, and adds w = ±log(r/(1 − r)) where nobody is
+    trusted (the vote that knows the private abilities r), or ±1 to
+    votes with a curator's noise of variance v: the error is Φ(−μ/s)
+    with μ = Σ q w (2r − 1), s² = v + Σ q w² − (q w (2r − 1))². The
+    same abilities every time. NaN where no budget is known.
     """
     model = DawidSkene(
         n=min(n, DRAWN),

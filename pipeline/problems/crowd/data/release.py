@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import Field
 from typing import Any
 
+from pipeline.problems.common import count_release
 from pipeline.problems.common.count_release import (
     Answer,
     Request,
@@ -26,8 +27,10 @@ from pipeline.problems.common.tables import Unreadable
 from pipeline.study.arrays import Integers
 from pipeline.study.parameters import InvalidInput, parameter, shorten
 
+from ..mechanisms.protected_votes import ProtectedVotes
 from .files import ANSWER, normal_label
 
+MECHANISMS: dict[str, type[Any]] = {**count_release.MECHANISMS, "noisy_votes": ProtectedVotes}
 HEADERS = "task,worker,label"
 LABELS: Field[Any] = parameter("the two labels, with / between", default="0/1")
 LABELS.type = str
@@ -45,24 +48,44 @@ def release(arguments: Mapping[str, Any]) -> str:
     before anything is written; OSError where the disk is full.
     """
     request = request_of(
-        arguments, "answers of a crowd, task,worker,label", "tasks", {"labels": LABELS}
+        arguments, "answers of a crowd, task,worker,label", "tasks", {"labels": LABELS}, MECHANISMS
     )
+    releases_net = isinstance(request.mechanism, ProtectedVotes) and _is_net(request.mechanism)
     labels = _labels(request.settings.get("labels", LABELS.default))
     target = None if is_check(arguments) else target_of(arguments)
     answers = answers_of(request, HEADERS, lambda sheet: _Reader(sheet, request.names, labels))
     if target is None:
         return checked(answers)
     result, most = published(request, answers, len(request.names), "one answer")
-    account = statement(request, result, most, True, "one answer", "task") | {
-        "labels": [plain_text(label) for label in labels],
-        "votes.csv": (
-            "answers to a task with the first label, with the second, plus noise, which may make "
-            "them negative; label: the one with more of these, the second where they are equal"
-        ),
-    }
+    account = statement(request, result, most, True, "one answer", "task")
+    account["labels"] = [plain_text(label) for label in labels]
+    if releases_net:
+        account["votes.csv"] = NET
+        tables = _net_tables(request, labels, result.counts)
+    else:
+        account["votes.csv"] = COUNTS
+        tables = _tables(request, labels, result.counts)
     with new_folder(target, arguments["outputs"]) as folder:
-        write(folder, _tables(request, labels, result.counts), account)
+        write(folder, tables, account)
     return receipt(target, account)
+
+
+COUNTS = (
+    "answers to a task with the first label, with the second, plus noise, which may make them "
+    "negative; label: the one with more of these, the second where they are equal"
+)
+NET = (
+    "answers to a task with the second label less those with the first, plus noise; label: the "
+    "second where this is 0 or more"
+)
+
+
+def _is_net(mechanism: ProtectedVotes) -> bool:
+    """Whether differences are released, which must be those that protect who labelled what."""
+    if mechanism.votes == "public":
+        allowed = "a release protects who labelled what; must be counts or net"
+        raise InvalidInput("parameters.votes", mechanism.votes, allowed)
+    return mechanism.votes == "net"
 
 
 def _labels(text: str) -> tuple[str, str]:
@@ -122,3 +145,15 @@ def _tables(request: Request, labels: tuple[str, str], counts: Integers) -> dict
         for task, (first, second) in zip(request.names, counts.tolist(), strict=True)
     ]
     return {"votes.csv": (("task", "first", "second", "label"), rows)}
+
+
+def _net_tables(
+    request: Request, labels: tuple[str, str], differences: Integers
+) -> dict[str, Table]:
+    """The table of a release of differences, (tasks, 1), noisy, by the name of its file."""
+    names = [plain_text(label) for label in labels]
+    rows = [
+        (plain_text(task), difference, names[int(difference >= 0)])
+        for task, (difference,) in zip(request.names, differences.tolist(), strict=True)
+    ]
+    return {"votes.csv": (("task", "second_less_first", "label"), rows)}

@@ -27,9 +27,10 @@ from .protected_votes import ProtectedVotes
 class NoisyVotes(BaseMechanism):
     """n workers hand their answers to a curator, who releases noisy votes on each task.
 
-    Law, charge and variance of the noise are those of `ProtectedVotes`,
-    by which `task=release` does exactly this. Each worker labels
-    `questions` tasks; their number is charged. O(reps · n · m).
+    Law, charge and variance of the noise are those of
+    `ProtectedVotes`, by which `task=release` does exactly this. Each
+    worker labels `questions` tasks; their number is charged. O(reps ·
+    n · m).
     """
 
     n: int = parameter("workers", unit="workers", low=1)

@@ -1,8 +1,8 @@
 """Votes with a curator's noise: one charge, law and variance for studies and releases.
 
 A study draws seeded noise of this width (`curator`), and
-`task=release` draws OpenDP's (`data.release`); neither has a charge, a
-law or a variance of its own.
+`task=release` draws OpenDP's (`data.release`); neither has a charge,
+a law or a variance of its own.
 """
 
 from dataclasses import dataclass
@@ -24,10 +24,10 @@ class ProtectedVotes(Checked):
     With person_delta = 0 noise is discrete Laplace, and pure ε-DP;
     otherwise it is discrete Gaussian, ρ-zCDP, and (ε, δ)-DP.
 
-    votes: `counts` are the answers for each label, both with noise, and
-    `net` their difference, with one noise. Both protect who labelled
-    what. `public` is the difference where who labelled what may be
-    known: it needs as much noise as `net`, as a worker changes
+    votes: `counts` are the answers for each label, both with noise,
+    and `net` their difference, with one noise. Both protect who
+    labelled what. `public` is the difference where who labelled what
+    may be known: it needs as much noise as `net`, as a worker changes
     differences most by other answers to the same tasks.
     Source: Canonne, Kamath and Steinke (2020); Ghosh, Roughgarden and
     Sundararajan (2009).
@@ -94,9 +94,9 @@ class ProtectedVotes(Checked):
         """Numbers of real people's votes, once, each with OpenDP's noise.
 
         counts: (tasks, 2). most: answers of a worker that count.
-        named: whether rows name workers; charged as if they did. Raises
-        InvalidInput for a budget whose noise is too wide or none, and
-        without OpenDP.
+        named: whether rows name workers; charged as if they did.
+        Raises InvalidInput for a budget whose noise is too wide or
+        none, and without OpenDP.
         """
         questions = min(most, len(counts))
         self.width(questions)
