@@ -58,7 +58,7 @@ BAD = [  # words of the command -> what the line has
     (f"{RANKING} mechanism=none {K}", "m=5: nothing is left to ask: leave out people or items"),
     (
         "problem=crowd m=5 n=9 epsilon=1 target=label_error<=0.1",
-        "items, or ask for unknown=missing",
+        "items, or ask for unknown=questions or unknown=missing",
     ),
     (f"{RANKING} unknown=people {K}", "unknown=people: is known already, L=9; leave it out"),
     (f"{RANKING} unknown=missing {K}", "unknown=missing: allowed: epsilon, items, people"),
