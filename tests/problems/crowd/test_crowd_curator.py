@@ -57,7 +57,7 @@ def test_no_worker_changes_more_than_is_charged(m):
 
 def test_no_row_of_a_file_changes_more_than_is_charged():
     """Files of three rows of two people: one row there or not, or any other row in its place."""
-    kinds = list(itertools.product("uv", range(2), range(2)))  # name, task, label
+    kinds = list(itertools.product("uvw", range(2), range(2)))  # name, task, label
 
     def net_of(rows, most):
         person, group, side = zip(*rows, strict=True)
@@ -74,10 +74,18 @@ def test_no_row_of_a_file_changes_more_than_is_charged():
             for table in (nets, first):
                 replaced = max(replaced, largest(table[:, None] - table))
                 present = max(present, largest(table - np.array(net_of(before, most))))
-        assert replaced <= ONE_NET_ROW["replace_one"]
-        assert present <= ONE_NET_ROW["add_remove"]
-        if most == 1:
-            assert present == ONE_NET_ROW["add_remove"]  # attained: less would be too little
+        # Attained: less would be too little.
+        assert replaced == ONE_NET_ROW["replace_one"]
+        assert present == ONE_NET_ROW["add_remove"]
+
+
+@pytest.mark.parametrize("questions", [5, 9])
+def test_opposite_answers_to_many_tasks_change_as_much_as_is_charged(questions):
+    opposite = np.full((1, questions), 2)
+    assert largest(opposite) == vote_sensitivity(questions, "net", "replace_one")
+    assert largest(opposite) == vote_sensitivity(questions, "public", "replace_one")
+    both_counts = np.ones((1, 2 * questions), int)
+    assert largest(both_counts) == vote_sensitivity(questions, "counts", "replace_one")
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
