@@ -49,6 +49,7 @@ VALUES = {
     ],
     "crowd": [
         dict(n=5, m=6, initial_error=0.2),
+        dict(n=5, m=6, epsilon=None, person=2.0, person_delta=1e-6, questions=3),
         dict(n=5, m=6, answered=0.8, silent=0.1, initialisation="spectral"),
         dict(n=5, m=108, task="all tasks"),
         dict(n=5, m=6, initial_error=0.3, initial_flips="agreed", initialisation="given"),

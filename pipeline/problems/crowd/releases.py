@@ -90,9 +90,10 @@ class ReleasedVotes(CrowdRelease):
     flip: float = 0.0
     start: Annotated[Floats | None, "reps", "m"] = None
 
-    @property
-    def answers(self) -> NoReturn:
-        """There are none. Raises InvalidInput."""
+    def __getattr__(self, name: str) -> NoReturn:
+        """There are no answers. Raises InvalidInput for them, in place of an AttributeError."""
+        if name != "answers":
+            raise AttributeError(name)
         allowed = (
             "releases votes on tasks and no answers, which this estimator or metric reads; give "
             "mechanism=randomized_response, or estimator=majority_vote or vote_mixture and "
