@@ -106,7 +106,7 @@ _NAMES = {  # name -> module that holds it
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - each name has a type of its own
     """A name of the library, or the parts of a problem; AttributeError if there is none."""
     if name in _NAMES:
         value = getattr(import_module(f"{__name__}.{_NAMES[name]}"), name)

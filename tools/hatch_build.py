@@ -3,6 +3,7 @@
 import sys
 import sysconfig
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
@@ -26,7 +27,7 @@ class Kernels(BuildHookInterface[Any]):
             return []
         return ["ziglang>=0.14"]
 
-    def _builder(self) -> Any:
+    def _builder(self) -> ModuleType:
         if self.root not in sys.path:
             sys.path.insert(0, self.root)
         from tools import build_kernels

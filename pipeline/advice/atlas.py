@@ -23,6 +23,7 @@ from pipeline.study.checks import ROLES
 from pipeline.study.files import read_regular
 from pipeline.study.parameters import fields
 from pipeline.study.problem import Problem
+from pipeline.study.protocols import Metric
 from pipeline.study.study import Study
 
 FILE = "atlas.json"
@@ -102,7 +103,7 @@ def stored(problem: Problem) -> Atlas | None:
         ) from None
 
 
-def _parsed(problem: Problem, raw: Any) -> Atlas:
+def _parsed(problem: Problem, raw: Mapping[str, Any]) -> Atlas:
     """The atlas of a file's content."""
     axes = {name: tuple(levels) for name, levels in raw["axes"].items()}
 
@@ -151,7 +152,7 @@ def question(problem: Problem, mechanism: str, sizes: Mapping[str, Any]) -> Ques
     assert wanted is not None
     targets = []
     for name in wanted.metrics:
-        metric = problem.part("metric", name)
+        metric = problem.metric(name)
         least, most = limits(metric)
         targets.append(Target(name, "<=", least, least, most))
     values = {**about.parameters, **wanted.parameters, **sizes, "estimator": about.estimators[0]}
@@ -170,7 +171,7 @@ def axes_of(problem: Problem, mechanism: str) -> dict[str, tuple[float, ...]]:
     return {name: levels for name, levels in wanted.axes.items() if name in taken}
 
 
-def limits(metric: Any) -> tuple[float, float]:
+def limits(metric: type[Metric]) -> tuple[float, float]:
     """Range of a metric's values."""
     return metric.least, metric.most
 
@@ -278,12 +279,13 @@ def _check_half(question: Question, name: str, axis: str) -> None:
         )
 
 
-def size(question: Question, name: str) -> Any:
+def size(question: Question, name: str) -> float | str | None:
     """Value of a parameter in a question, or else its default; None where it has neither."""
-    return question.values.get(name, _default(question, name))
+    value: float | str | None = question.values.get(name, _default(question, name))
+    return value
 
 
-def _default(question: Question, name: str) -> Any:
+def _default(question: Question, name: str) -> object:
     """Default of a parameter of the question's parts; None where it has none."""
     for role in ROLES:
         declared = fields(question.problem.part(role, question.values[role])).get(name)
@@ -294,7 +296,7 @@ def _default(question: Question, name: str) -> Any:
     return None
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """A value without the blanks that a text may have."""
     if isinstance(value, str):
         return "".join(value.split())

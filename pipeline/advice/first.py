@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -217,7 +217,7 @@ def curve(question: Question, solved: Solved) -> Curve:
         if name == along:
             at.append(None)
         else:
-            at.append(float(np.log(atlas.size(question, name))))
+            at.append(float(np.log(cast(float, atlas.size(question, name)))))
     levels = solved.axes[along]
     positions = np.linspace(np.log(levels[0]), np.log(levels[-1]), POINTS)
     bands = {

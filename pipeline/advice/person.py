@@ -5,9 +5,10 @@ does.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from pipeline.privacy.attacks import Attack as AttackOnPerson
 from pipeline.study.guarantee import Guarantee
+from pipeline.study.protocols import Mechanism
 
 RATES = (0.01, 0.05)  # of false alarms
 HIGH = 10.0  # nats of a person above which an answer warns: odds may change by a factor of 22,026
@@ -57,7 +58,7 @@ def certainty(epsilon: float) -> str:
     return f"{100 * chance:.1f} % sure"
 
 
-def terms(mechanism: Any) -> dict[str, Terms | None]:
+def terms(mechanism: Mechanism) -> dict[str, Terms | None]:
     """What `attacks()` of a mechanism say of an "answer" and a "person"; None for nothing."""
     attacks = mechanism.attacks()
     by_unit = dict[str, Terms | None]()
@@ -66,7 +67,7 @@ def terms(mechanism: Any) -> dict[str, Terms | None]:
     return by_unit
 
 
-def _terms(attack: Any) -> Terms:
+def _terms(attack: AttackOnPerson) -> Terms:
     """What one attack, as `privacy.attacks` describes it, says."""
     odds = None
     certain = None

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import wait
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from pipeline.study.machine import cores, memory
 
@@ -45,7 +45,7 @@ def spread(
             # The warning is of threads: a child uses none of their locks.
             warnings.simplefilter("ignore", DeprecationWarning)
             answers = pool.map(_call, numbers)
-        yield from answers
+        yield from cast(Iterator[T], answers)
     except BrokenProcessPool:
         raise MemoryError("a process that simulates was killed") from None
     finally:
@@ -85,5 +85,5 @@ def _wait(sentinel: int) -> None:
     os._exit(1)
 
 
-def _call(number: int) -> Any:
+def _call(number: int) -> object:
     return _function(number)

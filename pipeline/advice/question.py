@@ -17,9 +17,9 @@ from pipeline.identity import registry
 from pipeline.study.advice import Advice, Unknown
 from pipeline.study.checks import ROLES
 from pipeline.study.factors import released
-from pipeline.study.parameters import InvalidInput, check, fields, nearest
+from pipeline.study.parameters import InvalidInput, check_as, fields, nearest
 from pipeline.study.problem import Problem
-from pipeline.study.protocols import Components
+from pipeline.study.protocols import Components, Estimator
 from pipeline.study.study import Study
 
 FILES = ("path", "items", "truth")  # of a person's own data, as in a config
@@ -112,7 +112,7 @@ class Question:
             return round(1 - level, 12)
         return level
 
-    def study(self, level: Any, block: int = 100) -> Study:
+    def study(self, level: object, block: int = 100) -> Study:
         """The study of one level.
 
         InvalidInput, with the key that the person gave, where a part refuses a value.
@@ -142,12 +142,12 @@ class Question:
         name = re.sub(r"^(parameters|grid|derive)\.", "", key)
         return re.sub(r"^data_", "data.", name)
 
-    def parts(self, level: Any) -> Components:
+    def parts(self, level: object) -> Components:
         """Parts of the study of one level."""
         study = self.study(level)
         return study.components(next(iter(study.grid)))
 
-    def known(self, level: Any, **changes: Any) -> "Question":
+    def known(self, level: object, **changes: object) -> "Question":
         """The question with the unknown at a level and other changes: nothing is left to find."""
         return replace(self, word="", values={**self.values, self.parameter: level, **changes})
 
@@ -218,7 +218,7 @@ def read(request: Mapping[str, Any]) -> Question:
     typed = {key: value for key, value in entries.items() if key != "target"}
     advice = advice_of(problem)
     targets = tuple(read_targets(problem, entries.pop("target", None)))
-    seed = check(SEED, entries.pop("seed", 0), "seed")
+    seed = check_as(int, SEED, entries.pop("seed", 0), "seed")
     word = entries.pop("unknown", None)
     if "data.path" in entries and not advice.recorded:
         raise InvalidInput(
@@ -250,7 +250,7 @@ def read(request: Mapping[str, Any]) -> Question:
     return question
 
 
-def _parameter(advice: Advice, key: str, value: Any) -> tuple[str, Any]:
+def _parameter(advice: Advice, key: str, value: object) -> tuple[str, Any]:
     """Name and value of a parameter, from the name that is its own or one of the words."""
     unknown = advice.unknowns.get(key)
     if unknown is None:
@@ -265,7 +265,7 @@ def _parameter(advice: Advice, key: str, value: Any) -> tuple[str, Any]:
 def _unknown(
     problem: Problem,
     advice: Advice,
-    word: Any,
+    word: object,
     values: Mapping[str, Any],
     derive: Mapping[str, str],
     entries: Mapping[str, Any],
@@ -298,7 +298,7 @@ def _unknown(
     return chosen
 
 
-def _word(advice: Advice, name: Any) -> str:
+def _word(advice: Advice, name: object) -> str:
     """The word of an unknown that is named by it, or by its parameter."""
     words = advice.unknowns
     for word, unknown in words.items():
@@ -445,7 +445,7 @@ def _estimator(problem: Problem, advice: Advice, values: Mapping[str, Any]) -> s
     )
 
 
-def _takes(parts: list[Any], estimator: Any) -> bool:
+def _takes(parts: list[Any], estimator: type[Estimator]) -> bool:
     """Whether an estimator takes what a model and a mechanism release."""
     model, mechanism = parts
     return issubclass(released(model.produces, mechanism.releases), estimator.accepts)

@@ -85,12 +85,16 @@ def promise_of(question: Question, level: float) -> Promise:
     )
 
 
-def strict(value: Any) -> Any:
-    """A value as strict JSON has it: None for a number that is not finite, lists for tuples."""
+def strict(values: Mapping[str, object]) -> dict[str, object]:
+    """Values as strict JSON has them: None for a number that is not finite, lists for tuples."""
+    return {name: _strict(value) for name, value in values.items()}
+
+
+def _strict(value: object) -> object:
     if isinstance(value, Mapping):
-        return {name: strict(entry) for name, entry in value.items()}
+        return strict(value)
     if isinstance(value, (list, tuple)):
-        return [strict(entry) for entry in value]
+        return [_strict(entry) for entry in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

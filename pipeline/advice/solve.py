@@ -254,7 +254,7 @@ def _heading(
     }
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     """JSON with a line for every entry that is no mapping."""
     if isinstance(value, Mapping):
         entries = [f"{json.dumps(name)}: {_text(entry)}" for name, entry in value.items()]

@@ -5,14 +5,14 @@ Read from texts such as `kendall<=0.1`.
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pipeline.identity import registry
 from pipeline.study.advice import Advice
 from pipeline.study.parameters import InvalidInput, nearest
 from pipeline.study.problem import Problem
+from pipeline.study.protocols import Metric
 
 TARGET = re.compile(r"\s*([A-Za-z_]\w*)\s*(<=|>=|≤|≥)\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*")
 
@@ -80,13 +80,13 @@ def advice_of(problem: Problem) -> Advice:
     return advice
 
 
-def read_targets(problem: Problem, texts: Any) -> Iterator[Target]:
+def read_targets(problem: Problem, texts: object) -> Iterator[Target]:
     """Targets from their texts."""
     if not texts:
         raise InvalidInput("target", None, _such_as(problem))
-    listed = texts
-    if not isinstance(texts, (list, tuple)):
-        listed = str(texts).split(",")
+    listed: Sequence[object] = str(texts).split(",")
+    if isinstance(texts, (list, tuple)):
+        listed = texts
     seen = set()
     for text in listed:
         match = None
@@ -121,7 +121,7 @@ def read_targets(problem: Problem, texts: Any) -> Iterator[Target]:
         yield target
 
 
-def _metric(problem: Problem, name: str) -> Any:
+def _metric(problem: Problem, name: str) -> type[Metric]:
     """The metric of a name.
 
     InvalidInput, with the nearest, and those that decide something, if there is none.
@@ -134,7 +134,7 @@ def _metric(problem: Problem, name: str) -> Any:
         raise InvalidInput(
             "target", name, f"no such metric in problem={problem.name}; {meant}{_deciding(problem)}"
         )
-    return problem.part("metric", name, "target")
+    return problem.metric(name, "target")
 
 
 def _such_as(problem: Problem) -> str:

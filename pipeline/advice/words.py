@@ -221,7 +221,7 @@ def meaning_of(question: Question, target: Target) -> str:
     """
     meaning = question.advice.decisions.get(target.metric)
     if meaning is None:
-        return str(question.problem.part("metric", target.metric).long_name)
+        return str(question.problem.metric(target.metric).long_name)
     known = {
         name: value
         for name, value in question.values.items()

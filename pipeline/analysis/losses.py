@@ -294,7 +294,7 @@ def _widened(measured: Measured, counted: Sequence[Counted]) -> Measured:
     return widened
 
 
-def _unbounded(measured: Any, lost: int) -> Any:
+def _unbounded(measured: Measured, lost: int) -> Measured:
     """What is measured, or not, as lost replications may have it: nothing bounds it."""
     if isinstance(measured, Estimate):
         return dataclasses.replace(measured, low=-math.inf, high=math.inf, lost=lost)

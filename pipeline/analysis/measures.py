@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -272,7 +271,7 @@ def labelled(
     return estimates
 
 
-def level_label(axis: Hashable, level: Any) -> str:
+def level_label(axis: Hashable, level: object) -> str:
     """How the label of a cell names its level of an axis."""
     is_number = isinstance(level, (int, float, np.number)) and not isinstance(level, bool)
     if is_number:

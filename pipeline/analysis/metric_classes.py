@@ -10,16 +10,17 @@ from typing import Any
 from pipeline.identity.registry import problem
 from pipeline.study.metric import Formula
 from pipeline.study.parameters import InvalidInput
+from pipeline.study.protocols import Metric
 
 
-def metric_class(attributes: Mapping[Any, Any], name: str) -> Any:
+def metric_class(attributes: Mapping[Any, Any], name: str) -> type[Metric] | None:
     """The class of a metric, from the attributes of results.
 
     None where its study or problem is not known.
     """
     study = json.loads(attributes.get("study", "{}"))
     try:
-        return problem(study["problem"]).part("metric", name)
+        return problem(study["problem"]).metric(name)
     except (KeyError, InvalidInput):
         return None
 
@@ -48,7 +49,7 @@ def reads_estimate(attributes: Mapping[Any, Any], name: str) -> bool:
 
 
 @cache
-def _loads_last_argument(metric: Any) -> bool:
+def _loads_last_argument(metric: type[Metric]) -> bool:
     """Whether the code of a metric reads its last argument, the estimate."""
     code = metric.__call__
     try:

@@ -39,7 +39,7 @@ class Rule:
         used |= {target.over for target in self.targets}
         self.names = [name for name in study.metrics if name in used]
         self.columns = [study.metrics.index(name) for name in self.names]
-        parts = [study.part("metric", name) for name in self.names]
+        parts = [study.metric(name) for name in self.names]
         self.ranges = [(part.least, part.most) for part in parts]
         self.axes = self.pairing.axes
         across = {target.across for target in self.targets}

@@ -287,10 +287,11 @@ def at_levels(results: xr.Dataset, levels: Mapping[str, Level]) -> xr.Dataset:
     return results.sel(levels, drop=True)
 
 
-def constant(results: xr.Dataset, name: str) -> Any:
+def constant(results: xr.Dataset, name: str) -> float | str | None:
     """Value of a parameter that the whole study shares; None if it has none of that name."""
     study = json.loads(results.attrs.get("study", "{}"))
-    return study.get("parameters", {}).get(name)
+    value: float | str | None = study.get("parameters", {}).get(name)
+    return value
 
 
 @dataclass(frozen=True)

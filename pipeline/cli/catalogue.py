@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 from pipeline.cli.help import table
 from pipeline.execution.clusters import CLUSTERS
@@ -11,6 +11,7 @@ from pipeline.identity.registry import problems
 from pipeline.reporting import specs
 from pipeline.study.parameters import InvalidInput, describe, fields, nearest
 from pipeline.study.problem import Problem
+from pipeline.study.protocols import Mechanism, Metric
 from pipeline.workflow.config_files import options
 
 SINGULAR = {
@@ -61,23 +62,24 @@ def _parts(problem: Problem, kind: str) -> Iterator[str]:
     for name in sorted(problem.names(kind)):
         yield f"  {name}"
         try:
-            part = problem.part(kind, name)
+            part = problem.code(kind, name)
         except InvalidInput as error:  # somebody's own; all others are shown
             yield f"      {error.allowed}"
             continue
         yield f"      {_about(part, kind)}"
         if kind == "mechanism":
-            for aspect, text in part.guarantee.rows():
+            for aspect, text in cast(type[Mechanism], part).guarantee.rows():
                 yield f"      {aspect}: {text}"
         if isinstance(part, type):
             yield from _parameters(part)
     yield ""
 
 
-def _about(part: Any, kind: str) -> str:
+def _about(part: object, kind: str) -> str:
     """First line of a part's docstring; of a metric its name and unit."""
     if kind == "metric":
-        return f"{part.long_name} ({part.units})" if part.units != "1" else str(part.long_name)
+        metric = cast(type[Metric], part)
+        return metric.long_name if metric.units == "1" else f"{metric.long_name} ({metric.units})"
     return (inspect.getdoc(part) or "").partition("\n")[0]
 
 

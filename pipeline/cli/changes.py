@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from pipeline.cli.arguments import Action, Word
 from pipeline.study.parameters import nearest, shorten
@@ -30,14 +30,18 @@ def changed(config: Mapping[str, Any], words: Sequence[Word]) -> dict[str, Any]:
     return new
 
 
-def merged(old: Any, new: Any) -> Any:
-    """A new value in place of an old one; mappings are merged, and may get further names."""
-    if not isinstance(old, dict) or not isinstance(new, dict):
-        return new
+def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """Both mappings in one, as are mappings in them; of two values of a name the new one."""
     both = dict(old)
     for name, value in new.items():
-        both[name] = merged(old.get(name), value)
+        both[name] = _merged(old.get(name), value)
     return both
+
+
+def _merged(old: object, new: object) -> object:
+    if isinstance(old, dict) and isinstance(new, dict):
+        return merged(old, new)
+    return new
 
 
 def _with_change(config: dict[str, Any], word: Word) -> dict[str, Any]:
@@ -49,11 +53,10 @@ def _with_change(config: dict[str, Any], word: Word) -> dict[str, Any]:
     declared = not rest and word.action is Action.CHANGE and section in STUDY_KEYS
     if declared and section not in config:
         config = {**config, section: None}
-    new: dict[str, Any] = _changed(config, word.path, word)
-    return new
+    return cast(dict[str, Any], _changed(config, word.path, word))
 
 
-def _changed(part: Any, path: Sequence[str], word: Word) -> Any:
+def _changed(part: object, path: Sequence[str], word: Word) -> object:
     """A part of a config with a change. path: from the part to what is changed."""
     adds = word.action in (Action.ADD, Action.SET)
     if not isinstance(part, (dict, list)):
@@ -65,10 +68,10 @@ def _changed(part: Any, path: Sequence[str], word: Word) -> Any:
     there = isinstance(part, list) or place in part
     if not there and not adds:
         raise _Unknown
-    new = copy.copy(part)
+    new: Any = copy.copy(part)
     old = None
     if there:
-        old = part[place]
+        old = new[place]
     if rest:
         new[place] = _changed(old, rest, word)
     elif word.action is Action.REMOVE:
@@ -79,7 +82,7 @@ def _changed(part: Any, path: Sequence[str], word: Word) -> Any:
     return new
 
 
-def _place(part: Any, name: str, word: Word) -> Any:
+def _place(part: dict[str, Any] | list[Any], name: str, word: Word) -> str | int:
     """What stands in brackets: a name of a mapping, or the number of an item of a list."""
     if isinstance(part, dict):
         return name
@@ -88,7 +91,7 @@ def _place(part: Any, name: str, word: Word) -> Any:
     raise word.refused(f"must be a list, set as a whole: {word.key.rpartition('.')[0]}=[…]")
 
 
-def _check_removal(part: Any, old: Any, word: Word) -> None:
+def _check_removal(part: object, old: object, word: Word) -> None:
     """Raise InvalidInput where nothing can be removed, or something else than was typed."""
     if isinstance(part, list):
         raise word.refused(f"must be set as a whole: {word.key.rpartition('.')[0]}=[…]")
@@ -98,7 +101,7 @@ def _check_removal(part: Any, old: Any, word: Word) -> None:
         raise word.refused(f"is {shorten(old)}; write ~{word.key} to remove it")
 
 
-def _value(old: Any, word: Word) -> Any:
+def _value(old: object, word: Word) -> object:
     """The value of a key after a change; InvalidInput where it cannot be changed so."""
     new = word.value
     if word.action is Action.ADD and old is not None and not isinstance(new, (dict, list)):
@@ -107,7 +110,7 @@ def _value(old: Any, word: Word) -> Any:
         raise word.refused(MIXED)
     if word.action is Action.CHANGE and isinstance(old, dict) and isinstance(new, dict):
         _check_names(old, new)
-    return merged(old, new)
+    return _merged(old, new)
 
 
 def _check_names(old: Mapping[Any, Any], new: Mapping[Any, Any]) -> None:

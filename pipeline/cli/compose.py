@@ -105,7 +105,7 @@ def _check_suite(request: Request) -> None:
         )
 
 
-def _check_experiments(names: Any) -> None:
+def _check_experiments(names: object) -> None:
     """Check that the experiments of a suite are a list of names, each once."""
     known = options("experiment")
     if not isinstance(names, list):
@@ -148,7 +148,7 @@ def _changes_of_quick(quick: Mapping[str, Any]) -> Iterator[Word]:
             yield _change_of_quick(f"{key}.{name}", part)
 
 
-def _change_of_quick(key: str, value: Any) -> Word:
+def _change_of_quick(key: str, value: object) -> Word:
     in_a_rule = key.partition(".")[0] in RULES
     return Word(key, Action.SET if in_a_rule else Action.CHANGE, value, as_text(value))
 
@@ -159,7 +159,7 @@ def _composed(request: Request) -> dict[str, Any]:
         return _hydra_composed(request.files)
     files = {group: name for group, name in request.files.items() if group != "experiment"}
     config = _hydra_composed({**files, "experiment": ""})
-    whole: dict[str, Any] = merged(config, request.content)
+    whole = merged(config, request.content)
     for key in AFTER_EXPERIMENT:
         if key in whole:
             whole[key] = whole.pop(key)
@@ -197,7 +197,7 @@ def _written_out(config: dict[str, Any]) -> dict[str, Any]:
     return config
 
 
-def _texts(value: Any, key: str) -> Iterator[tuple[str, str]]:
+def _texts(value: object, key: str) -> Iterator[tuple[str, str]]:
     """Every text in a config, with its dotted key."""
     if isinstance(value, str):
         yield key, value

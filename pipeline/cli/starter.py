@@ -140,10 +140,10 @@ def _sections(raw: Mapping[str, Any], study: Study, subject: Problem) -> Iterato
             yield _line(f"{section}: {_flow(raw[section])}", comment)
     yield _line("metrics:", "what is measured in every replication")
     for name in study.metrics:
-        yield _line(f"  - {name}", subject.part("metric", name).long_name)
+        yield _line(f"  - {name}", subject.metric(name).long_name)
     others = sorted(subject.metrics.keys() - {*study.metrics})
     for name in others[:LISTED]:
-        yield _line(f"  # - {name}", subject.part("metric", name).long_name)
+        yield _line(f"  # - {name}", subject.metric(name).long_name)
 
 
 def _grid(
@@ -212,7 +212,7 @@ def _line(text: str, comment: str) -> str:
     return f"{text:<44}{GAP}# {shorten(comment, 150)}"
 
 
-def _flow(value: Any) -> str:
+def _flow(value: object) -> str:
     """A value as YAML on one line."""
     import yaml
 

@@ -10,7 +10,7 @@ import uuid
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipeline.execution.bundles import Bundle
 from pipeline.execution.clusters.executor import Executor
@@ -26,6 +26,9 @@ from pipeline.execution.task import (
     install,
     one_line,
 )
+
+if TYPE_CHECKING:
+    import distributed
 
 POLL = 0.2  # seconds between two counts of the workers
 DESERTED = 5.0  # seconds without any worker after which a sweep that is stopping waits no more
@@ -304,7 +307,9 @@ class DaskPool:
             with contextlib.suppress(*GONE):
                 handed.future.cancel()
 
-    def _ask(self, address: str | None, function: Callable[..., None], *arguments: Any) -> Any:
+    def _ask(
+        self, address: str | None, function: Callable[..., None], *arguments: object
+    ) -> "distributed.Future | _Gone":
         """The future of a call in a worker, before all else that waits there.
 
         address: of the worker; None: any worker.
@@ -425,7 +430,7 @@ def _deliver(event: tuple[float, tuple[str, int, bytes]]) -> None:
         pool.ready.put((number, report))
 
 
-def _ending(future: Any, report: bytes | None) -> Ending | None:
+def _ending(future: "distributed.Future", report: bytes | None) -> Ending | None:
     """How a bundle ended, by its worker's report, or else by its future.
 
     None if its worker died with the result, which is being computed again.

@@ -2,9 +2,9 @@
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -21,7 +21,22 @@ from pipeline.study.parameters import InvalidInput
 # Of groups of cells, by their index along the axes that are not paired; None where blocks are
 # missing.
 Prefixes = dict[tuple[int, ...], Prefix | None]
-# Of (metrics, cells…, reps), (cells…, reps) and the paired axes; has .values, .counts and .pairs.
+
+
+class Sums(Protocol):
+    """Moments of some cells, as `pipeline.analysis.moments.Moments`."""
+
+    @property
+    def values(self) -> Floats: ...
+
+    @property
+    def counts(self) -> Array: ...
+
+    @property
+    def pairs(self) -> Mapping[int, Floats]: ...
+
+
+# Of (metrics, cells…, reps), (cells…, reps) and the paired axes.
 Moments = Callable[[Floats, Array, tuple[int, ...]], Any]
 Merge = Callable[[Any, Any], Any]
 
@@ -108,7 +123,7 @@ class Reduce(NeedsStores):
         names = [*self.store.study.metrics, "status"]
         digests: dict[str, str] = {}
         writers: set[str] = set()
-        total = None
+        total: Sums | None = None
         prefixes = self._prefixes(region)
         for span in self.layout.spans():
             values, status = self._gather(region, span, writers, prefixes)
@@ -119,6 +134,7 @@ class Reduce(NeedsStores):
                 total = part
             else:
                 total = self.merge(total, part)
+        assert total is not None  # there is one span at least
         digests |= self._summarise(region, total)
         return Reduced(digests, writers, self._excess(region, prefixes))
 
@@ -151,7 +167,7 @@ class Reduce(NeedsStores):
         end = before + len(self.layout.shape)
         return np.moveaxis(array, paired, range(end - len(paired), end))
 
-    def _summarise(self, region: Region, total: Any) -> dict[str, str]:
+    def _summarise(self, region: Region, total: Sums) -> dict[str, str]:
         """Write the region's moments; key -> digest of the files."""
         summary = ZarrLocation(self.store.backend, self.staged.summary)
         study = self.store.study

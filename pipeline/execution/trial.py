@@ -267,7 +267,7 @@ def _check_mechanism(study: Study, cell: int, data: Data) -> None:
     unlimited = math.inf in (getattr(mechanism, name) for name in fields(type(mechanism)))
     if unlimited or not mechanism.stated().protected:
         return
-    generator = study.stream("noise", labels, 0, None).generator()
+    generator = study.stream("noise", labels, 0, chain.parts.model).generator()
     bits: Any = generator.bit_generator
     before = repr(bits.state)
     chain.release(data, generator, study.block)
@@ -324,5 +324,5 @@ def _unlike_steps(study: Study, labels: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"metric {name}" for name in study.metrics if _unlike(values[name], others[name]))
 
 
-def _unlike(values: Any, others: Any) -> bool:
+def _unlike(values: object, others: object) -> bool:
     return digest_of(values) != digest_of(others)

@@ -133,7 +133,7 @@ class Processes:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def join(self, cluster: Any) -> None:
+    def join(self, cluster: object) -> None:
         """Let the workers register with the scheduler of a `distributed.LocalCluster`."""
         self.cluster = cluster
         for worker in self.workers:

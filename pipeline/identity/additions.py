@@ -1,6 +1,6 @@
 """What is registered at once, a problem or parts of a named one, and how it is added."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ class Addition(NamedTuple):
     claims: tuple[Any, ...]
 
     @property
-    def subject(self) -> Any:
+    def subject(self) -> tuple[str, bool, dict[str, set[str]]]:
         """What it is about: a later addition with the same subject takes its place."""
         names = {kind: set(table) for kind, table in self.tables.items()}
         return self.problem, self.new is None, names
@@ -46,7 +46,7 @@ class Addition(NamedTuple):
 
 
 def addition(
-    new: Problem | str, tables: Sequence[Mapping[str, Any] | None], claims: Any
+    new: Problem | str, tables: Sequence[Mapping[str, Any] | None], claims: object
 ) -> Addition:
     """An addition, from tables in the order of KINDS. Raises InvalidInput for what is none."""
     listed: tuple[Any, ...]
@@ -72,7 +72,7 @@ def addition(
     return Addition(new, None, new_parts, listed)
 
 
-def _is_claim(value: Any) -> bool:
+def _is_claim(value: object) -> bool:
     return hasattr(value, "id") and hasattr(value, "decide")
 
 
@@ -92,20 +92,20 @@ def _checked(known: Problem, kind: str, table: Mapping[str, Any]) -> Mapping[str
     return table
 
 
-def _check_part(key: str, kind: str, part: Any) -> None:
+def _check_part(key: str, kind: str, part: object) -> None:
     wrong = fault(kind, part)
     if wrong:
         value = getattr(part, "__name__", part)
         raise InvalidInput(key, value, f"is no {kind}: {wrong}")
 
 
-def _where(part: Any) -> str:
+def _where(part: str | type | Callable[..., object]) -> str:
     """Where the code of a part is, which a table may say in a text."""
     if isinstance(part, str):
         return part
     return f"{part.__module__}:{part.__qualname__}"
 
 
-def _redefined(existing: Any, part: Any) -> bool:
+def _redefined(existing: object, part: object) -> bool:
     """Whether a cell of a notebook, or a script, was executed again."""
     return getattr(existing, "__module__", "") == SCRIPT == getattr(part, "__module__", "")

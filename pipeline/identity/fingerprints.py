@@ -18,7 +18,7 @@ import importlib.util
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, reduce
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -48,7 +48,7 @@ class Module(NamedTuple):
     imports: tuple[str, ...]
 
 
-def fingerprint(part: Any) -> str:
+def fingerprint(part: type | Callable[..., object]) -> str:
     """Digest, 16 hexadecimal digits, of the code that a class or function computes with, whatever
     its package.
     """
@@ -131,7 +131,7 @@ def kernel_libraries(parts: Iterable[Any]) -> dict[str, str]:
     return {name: " ".join(digests[name]) for name in sorted(digests)}
 
 
-def _patches_of(part: Any) -> dict[str, str]:
+def _patches_of(part: object) -> dict[str, str]:
     """What stands in this process in place of what the program's files say, of all modules that a
     part needs.
     """
@@ -254,7 +254,7 @@ def _syntax(name: str) -> str:
     return syntax_digest(read_regular(path)) + loader.digest_of(path)
 
 
-def _shape(node: Any) -> str:
+def _shape(node: object) -> str:
     if isinstance(node, list):
         return f"[{','.join(map(_shape, node))}]"
     if not isinstance(node, ast.AST):
@@ -307,7 +307,7 @@ def _of_function(code: CodeType) -> tuple[str, ...]:
     )
 
 
-def _in_memory(part: Any) -> bool:
+def _in_memory(part: object) -> bool:
     """Whether no source file contains the part: it was defined in a notebook or script, or created
     by a program.
     """
@@ -315,7 +315,7 @@ def _in_memory(part: Any) -> bool:
     return module == SCRIPT or not (_file(module) or own_files.source(module) is not None)
 
 
-def _starts(part: Any) -> frozenset[str]:
+def _starts(part: object) -> frozenset[str]:
     """Modules that contain a part's own code."""
     module: str = part.__module__
     if not _in_memory(part):
@@ -323,7 +323,7 @@ def _starts(part: Any) -> frozenset[str]:
     return frozenset(name for name in reached(part).modules if _own(name, module))
 
 
-def _needed(part: Any) -> frozenset[str]:
+def _needed(part: object) -> frozenset[str]:
     """Names of all modules that the fingerprint of a part covers."""
     return frozenset().union(*map(_closure, _starts(part)))
 

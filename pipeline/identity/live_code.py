@@ -51,7 +51,7 @@ class Reached(NamedTuple):
     modules: frozenset[str]
 
 
-def reached(part: Any) -> Reached:
+def reached(part: object) -> Reached:
     """What a class or function of a notebook or script computes with."""
     names: set[str] = set()
     texts = tuple(_texts(part, part.__module__, {}, names))
@@ -76,7 +76,7 @@ def code_texts(code: CodeType, documented: bool = False) -> Iterator[str]:
             yield repr(constant)
 
 
-def _texts(value: Any, module: str, seen: dict[int, Any], names: set[str]) -> Iterator[str]:
+def _texts(value: object, module: str, seen: dict[int, Any], names: set[str]) -> Iterator[str]:
     """Texts of an object and of all that it refers to in the module."""
     if isinstance(value, (bool, int, float, complex, str, bytes, type(None))):
         yield repr(value)
@@ -102,7 +102,7 @@ def _texts(value: Any, module: str, seen: dict[int, Any], names: set[str]) -> It
 
 
 @functools.singledispatch
-def _members(value: Any) -> Iterator[tuple[str, Any]]:
+def _members(value: object) -> Iterator[tuple[str, Any]]:
     """Name and value of all that an object computes with, by its type; for code, its texts."""
     if hasattr(value, "__wrapped__"):
         yield "wrapped", value.__wrapped__
@@ -168,17 +168,19 @@ def _of_property(value: property) -> Iterator[tuple[str, Any]]:
 
 @_members.register(staticmethod)
 @_members.register(classmethod)
-def _of_method(value: Any) -> Iterator[tuple[str, Any]]:
+def _of_method(
+    value: "staticmethod[..., Any] | classmethod[Any, ..., Any]",
+) -> Iterator[tuple[str, Any]]:
     yield "function", value.__func__
 
 
 @_members.register(functools.cached_property)
-def _of_cached_property(value: Any) -> Iterator[tuple[str, Any]]:
+def _of_cached_property(value: functools.cached_property[Any]) -> Iterator[tuple[str, Any]]:
     yield "function", value.func
 
 
 @_members.register(functools.partial)
-def _of_partial(value: Any) -> Iterator[tuple[str, Any]]:
+def _of_partial(value: functools.partial[Any]) -> Iterator[tuple[str, Any]]:
     yield "partial", (value.func, value.args, value.keywords)
 
 
@@ -203,7 +205,7 @@ def _used(code: CodeType, variables: Mapping[str, Any]) -> Iterator[tuple[str, A
             yield from _used(constant, variables)
 
 
-def _is_namespace(value: Any) -> bool:
+def _is_namespace(value: object) -> bool:
     """Whether its attributes are names of code: a module, or the parts of a problem."""
     return (
         isinstance(value, ModuleType)

@@ -79,7 +79,7 @@ def _patches(module: str) -> dict[str, str]:
     return replaced
 
 
-def foreign_members(part: Any) -> dict[str, str]:
+def foreign_members(part: object) -> dict[str, str]:
     """The same of the classes that a part inherits from and that no file holds, such as
     `pl.ranking.Debiased`.
 
@@ -124,7 +124,7 @@ def _with_members(module: ModuleType) -> Iterator[tuple[str, Any]]:
             yield f"{name}.{member}", inside
 
 
-def digest_of(value: Any, module: str) -> str:
+def digest_of(value: object, module: str) -> str:
     """Digest of what a value computes with, that stands in a module.
 
     Of compiled functions their name counts.
@@ -132,7 +132,7 @@ def digest_of(value: Any, module: str) -> str:
     return _digest(f"{_text(value, module)} {getattr(value, '__name__', '')}")
 
 
-def _is_persons(value: Any) -> bool:
+def _is_persons(value: object) -> bool:
     """Whether a function, or what wraps one, is of a person's code."""
     for name in ("__func__", "fget", "func"):  # of a method, a property, a partial
         if hasattr(type(value), name):
@@ -169,7 +169,7 @@ def _of_namespace(names: dict[str, Any], module: str) -> Iterator[tuple[str, str
             yield name, _digest(_text(value, module))
 
 
-def _is_filled_later(value: Any) -> bool:
+def _is_filled_later(value: object) -> bool:
     """Whether a value may change while the program runs, as memories do that are empty at first."""
     return isinstance(value, list | set | dict) and not value
 
@@ -184,7 +184,7 @@ def _of_class(defined: type, module: str) -> Iterator[tuple[str, str]]:
             yield name, _text(value, module)
 
 
-def _text(value: Any, module: str) -> str:
+def _text(value: object, module: str) -> str:
     """What a value computes with, in a text that is the same for equal code and equal constants."""
     if isinstance(value, PLAIN):
         return repr(value)
@@ -201,7 +201,7 @@ def _text(value: Any, module: str) -> str:
     return _of_object(value, module)
 
 
-def _of_object(value: Any, module: str) -> str:
+def _of_object(value: object, module: str) -> str:
     """The text of what is no function, constant, array or container."""
     for name in ("__func__", "fget", "func", "__wrapped__"):
         if hasattr(type(value), name) or name in getattr(value, "__dict__", {}):
@@ -230,7 +230,7 @@ def _of_function(value: FunctionType, module: str) -> str:
     return "\n".join(parts)
 
 
-def _shallow(value: Any, module: str) -> str:
+def _shallow(value: object, module: str) -> str:
     """What a closure holds, without what that refers to in turn."""
     if isinstance(value, FunctionType):
         return "\n".join(code_texts(value.__code__))
@@ -246,7 +246,7 @@ def _is_set(cell: types.CellType) -> bool:
         return False
 
 
-def _of_container(value: Any, module: str) -> str:
+def _of_container(value: Collection[object], module: str) -> str:
     if isinstance(value, dict):
         return " ".join(f"{key!r}: {_text(item, module)}" for key, item in value.items())
     texts = [_text(item, module) for item in value]

@@ -59,7 +59,7 @@ def has_others() -> bool:
     return any(name.partition(".")[0] != program for name in packages())
 
 
-def problem(name: Any, key: str = "problem") -> Problem:
+def problem(name: object, key: str = "problem") -> Problem:
     """The problem of that name.
 
     InvalidInput if there is none (with the nearest name), or a broken one.
@@ -75,12 +75,12 @@ def problem(name: Any, key: str = "problem") -> Problem:
     raise InvalidInput(key, name, f"no such problem; {nearest(name, known)}")
 
 
-def lookup(problem_name: str, kind: str, name: Any, key: str | None = None) -> Any:
-    """A part of a problem by its kind and name.
+def lookup(problem_name: str, kind: str, name: object, key: str | None = None) -> object:
+    """A part of a problem, a class or a function, by its kind and name.
 
     InvalidInput (with the nearest name) if there is none.
     """
-    return problem(problem_name).part(kind, name, key)
+    return problem(problem_name).code(kind, name, key)
 
 
 def register(

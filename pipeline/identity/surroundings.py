@@ -23,11 +23,12 @@ from dataclasses import dataclass, field
 from importlib.util import source_from_cache
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, TypeAlias, cast
 
 from pipeline.identity.places import is_own
 from pipeline.study.files import open_regular, read_regular
 
+Named: TypeAlias = str | bytes | os.PathLike[str] | int  # how a program names a file
 OWN_CODE = "<--with "  # what the name of code of a file given with --with starts with
 SYSTEM = ("/proc/", "/sys/", "/dev/")
 SECRET = (
@@ -154,7 +155,7 @@ class _Watch:
         elif event in FILES and Path(_path(arguments[0])).is_file():
             self.read[_path(arguments[0])] = None
 
-    def _opened(self, asker: str, path: Any, mode: Any, flags: Any) -> None:
+    def _opened(self, asker: str, path: Named, mode: object, flags: int) -> None:
         if isinstance(path, int) or asker in (OTHER, NOBODY):
             return
         name = _path(path)
@@ -252,7 +253,7 @@ class _Finder:
     def __init__(self, watch: _Watch):
         self.watch = watch
 
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
         """Note the module."""
         self.watch.note_package(name)
 
@@ -260,7 +261,7 @@ class _Finder:
 class _Variables(os._Environ):  # type: ignore[type-arg]
     """The environment, which notes who asks for what."""
 
-    def __getitem__(self, name: Any) -> Any:
+    def __getitem__(self, name: object) -> object:
         try:
             value = super().__getitem__(name)
         except KeyError:
@@ -281,12 +282,12 @@ def _digest_or_unset(value: str | None) -> str:
     return _digest(value)
 
 
-def _note_variable(name: Any, value: Any) -> None:
+def _note_variable(name: object, value: object) -> None:
     if not _WATCHES or not isinstance(name, str | bytes):
         return
     text = None
     if value is not None:
-        text = os.fsdecode(value)
+        text = os.fsdecode(cast(str | bytes, value))
     _WATCHES[-1].note_variable(os.fsdecode(name), text)
 
 
@@ -374,9 +375,9 @@ def _is_installed(name: str) -> bool:
     )
 
 
-def _path(path: Any) -> str:
+def _path(path: Named) -> str:
     try:
-        name = os.fsdecode(path)
+        name = os.fsdecode(cast(str, path))
     except TypeError:  # an open file
         return "<unknown>"
     if not os.path.isabs(name):

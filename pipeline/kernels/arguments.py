@@ -23,7 +23,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from pipeline.study.arrays import Array
 from pipeline.study.errors import PipelineError
 from pipeline.study.parsing import parse
 
@@ -184,7 +186,7 @@ def check(declaration: Declaration, values: Sequence[Any]) -> list[Any]:
     return passed
 
 
-def _converted(kernel: str, argument: Argument, value: Any) -> Any:
+def _converted(kernel: str, argument: Argument, value: object) -> object:
     """A value of the type that it must have."""
     if argument.dtype is not None:
         if isinstance(value, np.ndarray) and value.dtype == argument.dtype:
@@ -211,7 +213,7 @@ def _add_lengths(declaration: Declaration, names: Names, values: Sequence[Any]) 
         names[name] = shape[axis]
 
 
-def _address(kernel: str, argument: Argument, value: Any, shape: tuple[int, ...]) -> int:
+def _address(kernel: str, argument: Argument, value: Array, shape: tuple[int, ...]) -> int:
     """Address of an array's numbers."""
     if value.shape != shape or value.flags.num & argument.flags != argument.flags:
         raise _wrong(kernel, argument, value, f" = {shape}")
@@ -242,14 +244,14 @@ def _check_items(kernel: str, argument: Argument, names: Names) -> None:
             raise WrongArgument(f"kernel {kernel}: {argument.name} must have {whole}; {actual}")
 
 
-def all_hold(comparison: Any) -> bool:
+def all_hold(comparison: "bool | np.bool_ | NDArray[np.bool_]") -> bool:
     """Whether a comparison holds; of an array, for all of its items."""
     if isinstance(comparison, bool):
         return comparison
     return bool(comparison.all())
 
 
-def _extent(value: Any) -> str:
+def _extent(value: object) -> str:
     """A number, or the least and the greatest item of an array."""
     if not isinstance(value, np.ndarray):
         return f"is {value}"
@@ -284,7 +286,7 @@ def _check_apart(kernel: str, spans: list[_Span]) -> None:
             last_written = name
 
 
-def _wrong(kernel: str, argument: Argument, value: Any, lengths: str = "") -> WrongArgument:
+def _wrong(kernel: str, argument: Argument, value: object, lengths: str = "") -> WrongArgument:
     """kernel, argument, what it must be and what it is; lengths: numbers of its shape."""
     if argument.dtype is None:
         return WrongArgument(
@@ -299,7 +301,7 @@ def _wrong(kernel: str, argument: Argument, value: Any, lengths: str = "") -> Wr
     return WrongArgument(f"kernel {kernel}: {argument.name} must be {must}; is {actual}")
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     """What a value is, in a few words."""
     if not isinstance(value, np.ndarray):
         text = repr(value)

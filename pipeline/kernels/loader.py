@@ -14,7 +14,9 @@ import struct
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
+
+import numpy as np
 
 from pipeline.kernels.arguments import Declaration, check, read
 from pipeline.kernels.fast_check import fast_check
@@ -105,12 +107,12 @@ class Kernel:
         if "generator" in kinds:
             self._drawn_from = kinds.index("generator")
 
-    def __call__(self, *values: Any) -> None:
+    def __call__(self, *values: object) -> None:
         passed = self._passed(values)
         if self._drawn_from is None:
             failed = self._call(*passed)
         else:
-            with values[self._drawn_from].lock:
+            with cast(np.random.BitGenerator, values[self._drawn_from]).lock:
                 failed = self._call(*passed)
         if failed:
             raise MemoryError(f"{self.declaration.kernel}: no memory for its work arrays")

@@ -1,7 +1,6 @@
 """`advise` in Python: how small ε may be, or how many people are needed, to meet a target."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import threadpoolctl
 
@@ -16,7 +15,7 @@ def advise(
     unknown: str | None = None,
     quick: bool = False,
     save: str | None = None,
-    **known: Any,
+    **known: object,
 ) -> Advised:
     """The least ε, or the least of another unknown, at which targets are met, certified by fresh
     simulation.

@@ -33,7 +33,7 @@ class Kind:
         self._names = names
         self._load = load
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - each name has a type of its own
         if name.startswith("_"):
             raise AttributeError(name)
         names = self._names()
@@ -80,7 +80,7 @@ class Parts:
             )
         self.data = Kind(f"data of {problem.name}", _Passed(problem), lambda part: part)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - each name has a type of its own
         if name.startswith("_"):
             raise AttributeError(name)
         holding = [f"{kind}s" for kind in KINDS if name in dir(getattr(self, f"{kind}s"))]
@@ -160,7 +160,7 @@ class _Passed:
         return {declared.__name__: declared for declared in sorted(types, key=str)}, whole
 
 
-def _types_of(kind: str, part: Any) -> set[type]:
+def _types_of(kind: str, part: type) -> set[type]:
     """Types that a part declares."""
     attributes = {
         "model": ("produces",),
@@ -172,7 +172,7 @@ def _types_of(kind: str, part: Any) -> set[type]:
     types |= {release for release in plain if release is not None}
     if kind == "mechanism":
         return types
-    function = part.truth if kind == "model" else part.fit
+    function = getattr(part, "truth" if kind == "model" else "fit")
     returned = typing.get_type_hints(function).get("return")
     if isinstance(returned, type):
         types.add(returned)

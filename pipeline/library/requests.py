@@ -6,7 +6,7 @@ import shlex
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, cast
 
 from pipeline.execution.clusters import Cluster, Connected
 from pipeline.execution.runner import parts
@@ -88,7 +88,7 @@ def read(
     words = [*_words(experiment, whole, changes, cluster, task)]
     for word in words:
         refuse_secrets(word)
-    size = composition.plain(changes.get("size", whole.get("size")))
+    size = cast(str, composition.plain(changes.get("size", whole.get("size"))))
     others = {key: value for key, value in changes.items() if key != "size"}
     config = composition.changed(composition.sized(whole, size), {**others, "task": task})
     if isinstance(experiment, Study) and _is_used_as_it_is(experiment, changes):
@@ -142,7 +142,7 @@ def _kind_and_fields(cluster: str | Mapping[str, Any]) -> tuple[Any, dict[str, A
     """The kind of a cluster, and its other fields."""
     if isinstance(cluster, str):
         return cluster, {}
-    described = composition.plain(cluster)
+    described = {str(name): composition.plain(value) for name, value in cluster.items()}
     kind = described.pop("kind", "local")
     return kind, described
 
@@ -184,7 +184,7 @@ def _words(
         yield _word(f"cluster.{name}", value, is_known=True)
 
 
-def _words_of_change(key: str, value: Any, config: Mapping[str, Any]) -> Iterator[str]:
+def _words_of_change(key: str, value: object, config: Mapping[str, Any]) -> Iterator[str]:
     """A change of a config as words: key=value, +key=value for a new key, ~key for a None."""
     known = config.get(key)
     section, _, name = key.partition(".")
@@ -201,13 +201,13 @@ def _words_of_change(key: str, value: Any, config: Mapping[str, Any]) -> Iterato
         yield _word(key, value, key in config)
 
 
-def _names(section: Any) -> Collection[str]:
+def _names(section: object) -> Collection[str]:
     """Names in a section of a config, of a grid those in its first product."""
     first = section[0] if isinstance(section, list) and section else section
     return first if isinstance(first, Mapping) else ()
 
 
-def _word(key: str, value: Any, is_known: bool) -> str:
+def _word(key: str, value: object, is_known: bool) -> str:
     section, _, name = key.partition(".")
     if value is None and name and section in composition.REMOVABLE:
         return f"~{key}"

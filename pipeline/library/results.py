@@ -4,7 +4,6 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import xarray as xr
 
@@ -16,7 +15,7 @@ from pipeline.storage import results
 from pipeline.storage.datasets import REPLICATION
 from pipeline.storage.folder import Folder
 from pipeline.study.grid import Grid
-from pipeline.study.parameters import InvalidInput, check, parameter, path_of, shorten
+from pipeline.study.parameters import InvalidInput, check_as, parameter, path_of, shorten
 from pipeline.study.refinement import read_refinement
 from pipeline.study.study import NAME
 
@@ -64,7 +63,7 @@ def summarise(data: xr.Dataset, confidence: float = 0.95) -> xr.Dataset:
     True
     """
     _identity(data)
-    confidence = check(CONFIDENCE, confidence, "confidence")
+    confidence = check_as(float, CONFIDENCE, confidence, "confidence")
     return summary.summarise(data, confidence).assign(controlled(data, confidence))
 
 
@@ -177,7 +176,7 @@ def _identity(data: xr.Dataset) -> dict[str, str]:
         ) from None
 
 
-def _path(value: Any, key: str) -> str:
+def _path(value: object, key: str) -> str:
     """A path as a text; InvalidInput for anything else."""
     path = os.fspath(value) if isinstance(value, os.PathLike) else value
     if isinstance(path, str):

@@ -11,7 +11,7 @@ import typing
 from collections.abc import Mapping
 from functools import cache
 from types import MethodType
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -20,14 +20,24 @@ from pipeline.study.contracts import lacking
 from pipeline.study.frozen import frozen
 from pipeline.study.frozen_arrays import is_frozen
 from pipeline.study.handover import call
-from pipeline.study.parameters import InvalidInput, check, fields, parameter, shorten
-from pipeline.study.protocols import Data, FromArray, Model, Truth, plain_release_of
+from pipeline.study.parameters import InvalidInput, check_as, fields, parameter, shorten
+from pipeline.study.protocols import (
+    Data,
+    Estimate,
+    FromArray,
+    Mechanism,
+    Model,
+    Release,
+    Truth,
+    plain_release_of,
+)
 from pipeline.study.study import Study
 
 REPS = "reps"
+T = TypeVar("T")
 SEED = fields(Study)["seed"]
 REPLICATIONS = parameter("data sets", low=1, high=10**6)
-REPLICATIONS.type = "int | None"
+REPLICATIONS.type = int
 
 
 class Simulated(NamedTuple):
@@ -52,8 +62,9 @@ def simulate_data(model: Model, *, seed: int = 0, replications: int | None = Non
     (5,)
     """
     _check_part("model", model)
-    seed = check(SEED, seed, "seed")
-    replications = check(REPLICATIONS, replications, "replications")
+    seed = check_as(int, SEED, seed, "seed")
+    if replications is not None:
+        replications = check_as(int, REPLICATIONS, replications, "replications")
     rng = np.random.default_rng([seed, 0])
     population = np.random.default_rng([seed, 1])
     name = f"model {type(model).__name__}"
@@ -64,7 +75,7 @@ def simulate_data(model: Model, *, seed: int = 0, replications: int | None = Non
     return Simulated(truth, data, single=False)
 
 
-def simulate_release(mechanism: Any, data: Any, *, seed: int = 0) -> Any:
+def simulate_release(mechanism: Mechanism, data: object, *, seed: int = 0) -> Release:
     """What a mechanism releases of simulated people, or of an array of answers.
 
     Never for real people's data.
@@ -84,7 +95,7 @@ def simulate_release(mechanism: Any, data: Any, *, seed: int = 0) -> Any:
     ((5,), True)
     """
     _check_part("mechanism", mechanism)
-    rng = np.random.default_rng([check(SEED, seed, "seed"), 2])
+    rng = np.random.default_rng([check_as(int, SEED, seed, "seed"), 2])
     if isinstance(data, Simulated):
         people = data.data
         single = data.single
@@ -115,7 +126,7 @@ def simulate_release(mechanism: Any, data: Any, *, seed: int = 0) -> Any:
     return without_replications(release) if single else release
 
 
-def _check_part(role: str, part: Any) -> None:
+def _check_part(role: str, part: object) -> None:
     """Raises InvalidInput for what is no part of that role, or the class of one in place of one
     with its values.
     """
@@ -127,7 +138,7 @@ def _check_part(role: str, part: Any) -> None:
         raise InvalidInput(role, type(part).__name__, advice)
 
 
-def _numbers(data: Any) -> Array:
+def _numbers(data: object) -> Array:
     """An array of numbers; InvalidInput for anything else."""
     try:
         array = np.asarray(data)
@@ -144,7 +155,7 @@ def _numbers(data: Any) -> Array:
 def estimator(cls: type[Any]) -> type[Any]:
     """The estimator with a `fit` that also takes one release, without replications."""
 
-    def fit(self: Any, release: Any, rng: np.random.Generator | None = None) -> Any:
+    def fit(self: object, release: object, rng: np.random.Generator | None = None) -> Estimate:
         """The estimate from one release, or of every replication of a block.
 
         rng: for estimators that break ties at random; the same numbers every time if it is left
@@ -158,10 +169,11 @@ def estimator(cls: type[Any]) -> type[Any]:
         _check_sizes(self, block, _sizes(block))
         if rng is None:
             rng = np.random.default_rng(0)
-        estimate = call(f"estimator {cls.__name__}", MethodType(cls.fit, self), (block,), rng)
+        method = MethodType(cls.fit, self)
+        estimate: Estimate = call(f"estimator {cls.__name__}", method, (block,), rng)
         return without_replications(estimate) if single else estimate
 
-    def reduce(self: Any) -> tuple[Any, ...]:
+    def reduce(self: object) -> tuple[Any, ...]:
         """How it is pickled: the class itself has no name that could be imported."""
         return _estimator_with, (cls, {name: getattr(self, name) for name in fields(cls)})
 
@@ -175,11 +187,11 @@ def estimator(cls: type[Any]) -> type[Any]:
     return type(cls.__name__, (cls,), names)
 
 
-def _estimator_with(cls: Any, values: Mapping[str, Any]) -> Any:
+def _estimator_with(cls: type, values: Mapping[str, Any]) -> object:
     return estimator(cls)(**values)
 
 
-def with_replications(value: Any) -> tuple[Any, bool]:
+def with_replications(value: T) -> tuple[T, bool]:
     """The object with all declared axes in place, and whether it had no replications."""
     axes = axes_of(value)
     single = None
@@ -207,10 +219,10 @@ def with_replications(value: Any) -> tuple[Any, bool]:
             'no array with an axis "reps" is declared, as '
             'Annotated[Floats, "reps", …]; give it with replications to the class itself',
         )
-    return dataclasses.replace(value, **changed), single
+    return dataclasses.replace(cast(Any, value), **changed), single
 
 
-def without_replications(value: Any) -> Any:
+def without_replications(value: T) -> T:
     """The object of a single replication without the dimension.
 
     Arrays of one value become numbers.
@@ -222,17 +234,18 @@ def without_replications(value: Any) -> Any:
             changed[name] = array[0]
     if not changed:
         return value
-    return frozen(dataclasses.replace(value, **changed))
+    single = cast(T, dataclasses.replace(cast(Any, value), **changed))
+    return frozen(single)
 
 
-def axes_of(value: Any) -> dict[str, tuple[str, ...]]:
+def axes_of(value: object) -> dict[str, tuple[str, ...]]:
     """Field -> names of its axes, of an object whose class declares them; empty for any other."""
     cls: Any = type(value)
     return _axes(cls)
 
 
 @cache
-def _axes(cls: Any) -> dict[str, tuple[str, ...]]:
+def _axes(cls: type) -> dict[str, tuple[str, ...]]:
     if not dataclasses.is_dataclass(cls):
         return {}
     hints = typing.get_type_hints(cls, include_extras=True)
@@ -243,7 +256,7 @@ def _axes(cls: Any) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _sizes(value: Any) -> dict[str, int]:
+def _sizes(value: object) -> dict[str, int]:
     """Length of every named axis; InvalidInput where two arrays disagree.
 
     An axis of 1 may stand for all `reps`.
@@ -265,7 +278,7 @@ def _sizes(value: Any) -> dict[str, int]:
     return sizes
 
 
-def _check_sizes(part: Any, value: Any, sizes: Mapping[str, int]) -> None:
+def _check_sizes(part: object, value: object, sizes: Mapping[str, int]) -> None:
     """Sizes that a part was made for are those of what it is given; one that is None may be any."""
     for name in fields(type(part)):
         actual = sizes.get(name, getattr(value, name, None))

@@ -8,13 +8,16 @@ Steinke (2020), Algorithms 1–3.
 """
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pipeline.privacy.integer_laws import positive
 from pipeline.study.arrays import Array, Integers
 from pipeline.study.parameters import InvalidInput
+
+if TYPE_CHECKING:
+    import opendp.mod
 
 SLACK = 1e-12  # relative margin by which noise is wider than asked for
 
@@ -83,7 +86,7 @@ def spent(
     return value
 
 
-def _measurement(variance: float | None, scale: float | None) -> Any:
+def _measurement(variance: float | None, scale: float | None) -> "opendp.mod.Measurement":
     if (variance is None) == (scale is None):
         raise InvalidInput(
             "variance, scale",

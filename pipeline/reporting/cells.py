@@ -191,7 +191,7 @@ def values_in_words(rows: "DataFrame", names: list[str]) -> Iterator[str]:
         yield f"{cell}: {value}" if cell else value
 
 
-def shortened(level: Any) -> Any:
+def shortened(level: object) -> object:
     """A level as it is read from an axis: fractions to four digits."""
     if isinstance(level, float) and abs(level) < 1e4:
         return float(f"{level:.4g}")

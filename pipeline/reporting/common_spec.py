@@ -45,7 +45,7 @@ class Common:
     series: tuple[Series, ...]
 
 
-def read(common: Any, studies: Shapes) -> Common | None:
+def read(common: object, studies: Shapes) -> Common | None:
     """The checked figure, or None without one. studies: name -> levels of its axes, derived
     parameters, metrics.
 
@@ -92,7 +92,7 @@ def _series(values: Mapping[str, Any], key: str, studies: Shapes) -> Series:
     axes, coordinates, _ = studies[experiment]
     curves = _curves(values, key, studies[experiment])
     effective = _effective(values.get("effective"), f"{key}.effective", [*axes, *coordinates])
-    checked = {}
+    checked: dict[str, Any] = {}
     for name in plain:
         if name in values:
             checked[name] = check(declared[name], values[name], f"{key}.{name}")
@@ -122,7 +122,7 @@ def _curves(values: Mapping[str, Any], key: str, shape: Shape) -> Curves:
     return curves
 
 
-def _effective(values: Any, key: str, names: Sequence[str]) -> Mapping[str, float]:
+def _effective(values: object, key: str, names: Sequence[str]) -> Mapping[str, float]:
     """Powers of axes and derived parameters."""
     powers = mapping(values, key)
     for factor, power in powers.items():

@@ -56,7 +56,7 @@ class CurveStyles:
             "linestyle": self._line(of_split),
         }
 
-    def _colour(self, levels: Levels) -> Any:
+    def _colour(self, levels: Levels) -> object:
         if not self.by:
             return self.colours[0]
         return self.colours[self.first.index(levels)]
@@ -66,7 +66,7 @@ class CurveStyles:
             return style.MARKERS[0]
         return style.MARKERS[self.rest.index(levels) % len(style.MARKERS)]
 
-    def _line(self, levels: Levels) -> Any:
+    def _line(self, levels: Levels) -> object:
         if not self.split:
             return style.LINES[0]
         return style.LINES[self.lines.index(levels) % len(style.LINES)]
@@ -208,7 +208,10 @@ def _lines(entries: Column) -> int:
     return sum(1 + label.count("\n") for _, label in entries)
 
 
-def _entry(label: str, **options: Any) -> "tuple[Line2D, str]":
+def _entry(
+    label: str,
+    **options: Any,  # noqa: ANN401 - as those of matplotlib.lines.Line2D
+) -> "tuple[Line2D, str]":
     """An entry of a legend; without options, a heading or an empty line."""
     from matplotlib.lines import Line2D
 
@@ -257,7 +260,12 @@ def curves_of(table: "DataFrame", names: Sequence[str]) -> "Iterator[tuple[Level
     yield from table.groupby(list(names), sort=False)
 
 
-def error_bars(axes: "Axes", x: Floats, rows: "DataFrame", **options: Any) -> None:
+def error_bars(
+    axes: "Axes",
+    x: Floats,
+    rows: "DataFrame",
+    **options: Any,  # noqa: ANN401 - as those of Axes.errorbar
+) -> None:
     """Means with their intervals; no bar where an interval is infinite."""
     y = rows["mean"].to_numpy(float)
     ends = np.array([y - rows["low"], rows["high"] - y], float)

@@ -3,7 +3,12 @@
 import math
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from pipeline.analysis.estimate import Estimate
 
 GREEK = dict(
     alpha="α",
@@ -33,7 +38,7 @@ def symbol(name: str) -> str:
     return " ".join(GREEK.get(part, part) for part in name.split("_"))
 
 
-def number(value: Any, digits: int = 6) -> str:
+def number(value: object, digits: int = 6) -> str:
     """A number without exponent where that is shorter: 1,600, 0.02, ∞.
 
     A word with blanks for underscores.
@@ -77,7 +82,7 @@ def fraction(value: float) -> str:
     return f"−{sign}" if value < 0 else sign
 
 
-def interval(estimate: Any) -> str:
+def interval(estimate: "Estimate") -> str:
     """An Estimate with its interval and a true minus sign.
 
     `not determined` where the data say nothing.
@@ -136,7 +141,7 @@ def percent(share: float) -> str:
     return f"{100 * share:,.0f} %"
 
 
-def about(variable: Any) -> str:
+def about(variable: "xr.DataArray") -> str:
     """`meaning (unit)` of a variable, from its attributes; empty without meaning.
 
     A semicolon ends the meaning.
@@ -148,9 +153,9 @@ def about(variable: Any) -> str:
     return meaning
 
 
-def axis_label(variable: Any) -> str:
+def axis_label(variable: "xr.DataArray") -> str:
     """Symbol and meaning for an axis: `ε: privacy budget of one comparison`."""
-    name = symbol(variable.name)
+    name = symbol(str(variable.name))
     meaning = about(variable)
     if not meaning:
         return name
@@ -159,7 +164,7 @@ def axis_label(variable: Any) -> str:
     return f"{name}: {meaning}"
 
 
-def metric_label(variable: Any, name: str) -> str:
+def metric_label(variable: "xr.DataArray", name: str) -> str:
     """Meaning and unit of a metric, or its name."""
     return about(variable) or symbol(name)
 

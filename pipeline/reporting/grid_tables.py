@@ -4,13 +4,14 @@ change.
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import xarray as xr
 
 from pipeline.reporting.formatting import number, symbol
 from pipeline.reporting.tables import metrics
+from pipeline.study.arrays import Array
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -80,7 +81,7 @@ def grid(summary: xr.Dataset) -> list[ParameterRow]:
     return rows
 
 
-def _levels(values: Any) -> str:
+def _levels(values: Array) -> str:
     """The levels of an axis, not all of them if they are many."""
     names = [
         level if isinstance(level, str) else number(level)
@@ -91,7 +92,7 @@ def _levels(values: Any) -> str:
     return ", ".join(names)
 
 
-def _derived(values: Any) -> str:
+def _derived(values: Array) -> str:
     """Least and greatest value of a derived parameter."""
     if values.dtype.kind not in "iuf" or not np.isfinite(values).any():
         return "derived"
@@ -133,7 +134,7 @@ def _heading(coordinate: xr.DataArray, name: Hashable) -> str:
     return f"{meaning} ({unit})"
 
 
-def _along(coordinate: xr.DataArray, axis: Hashable) -> Any:
+def _along(coordinate: xr.DataArray, axis: Hashable) -> Array | None:
     """(levels,) numbers that differ between the levels of an axis, and along no other, where there
     are any; or None.
     """

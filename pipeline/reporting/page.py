@@ -37,6 +37,7 @@ from pipeline.study.files import PARTIAL, write_whole
 from pipeline.study.texts import visible
 
 if TYPE_CHECKING:
+    import jinja2
     from markupsafe import Markup
     from pandas import DataFrame
 
@@ -203,14 +204,14 @@ def script(*names: str) -> Script:
     return Script(Markup(text), f"sha256-{digest}")
 
 
-def rendered(template: str, **values: Any) -> str:
+def rendered(template: str, **values: object) -> str:
     """A page, in which signs that control what shows it are visible: they may come from a person's
     data.
     """
     return visible(str(environment().get_template(template).render(**values)))
 
 
-def environment() -> Any:
+def environment() -> "jinja2.Environment":
     """Where the templates of pages are found, and what they may call."""
     import jinja2
 

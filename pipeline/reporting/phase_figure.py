@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.collections import QuadMesh
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
-    from pandas import DataFrame
+    from pandas import DataFrame, Series
 
 HEIGHT = 4.4  # inches
 MOST_ENTRIES = 8  # of the legend, for marks of the boundary
@@ -119,7 +119,7 @@ class Diagram:
             self._draw_crossing(axes, x, row, edges)
         return mesh, ends
 
-    def _cells_of(self, row: Any, at: Floats) -> Integers:
+    def _cells_of(self, row: "Series", at: Floats) -> Integers:
         """Indices of the cells of one curve that have a place, in the order of their positions."""
         has_place = np.isfinite(at) & (at > 0)
         of_curve = [self.cells[axis] == row[axis] for axis in self.spec.size]
@@ -131,7 +131,7 @@ class Diagram:
         texts = values_in_words(self.cells.iloc[order], varying(self.cells, self.spec))
         self.marks += map(Mark, repeat(axes), repeat(x), at.tolist(), texts)
 
-    def _draw_crossing(self, axes: "Axes", x: float, row: Any, edges: Floats) -> None:
+    def _draw_crossing(self, axes: "Axes", x: float, row: "Series", edges: Floats) -> None:
         """One crossing with its interval, cut at the strip.
 
         An arrow where it is below or above the strip.
@@ -144,7 +144,7 @@ class Diagram:
         elif row["side"] == RIGHT:
             _draw_arrow(axes, "↑", (x, edges[-1]), "top")
 
-    def _marker(self, level: Any) -> str:
+    def _marker(self, level: object) -> str:
         return style.MARKERS[self.marked_levels.index(level) % len(style.MARKERS)]
 
     def _boundary_entries(self) -> "Iterator[Line2D]":
@@ -216,19 +216,19 @@ def outermost(edge: "DataFrame", spec: PhaseDiagram) -> list[str]:
     return [_place(row, spec) for _, row in ends.iterrows()]
 
 
-def _crossed(row: Any, spec: PhaseDiagram) -> str:
+def _crossed(row: object, spec: PhaseDiagram) -> str:
     """Where one curve crosses the level: `boundary at m = 10, L = 100: ε = 0.35 [0.33, 0.37]`."""
     return f"boundary at {_place(row, spec)}"
 
 
-def _place(row: Any, spec: PhaseDiagram) -> str:
+def _place(row: "Series", spec: PhaseDiagram) -> str:
     """A curve, and where it crosses the level: `m = 10, L = 100: ε = 0.35 [0.33, 0.37]`."""
     at = with_interval(row["boundary"], row["boundary_low"], row["boundary_high"])
     cell = levels({axis: row[axis] for axis in spec.size})
     return f"{cell}: {symbol(spec.position)} = {at}"
 
 
-def _draw_bar(axes: "Axes", x: float, row: Any, edges: Floats, marker: str) -> None:
+def _draw_bar(axes: "Axes", x: float, row: "Series", edges: Floats, marker: str) -> None:
     """A crossing in a strip, with its interval."""
     y = row["boundary"]
     below = y - max(row["boundary_low"], edges[0])

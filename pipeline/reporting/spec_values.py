@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 from pipeline.reporting.formatting import number
 from pipeline.study.parameters import InvalidInput, check, nearest
@@ -40,7 +40,7 @@ class Shape:
         return all(is_number(level) and level > 0 for level in self.axes[axis])
 
 
-def refers(meaning: str, to: str, default: Any = MISSING) -> Any:
+def refers(meaning: str, to: str, default: object = MISSING) -> Any:  # noqa: ANN401 - of the type of its annotation, as dataclasses.field
     """A field that names things of the study.
 
     to: an axis, axes, numeric axes, a metric, "axis or derived parameter", "metric or derived
@@ -52,7 +52,7 @@ def refers(meaning: str, to: str, default: Any = MISSING) -> Any:
     return field(default=default, metadata=metadata)
 
 
-def read_value(declared: Field[Any], value: Any, key: str, shape: Shape) -> Any:
+def read_value(declared: Field[Any], value: object, key: str, shape: Shape) -> object:
     """The checked value of a field.
 
     Axes, metrics and parameters that it names must be in the study. Raises InvalidInput.
@@ -73,17 +73,17 @@ def read_value(declared: Field[Any], value: Any, key: str, shape: Shape) -> Any:
     return _name(value, key, shape, to)
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> TypeGuard[float]:
     """Whether a value is a number, and not true or false."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def is_finite(value: Any) -> bool:
+def is_finite(value: object) -> TypeGuard[float]:
     """Whether a value is a finite number."""
     return is_number(value) and math.isfinite(value)
 
 
-def _marks(value: Any, key: str) -> dict[str, float]:
+def _marks(value: object, key: str) -> dict[str, float]:
     """Thin lines by name; that of a number alone is named after it."""
     if not isinstance(value, Mapping):
         position = _finite(value, key)
@@ -97,7 +97,7 @@ def _marks(value: Any, key: str) -> dict[str, float]:
     return marks
 
 
-def _crossings(value: Any, key: str, shape: Shape) -> dict[str, float]:
+def _crossings(value: object, key: str, shape: Shape) -> dict[str, float]:
     """Levels of metrics or derived parameters."""
     if not isinstance(value, Mapping):
         allowed = "must be a mapping of metrics or derived parameters to a level each"
@@ -109,7 +109,7 @@ def _crossings(value: Any, key: str, shape: Shape) -> dict[str, float]:
     return crossings
 
 
-def _list_of_axes(declared: Field[Any], value: Any, key: str, shape: Shape) -> tuple[str, ...]:
+def _list_of_axes(declared: Field[Any], value: object, key: str, shape: Shape) -> tuple[str, ...]:
     """Axes of the study; numeric ones have positive levels, and there is one at least."""
     numeric = declared.metadata["refers"] == "numeric axes"
     if not isinstance(value, (list, tuple)) or (numeric and not value):
@@ -122,7 +122,7 @@ def _list_of_axes(declared: Field[Any], value: Any, key: str, shape: Shape) -> t
     return tuple(value)
 
 
-def _name(value: Any, key: str, shape: Shape, to: str) -> str:
+def _name(value: object, key: str, shape: Shape, to: str) -> str:
     """The name of a thing of the study."""
     names = shape.names(to)
     if not isinstance(value, str) or value not in names:
@@ -131,13 +131,13 @@ def _name(value: Any, key: str, shape: Shape, to: str) -> str:
     return value
 
 
-def _finite(value: Any, key: str) -> float:
+def _finite(value: object, key: str) -> float:
     if not is_finite(value):
         raise InvalidInput(key, value, "must be a finite number")
     return float(value)
 
 
-def _selection(value: Any, key: str, shape: Shape) -> dict[str, Any]:
+def _selection(value: object, key: str, shape: Shape) -> dict[str, Any]:
     """A level of each of some axes, as the grid has it."""
     if not isinstance(value, Mapping):
         raise InvalidInput(key, value, "must be a mapping of axes to one level each")
@@ -148,7 +148,7 @@ def _selection(value: Any, key: str, shape: Shape) -> dict[str, Any]:
     return selection
 
 
-def _level(value: Any, key: str, levels: tuple[Any, ...]) -> Any:
+def _level(value: object, key: str, levels: tuple[Any, ...]) -> object:
     """The level of an axis that equals a value; True is no 1."""
     for level in levels:
         if level == value and isinstance(level, bool) == isinstance(value, bool):

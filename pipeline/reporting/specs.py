@@ -252,7 +252,7 @@ KINDS: dict[str, type[Spec]] = {
 
 
 def read(
-    figures: Any,
+    figures: object,
     axes: Mapping[str, Sequence[Any]],
     coordinates: Iterable[str] = (),
     metrics: Iterable[str] = (),
@@ -272,7 +272,7 @@ def read(
     return tuple(_figure(figure, f"figures.{i}", shape) for i, figure in enumerate(figures))
 
 
-def _figure(figure: Any, key: str, shape: Shape) -> Spec:
+def _figure(figure: object, key: str, shape: Shape) -> Spec:
     """One checked figure."""
     if not isinstance(figure, Mapping):
         raise InvalidInput(key, figure, f"must be a mapping with kind, one of {', '.join(KINDS)}")
@@ -283,7 +283,7 @@ def _figure(figure: Any, key: str, shape: Shape) -> Spec:
     values = {name: value for name, value in figure.items() if name != "kind"}
     _check_names(cls, values, key)
     declared = fields(cls)
-    checked = {}
+    checked: dict[str, Any] = {}
     for name, value in values.items():
         checked[name] = read_value(declared[name], value, f"{key}.{name}", shape)
     spec = cls(**checked)

@@ -6,15 +6,17 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pipeline.reporting.formatting import number
 from pipeline.study.texts import visible
 
 if TYPE_CHECKING:
+    import numpy as np
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
+    from numpy.typing import NDArray
 
 RC = {
     "backend": "Agg",
@@ -102,16 +104,16 @@ def only_text(text: str) -> "Figure":
     return figure
 
 
-def hide_empty(grid: Any, panels: int) -> None:
+def hide_empty(grid: "NDArray[np.object_]", panels: int) -> None:
     """Hide the axes of a grid beyond its panels.
 
     Those above an empty place get the labels of their ticks.
     """
-    for k, axes in enumerate(grid.flat):
+    for k, panel in enumerate(cast("list[Axes]", grid.ravel().tolist())):
         if k >= panels:
-            axes.set_visible(False)
+            panel.set_visible(False)
         elif k + grid.shape[1] >= panels:
-            axes.tick_params(labelbottom=True)
+            panel.tick_params(labelbottom=True)
 
 
 def wrapped(label: str, inches: float) -> str:

@@ -1,7 +1,7 @@
 """Coloured tiles: their borders, their colours, and the bar that explains these."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -64,7 +64,7 @@ def ink(value: float, scale: "Normalize") -> str:
 
 def colour_bar(
     figure: "Figure",
-    axes: Any,
+    axes: "Axes | list[Axes]",
     mesh: "QuadMesh",
     label: str,
     inches: float,

@@ -338,7 +338,7 @@ def describe(study: Study, name: str) -> dict[str, Any]:
             "flag_values": [0, 1, 2, 3],
             "flag_meanings": "not_run ok not_converged failed",
         }
-    metric = study.part("metric", name)
+    metric = study.metric(name)
     numbers = {"least": metric.least, "most": metric.most, "expected": metric.expected}
     stated = {
         key: number

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from zarr.core.sync import sync
@@ -22,6 +22,10 @@ from pipeline.storage.backend import Item, Listed, Result, Unreachable
 from pipeline.storage.url_backend import UrlBackend
 from pipeline.study.parameters import InvalidInput
 
+if TYPE_CHECKING:
+    from obstore.store import S3Store
+
+T = TypeVar("T")
 ATTEMPT = 20.0  # seconds that one request may take
 CONNECT = 5.0  # seconds that one connection may take
 FIRST_PAUSE = 0.05  # seconds before a failed request is tried again for the first time
@@ -147,7 +151,7 @@ class Bucket(UrlBackend):
                 future.cancel()
 
     @cached_property
-    def _store(self) -> Any:
+    def _store(self) -> "S3Store":
         return _connect(self.url)
 
     @cached_property
@@ -171,10 +175,10 @@ class Bucket(UrlBackend):
         objects: list[dict[str, Any]] = self._sync(page, patience)
         return objects
 
-    def _sync(self, request: Callable[[], Awaitable[Any]], patience: float | None = None) -> Any:
+    def _sync(self, request: Callable[[], Awaitable[T]], patience: float | None = None) -> T:
         return sync(self._try(request, patience))
 
-    async def _try(self, request: Callable[[], Awaitable[Any]], patience: float | None) -> Any:
+    async def _try(self, request: Callable[[], Awaitable[T]], patience: float | None) -> T:
         """Answer of a request, which must be harmless to repeat."""
         from obstore.exceptions import AlreadyExistsError, BaseError
 
@@ -208,7 +212,7 @@ def _range(start: int, stop: int | None) -> dict[str, Any] | None:
     return None
 
 
-async def _get(store: Any, key: str, options: dict[str, Any] | None) -> bytes:
+async def _get(store: object, key: str, options: dict[str, Any] | None) -> bytes:
     """Content of an object, or a part of it, which is empty where it begins after the end."""
     from obstore import get_async
     from obstore.exceptions import BaseError
@@ -222,7 +226,7 @@ async def _get(store: Any, key: str, options: dict[str, Any] | None) -> bytes:
     return bytes(await answer.bytes_async())
 
 
-def _connect(url: str) -> Any:
+def _connect(url: str) -> "S3Store":
     """obstore's view of the URL, from the environment.
 
     Raises InvalidInput naming what is missing there.

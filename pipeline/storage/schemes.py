@@ -11,7 +11,6 @@ import sys
 from contextlib import redirect_stdout
 from functools import lru_cache
 from importlib.metadata import EntryPoint
-from typing import Any
 
 from pipeline.identity.packages import Broken, broken_by, entries_of
 from pipeline.storage.url_backend import UrlBackend
@@ -105,7 +104,7 @@ def _load(entry: EntryPoint) -> type[UrlBackend] | Broken:
     return Broken(entry, reason) if reason else backend
 
 
-def _lacks(backend: Any) -> str:
+def _lacks(backend: object) -> str:
     """Why something is no backend; empty if it is one."""
     if not (inspect.isclass(backend) and issubclass(backend, UrlBackend)):
         return "is no subclass of UrlBackend"

@@ -1,7 +1,7 @@
 """Base of classes that leave something to those that derive from them."""
 
 from abc import ABCMeta
-from typing import Any, Self
+from typing import Self
 
 from pipeline.study.returned import WrongPart
 
@@ -22,7 +22,7 @@ class Abstract(metaclass=ABCMeta):  # noqa: B024  (its children have what is abs
     pipeline.study.returned.WrongPart: class=Circle: lacks area, which Shape leaves to it
     """
 
-    def __new__(cls, *values: Any, **named: Any) -> Self:
+    def __new__(cls, *values: object, **named: object) -> Self:
         """An object without values, unless something is missing."""
         missing = sorted(cls.__abstractmethods__)
         if missing:

@@ -13,10 +13,10 @@ class Unknown:
 
     meaning: in words.
 
-    helps: whether learning is easier the more there is of it; None where that depends. low, high:
-    where it is looked for; start: where, if no theory predicts it. left: the word means 1 −
-    parameter, such as the share of answers that are missing where the parameter is the share that
-    is given.
+    helps: whether learning is easier the more there is of it; None where that
+    depends. low, high: where it is looked for; start: where, if no theory
+    predicts it. left: the word means 1 − parameter, such as the share of
+    answers that are missing where the parameter is the share that is given.
     """
 
     parameter: str
@@ -34,10 +34,11 @@ class Atlas:
 
     See `pipeline.advice.atlas`.
 
-    axes: parameter -> levels, ascending, two at least; the last one is that of ε. A mechanism has
-    cells along those that its parts take. mechanisms, metrics: names. parameters: values of others
-    that have no default, or are to differ from it. halves: a parameter of metrics -> the axis of
-    which it is half, rounded down, in every cell.
+    axes: parameter -> levels, ascending, two at least; the last one is that of
+    ε. A mechanism has cells along those that its parts take. mechanisms,
+    metrics: names. parameters: values of others that have no default, or are to
+    differ from it. halves: a parameter of metrics -> the axis of which it is
+    half, rounded down, in every cell.
 
     >>> Atlas({"n": (10, 100), "epsilon": (0.1, 1, 10)}, ("laplace",), ("error",)).metrics
     ('error',)
@@ -50,7 +51,7 @@ class Atlas:
     halves: Mapping[str, str] = field(default_factory=dict)
 
 
-def _no_survey(model: Any, mechanism: Any) -> str:
+def _no_survey(model: object, mechanism: object) -> str:
     """Of a problem that says nothing of what people are asked."""
     return ""
 
@@ -61,18 +62,21 @@ class Advice:
 
     Its parts' own names and declarations say everything else.
 
-    unknowns: word that is the same in all problems (epsilon, people, items, questions, missing) ->
-    `Unknown`, epsilon first. parameters: values of parameters that a person need not give, among
-    them the model and the mechanism. estimators: by preference; the first one that takes a
-    mechanism's release is used. recorded, derive: parameters in place of these, and derivations
-    that give others, where `data.path` is given. predicted: metric -> function of parameters, by
-    their names, that predicts its mean. stress: function of the model -> case in words -> changes
-    of parameters; how people may differ from the model, to see by how much an advice then misses
-    its targets. atlas: what is solved in advance, if anything. decisions: metrics that decide
-    something, the most important first -> what their mean is, in words that follow "the". needed:
-    parameters that a person must give where a target's metric takes them, though they have a
-    default. survey: function of the model and the mechanism -> one sentence, without a full stop:
-    how many people are asked what, and who makes it private.
+    unknowns: word that is the same in all problems (epsilon, people, items,
+    questions, missing) -> `Unknown`, epsilon first. parameters: values of
+    parameters that a person need not give, among them the model and the
+    mechanism. estimators: by preference; the first one that takes a mechanism's
+    release is used. recorded, derive: parameters in place of these, and
+    derivations that give others, where `data.path` is given. predicted: metric
+    -> function of parameters, by their names, that predicts its mean. stress:
+    function of the model -> case in words -> changes of parameters; how people
+    may differ from the model, to see by how much an advice then misses its
+    targets. atlas: what is solved in advance, if anything. decisions: metrics
+    that decide something, the most important first -> what their mean is, in
+    words that follow "the". needed: parameters that a person must give where a
+    target's metric takes them, though they have a default. survey: function of
+    the model and the mechanism -> one sentence, without a full stop: how many
+    people are asked what, and who makes it private.
 
     >>> Advice({"epsilon": Unknown("epsilon", "budget of one answer", 1e-3, 20, 1.0)}, {"model": "answers"}, ("mean",))
     ... # doctest: +ELLIPSIS

@@ -19,7 +19,7 @@ Declarations: TypeAlias = dict[
 Products: TypeAlias = Sequence[Mapping[str, Sequence[Any]]]
 
 
-def names(value: Any, key: str) -> tuple[str, ...]:
+def names(value: object, key: str) -> tuple[str, ...]:
     """A list of distinct names, at least one."""
     if (
         not isinstance(value, (list, tuple))
@@ -32,7 +32,7 @@ def names(value: Any, key: str) -> tuple[str, ...]:
     return tuple(value)
 
 
-def mapping(value: Any, key: str) -> dict[str, Any]:
+def mapping(value: object, key: str) -> dict[str, Any]:
     """A mapping of names to values."""
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
         raise InvalidInput(key, value, "must be a mapping of names to values")
@@ -60,7 +60,7 @@ def declarations(
         for name, declaration in fields(part).items():
             declared.setdefault(name, []).append(declaration)
     for target in derivations:
-        for name, declaration in arguments(problem.part("derivation", target)).items():
+        for name, declaration in arguments(problem.derivation(target)).items():
             declared.setdefault(name, [declaration])
     return declared
 
@@ -116,7 +116,7 @@ def check_given_once(
                 )
 
 
-def typed(declared: Sequence["Field[Any]"], value: Any, key: str) -> Any:
+def typed(declared: Sequence["Field[Any]"], value: object, key: str) -> object:
     """The value in the type that all of its declarations agree on."""
     for declaration in declared:
         value = check(declaration, value, key)

@@ -26,7 +26,7 @@ SEQUENCES = (list, tuple, collections.deque)
 SCALARS = bool | int | float | complex | str | bytes | np.generic | None
 
 
-def digest_of(value: Any) -> str:
+def digest_of(value: object) -> str:
     """Digest, 16 hexadecimal digits, of what a value holds."""
     digest = hashlib.blake2b(digest_size=8)
     for text in _texts(value):
@@ -35,7 +35,7 @@ def digest_of(value: Any) -> str:
 
 
 # One case a kind of value; other code would be other code to every result that is stored.
-def _texts(value: Any) -> Iterator[bytes]:  # noqa: C901
+def _texts(value: object) -> Iterator[bytes]:  # noqa: C901
     if isinstance(value, np.ndarray):
         yield from _texts_of_array(value)
     elif isinstance(value, SCALARS):
@@ -70,7 +70,7 @@ def _texts_of_array(values: Array) -> Iterator[bytes]:
         yield values.tobytes()
 
 
-def is_table(value: Any) -> bool:
+def is_table(value: object) -> bool:
     """Whether a value is a table of pandas or xarray, or a sparse matrix of SciPy.
 
     >>> from scipy.sparse import eye_array
@@ -83,7 +83,7 @@ def is_table(value: Any) -> bool:
     return package_of(kind) in ("pandas", "xarray") and hasattr(value, "to_dict")
 
 
-def _columns(table: Any) -> list[Any]:
+def _columns(table: Any) -> list[Any]:  # noqa: ANN401 - of packages that are not imported here
     """What a table holds, by its own names."""
     if hasattr(table, "tocoo"):
         coordinates = table.tocoo()

@@ -9,7 +9,7 @@ What parts must offer is in `pipeline.study.protocols`; what they return is chec
 import dataclasses
 import inspect
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field
 from functools import cache
 from typing import Any
@@ -53,7 +53,7 @@ GUARANTEES: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def fault(kind: str, part: Any) -> str:
+def fault(kind: str, part: object) -> str:
     """What is wrong with a part of a kind: model, mechanism, estimator, metric or derivation.
 
     Empty if nothing is.
@@ -64,19 +64,23 @@ def fault(kind: str, part: Any) -> str:
     if kind == "derivation":
         if not callable(part) or not hasattr(part, "__qualname__"):
             return f"it must be a function, is {shorten(part)}"
-    elif not isinstance(part, type):
+        return _fault_of_function(part)
+    if not isinstance(part, type):
         return f"it must be a class, is {shorten(part)}"
-    return _fault(kind, part)
+    return _fault_of_class(kind, part)
 
 
 @cache
-def _fault(kind: str, part: Any) -> str:
-    return next(
-        _faults_of_function(part) if kind == "derivation" else _faults_of_class(kind, part), ""
-    )
+def _fault_of_function(function: Callable[..., object]) -> str:
+    return next(_faults_of_function(function), "")
 
 
-def _faults_of_function(function: Any) -> Iterator[str]:
+@cache
+def _fault_of_class(kind: str, part: type) -> str:
+    return next(_faults_of_class(kind, part), "")
+
+
+def _faults_of_function(function: Callable[..., object]) -> Iterator[str]:
     try:
         inputs = arguments(function)
     except (AttributeError, NameError, SyntaxError, TypeError, ValueError) as error:

@@ -56,8 +56,8 @@ class Described(Protocol):
     def derivations(self) -> Mapping[str, tuple[Callable[..., Any], tuple[str, ...]]]:
         """Derived parameters and coordinates: name -> function, names of its arguments."""
 
-    def part(self, kind: str, name: Any, key: str | None = None) -> Any:
-        """A part of the study's problem, by its kind and name."""
+    def part(self, kind: str, name: object, key: str | None = None) -> type:
+        """The class of a part of the study's problem, by its kind and name."""
 
     def values(self, labels: Mapping[str, Any]) -> Mapping[str, Any]:
         """All parameters of a cell."""
@@ -65,7 +65,7 @@ class Described(Protocol):
     def derived(self, labels: Mapping[str, Any]) -> Mapping[str, Any]:
         """Derived parameters and coordinates of a cell."""
 
-    def component(self, kind: str, name: Any, values: Mapping[str, Any]) -> Any:
+    def component(self, kind: str, name: object, values: Mapping[str, Any]) -> object:
         """A part with its parameters among the values of a cell."""
 
 
@@ -173,7 +173,7 @@ def checked_costs(study: Described) -> Floats | None:
     return of_cells
 
 
-def released(produces: Any, releases: Any) -> Any:
+def released(produces: type, releases: type) -> type:
     """Type of a release: the mechanism's own or, where it releases data as they are, the data's
     plain release.
     """

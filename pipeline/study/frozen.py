@@ -17,8 +17,8 @@ import collections
 import functools
 import operator
 import types
-from collections.abc import Callable, Generator, Iterator, Mapping
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Callable, Generator, Hashable, Iterator, Mapping
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -52,6 +52,7 @@ SET_FLAGS: Any = (
 SET_ATTRIBUTE = object.__setattr__  # that of a frozen dataclass refuses
 P = ParamSpec("P")
 T = TypeVar("T")
+M = TypeVar("M", bound="_Member")
 
 
 _derived: dict[
@@ -79,8 +80,7 @@ def frozen(value: T) -> T:
         SET_ATTRIBUTE(value, "__class__", guarded)
         _freeze_state(value, package_of(kind), {})
         return value
-    safe: T = _frozen(value, package_of(kind), {}, False)
-    return safe
+    return cast(T, _frozen(value, package_of(kind), {}, False))
 
 
 def all_frozen(values: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -101,7 +101,7 @@ def read_only(function: Callable[P, T]) -> Callable[P, T]:
     return call
 
 
-def _frozen(value: Any, package: str, seen: Seen, private: bool) -> Any:
+def _frozen(value: object, package: str, seen: Seen, private: bool) -> object:
     """The same, frozen. package: of the object that is handed over.
 
     private: whether in an attribute that is no field of a frozen dataclass: lists there may change,
@@ -110,7 +110,7 @@ def _frozen(value: Any, package: str, seen: Seen, private: bool) -> Any:
     kind: Any = type(value)
     if kind in PLAIN or kind in GUARDS:
         return value
-    if kind is np.ndarray and not value.dtype.hasobject:
+    if type(value) is np.ndarray and not value.dtype.hasobject:
         return _view(value)
     before = seen.get(id(value))
     if before is not None:
@@ -124,7 +124,7 @@ def _frozen(value: Any, package: str, seen: Seen, private: bool) -> Any:
 
 
 @functools.cache
-def _way_to_freeze(kind: Any, package: str) -> Callable[[Any, str, Seen, bool], Any]:
+def _way_to_freeze(kind: type, package: str) -> Callable[..., object]:
     """What freezes an object of a class: gives the same one, or what stands in its place."""
     if issubclass(kind, np.ndarray):
         return _unusual_array
@@ -132,24 +132,26 @@ def _way_to_freeze(kind: Any, package: str) -> Callable[[Any, str, Seen, bool], 
         return _function
     if issubclass(kind, tuple):
         return _tuple
-    if issubclass(kind, list | dict | collections.deque):
-        return _container
+    if issubclass(kind, dict):
+        return _dict
+    if issubclass(kind, list | collections.deque):
+        return _list
     if is_own(kind, package):
         return _guarded_object
     return _library_object if is_searched(kind) else _as_it_is
 
 
-def _as_it_is(value: Any, package: str, seen: Seen, private: bool) -> Any:
+def _as_it_is(value: T, package: str, seen: Seen, private: bool) -> T:
     return value
 
 
-def _guarded_object(owner: Any, package: str, seen: Seen, private: bool) -> Any:
+def _guarded_object(owner: T, package: str, seen: Seen, private: bool) -> T:
     _guard(owner)
     _freeze_state(owner, package, seen, private)
     return owner
 
 
-def _library_object(owner: Any, package: str, seen: Seen, private: bool) -> Any:
+def _library_object(owner: T, package: str, seen: Seen, private: bool) -> T:
     _freeze_state(owner, package, seen, private)
     return owner
 
@@ -166,7 +168,7 @@ def _view(array: Array) -> Array:
     return array
 
 
-def _freeze_owners(base: Any) -> None:
+def _freeze_owners(base: object) -> None:
     """Freeze the array that owns the memory of a view, and those between both."""
     while isinstance(base, np.ndarray):
         SET_FLAGS(base, False)
@@ -185,7 +187,7 @@ def _unusual_array(array: Array, package: str, seen: Seen, private: bool) -> Arr
     return _view(array)
 
 
-def _function(value: Any, package: str, seen: Seen, private: bool) -> Any:
+def _function(value: T, package: str, seen: Seen, private: bool) -> T:
     """The function; arrays in the variables around it are frozen."""
     for cell in cells_of(value):
         safe = _frozen(cell.cell_contents, package, seen, True)
@@ -197,35 +199,54 @@ def _function(value: Any, package: str, seen: Seen, private: bool) -> Any:
     return value
 
 
-def _tuple(value: Any, package: str, seen: Seen, private: bool) -> Any:
+def _tuple(
+    value: tuple[object, ...], package: str, seen: Seen, private: bool
+) -> tuple[object, ...]:
     items = [_frozen(item, package, seen, private) for item in value]
     if all(map(operator.is_, items, value)):
         return value
-    kind = type(value)
+    kind: Any = type(value)
     if kind is tuple:
         return tuple(items)
-    return kind._make(items) if hasattr(kind, "_make") else value
+    if not hasattr(kind, "_make"):
+        return value
+    remade: tuple[object, ...] = kind._make(items)  # a named tuple
+    return remade
 
 
-def _container(value: Any, package: str, seen: Seen, private: bool) -> Any:
-    """A list, deque or dictionary whose items are frozen: the same one, or one that cannot be
-    changed.
-    """
-    keys = list(value) if isinstance(value, dict) else range(len(value))
-    if not private and type(value) in (list, dict):
-        safe = {key: _frozen(value[key], package, seen, False) for key in keys}
-        return FrozenDict(safe) if type(value) is dict else FrozenList(safe.values())
+def _dict(
+    value: dict[Hashable, object], package: str, seen: Seen, private: bool
+) -> dict[Hashable, object]:
+    """A dictionary whose items are frozen: the same one, or one that cannot be changed."""
+    keys = list(value)
+    if not private and type(value) is dict:
+        return FrozenDict({key: _frozen(value[key], package, seen, False) for key in keys})
     for key in keys:
         item = value[key]
         if type(item) not in PLAIN and type(item) not in GUARDS:
-            safe_item = _frozen(item, package, seen, private)
-            if safe_item is not item:
-                value[key] = safe_item
+            safe = _frozen(item, package, seen, private)
+            if safe is not item:
+                value[key] = safe
+    return value
+
+
+def _list(
+    value: list[object] | collections.deque[object], package: str, seen: Seen, private: bool
+) -> list[object] | collections.deque[object]:
+    """A list or deque whose items are frozen: the same one, or a list that cannot be changed."""
+    if not private and type(value) is list:
+        return FrozenList([_frozen(item, package, seen, False) for item in value])
+    for place in range(len(value)):
+        item = value[place]
+        if type(item) not in PLAIN and type(item) not in GUARDS:
+            safe = _frozen(item, package, seen, private)
+            if safe is not item:
+                value[place] = safe
     return value
 
 
 def _freeze_state(
-    owner: Any,
+    owner: object,
     package: str,
     seen: Seen,
     private: bool = False,
@@ -248,7 +269,8 @@ def _freeze_state(
             else:
                 _freeze_owners(base)
             continue
-        if kind_of_value is tuple and value is before.get(name) and _is_settled(value):
+        was_frozen = value is before.get(name)
+        if type(value) is tuple and was_frozen and _is_settled(value):
             continue
         in_private = private or name not in frozen_fields(kind)
         safe = _frozen(value, package, seen, in_private)
@@ -261,20 +283,20 @@ def _freeze_state(
             SET_ATTRIBUTE(owner, name, safe)
 
 
-def _is_settled(value: Any) -> bool:
+def _is_settled(value: tuple[object, ...]) -> bool:
     """Whether a tuple that was frozen still is: nothing in it can change."""
     for item in value:
         kind = type(item)
         if (
             kind not in PLAIN
             and kind not in GUARDS
-            and (kind is not np.ndarray or item.dtype.hasobject)
+            and (type(item) is not np.ndarray or item.dtype.hasobject)
         ):
             return False
     return True
 
 
-def _guard(owner: Any) -> None:
+def _guard(owner: object) -> None:
     """Give an object the class that guards it, where Python allows that."""
     kind = type(owner)
     if kind not in _derived:
@@ -288,7 +310,7 @@ def _guard(owner: Any) -> None:
         _derived[kind] = None
 
 
-def _guarded(kind: Any) -> type | None:
+def _guarded(kind: type) -> type | None:
     """A class that freezes whatever an object of a class makes.
 
     None where that cannot have subclasses.
@@ -321,7 +343,7 @@ def _guarded(kind: Any) -> type | None:
     return guarded
 
 
-def _wrapped(name: str, member: Any, package: str) -> Any:
+def _wrapped(name: str, member: object, package: str) -> object:
     """What stands for a member of a class of a package in the one that guards its objects.
 
     None for the member itself.
@@ -338,8 +360,8 @@ def _wrapped(name: str, member: Any, package: str) -> Any:
     if type(member) is functools.cached_property:
         return _Once(member, alone=package == PROGRAM and not may_store(member.func))
     if hasattr(type(member), "__set__"):
-        return _Settable(member)
-    return _Read(member) if hasattr(type(member), "__get__") else None
+        return _Settable(cast(_SettableMember, member))
+    return _Read(cast(_Member, member)) if hasattr(type(member), "__get__") else None
 
 
 def _method(function: types.FunctionType, is_item: bool) -> Callable[..., Any]:
@@ -348,7 +370,7 @@ def _method(function: types.FunctionType, is_item: bool) -> Callable[..., Any]:
     """
 
     @functools.wraps(function)
-    def call(self: Any, *values: Any, **named: Any) -> Any:
+    def call(self: object, *values: object, **named: object) -> object:
         result = _at_work(self, function, self, *values, **named)
         if isinstance(result, types.GeneratorType):
             return _steps(self, result)
@@ -357,7 +379,7 @@ def _method(function: types.FunctionType, is_item: bool) -> Callable[..., Any]:
     return call
 
 
-def _at_work(owner: Any, function: Callable[..., Any], *values: Any, **named: Any) -> Any:
+def _at_work(owner: object, function: Callable[..., T], *values: object, **named: object) -> T:
     """Call what may set attributes of an object, and freeze what it holds then."""
     at_work = THREAD.at_work
     if id(owner) in at_work:
@@ -373,7 +395,7 @@ def _at_work(owner: Any, function: Callable[..., Any], *values: Any, **named: An
         _freeze_state(owner, package_of(type(owner)), {}, before=before)
 
 
-def _steps(owner: Any, generator: Generator[Any, Any, Any]) -> Iterator[Any]:
+def _steps(owner: object, generator: Generator[Any, Any, Any]) -> Iterator[Any]:
     """What a generator of an object yields, each as a method gives it."""
     end = object()
     while True:
@@ -383,47 +405,62 @@ def _steps(owner: Any, generator: Generator[Any, Any, Any]) -> Iterator[Any]:
         yield item
 
 
-class _Read:
+class _Member(Protocol):
+    """A property of a class, or what is like one."""
+
+    def __get__(self, owner: object, kind: type | None, /) -> object: ...
+
+
+class _SettableMember(_Member, Protocol):
+    """A property that can be set."""
+
+    def __set__(self, owner: object, value: object, /) -> None: ...
+
+    def __delete__(self, owner: object, /) -> None: ...
+
+
+class _Read(Generic[M]):
     """A property, or what is like one: its values are frozen."""
 
-    def __init__(self, member: Any):
+    def __init__(self, member: M):
         self.member = member
         self.__doc__ = getattr(member, "__doc__", None)
 
-    def __get__(self, owner: Any, kind: Any) -> Any:
+    def __get__(self, owner: object, kind: type | None) -> object:
         if owner is None:
             return self.member.__get__(None, kind)
         return frozen(_at_work(owner, self.member.__get__, owner, kind))
 
 
-class _Once(_Read):
+class _Once(_Read[functools.cached_property[object]]):
     """A cached property: its value is frozen where its object keeps it, too.
 
     alone: whether it changes nothing else of its object.
     """
 
-    def __init__(self, member: Any, alone: bool):
+    def __init__(self, member: functools.cached_property[object], alone: bool):
         super().__init__(member)
         self.alone = alone
+        self.name = cast(str, member.attrname)  # where an object keeps the value
 
-    def __get__(self, owner: Any, kind: Any) -> Any:
+    def __get__(self, owner: object, kind: type | None) -> object:
         compute = self.member.__get__
         if owner is None:
             return compute(None, kind)
         value = compute(owner, kind) if self.alone else _at_work(owner, compute, owner, kind)
         state = vars(owner)
-        value = state.get(self.member.attrname, value)
+        value = state.get(self.name, value)
         safe = frozen(value)
         if safe is not value:
-            state[self.member.attrname] = safe
+            state[self.name] = safe
         return safe
 
 
-class _Settable(_Read):
+class _Settable(_Read[_SettableMember]):
     """One that can be set, by its object's own methods."""
 
-    def __set__(self, owner: Any, value: Any) -> None:
+    def __set__(self, owner: object, value: object) -> None:
         self.member.__set__(owner, value)
 
-    def __delete__(self, owner: Any) -> None:
+    def __delete__(self, owner: object) -> None:
         self.member.__delete__(owner)

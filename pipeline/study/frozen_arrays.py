@@ -27,7 +27,7 @@ def is_frozen(array: Array) -> bool:
     return not array.flags.writeable
 
 
-def arrays(value: Any) -> Iterator[Array]:
+def arrays(value: object) -> Iterator[Array]:
     """All arrays that an object holds by now, wherever `frozen` finds them.
 
     Nothing is made for that.
@@ -35,7 +35,7 @@ def arrays(value: Any) -> Iterator[Array]:
     yield from _arrays(value, package_of(type(value)), {})
 
 
-def _arrays(value: Any, package: str, seen: Seen) -> Iterator[Array]:
+def _arrays(value: object, package: str, seen: Seen) -> Iterator[Array]:
     kind: Any = type(value)
     if kind in PLAIN or id(value) in seen:
         return

@@ -9,7 +9,7 @@ import functools
 import sys
 import types
 from collections.abc import Callable, Container, Mapping
-from typing import Any, ParamSpec, TypeAlias, TypeVar, cast
+from typing import Any, ParamSpec, SupportsIndex, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -78,13 +78,13 @@ def _cached(function: Callable[P, T]) -> Callable[P, T]:
 
 
 @_cached
-def package_of(kind: Any) -> str:
+def package_of(kind: type) -> str:
     """Name of the package that a class comes from."""
     return str(kind.__module__).partition(".")[0]
 
 
 @_cached
-def slot_names(kind: Any) -> tuple[str, ...]:
+def slot_names(kind: type) -> tuple[str, ...]:
     """Attributes of an object that are in slots, without those of Python itself."""
     declared = [vars(base).get("__slots__", ()) for base in kind.__mro__]
     names: list[str] = []
@@ -97,7 +97,7 @@ def slot_names(kind: Any) -> tuple[str, ...]:
 
 
 @_cached
-def frozen_fields(kind: Any) -> frozenset[str]:
+def frozen_fields(kind: type) -> frozenset[str]:
     """Fields of a frozen dataclass; none of any other class."""
     settings = getattr(kind, "__dataclass_params__", None)
     if settings is None or not settings.frozen:
@@ -106,7 +106,7 @@ def frozen_fields(kind: Any) -> frozenset[str]:
 
 
 @_cached
-def is_own(kind: Any, package: str) -> bool:
+def is_own(kind: type, package: str) -> bool:
     """Whether a class is the program's, a person's own, or of the package that the object handed
     over comes from.
     """
@@ -119,12 +119,12 @@ def is_own(kind: Any, package: str) -> bool:
     return "site-packages" not in file and "dist-packages" not in file
 
 
-def is_searched(kind: Any) -> bool:
+def is_searched(kind: type) -> bool:
     """Whether objects of a library's class are searched for arrays."""
     return kind is types.SimpleNamespace or package_of(kind) in LIBRARIES
 
 
-def cells_of(function: Any) -> list[types.CellType]:
+def cells_of(function: object) -> list[types.CellType]:
     """Variables around a function that hold arrays, containers or other functions.
 
     Objects are left out: a method of a part may be there, whose own arrays it may change. So are
@@ -140,7 +140,7 @@ def cells_of(function: Any) -> list[types.CellType]:
     return cells
 
 
-def held_by(function: Any) -> list[Any]:
+def held_by(function: object) -> list[Any]:
     """Arrays, containers and functions that a function holds: in the variables around it, or as
     arguments that are set.
     """
@@ -155,7 +155,7 @@ def add_guard(kind: type) -> None:
     _add_guard(kind, True)
 
 
-def may_store(member: Any, storing: Container[str] = ()) -> bool:
+def may_store(member: object, storing: Container[str] = ()) -> bool:
     """Whether a member of a class may change its object, or keep what it gives, as far as its code
     tells.
 
@@ -174,11 +174,13 @@ def may_store(member: Any, storing: Container[str] = ()) -> bool:
     return any(step.opname.startswith(STORES) for step in steps) or not names.isdisjoint(STORING)
 
 
-def reduced(kind: Any) -> Callable[[Any, Any], Any]:
+def reduced(kind: type) -> Callable[[Any, Any], Any]:
     """`__reduce_ex__`, by which a copy is of the class that the object was made of."""
 
-    def reduce(self: Any, protocol: Any) -> Any:
-        reduced = kind.__reduce_ex__(self, protocol)
+    reduce_of_kind = cast(Callable[[object, SupportsIndex], object], kind.__reduce_ex__)
+
+    def reduce(self: object, protocol: SupportsIndex) -> object:
+        reduced = reduce_of_kind(self, protocol)
         if not isinstance(reduced, tuple):
             return reduced
         function, values, *rest = reduced

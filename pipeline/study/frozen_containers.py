@@ -1,6 +1,6 @@
 """Lists and dictionaries that cannot be changed: what `frozen` puts in their place."""
 
-from typing import Any
+from typing import Any, NoReturn
 
 from pipeline.study.errors import PipelineError
 
@@ -14,7 +14,7 @@ class ReadOnly(PipelineError):
 class FrozenList(list[Any]):
     """A list that cannot be changed; a copy of it is a list."""
 
-    def _refuse(self, *values: Any, **named: Any) -> Any:
+    def _refuse(self, *values: object, **named: object) -> NoReturn:
         raise ReadOnly("a list is read-only")
 
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
@@ -27,7 +27,7 @@ class FrozenList(list[Any]):
 class FrozenDict(dict[Any, Any]):
     """A dictionary that cannot be changed; a copy of it is a dictionary."""
 
-    def _refuse(self, *values: Any, **named: Any) -> Any:
+    def _refuse(self, *values: object, **named: object) -> NoReturn:
         raise ReadOnly("a dictionary is read-only")
 
     __setitem__ = __delitem__ = __ior__ = _refuse

@@ -6,7 +6,6 @@ Who watches what is frozen.
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from pipeline.study.arrays import Array
 from pipeline.study.frozen_containers import ReadOnly
@@ -47,7 +46,7 @@ def watching(watch: Callable[[Array], None]) -> Iterator[None]:
 def refusing(method: Callable[..., None]) -> Callable[..., None]:
     """`__setattr__` or `__delattr__`, for an object's own methods only."""
 
-    def change(self: Any, name: str, *value: Any) -> None:
+    def change(self: object, name: str, *value: object) -> None:
         if id(self) not in THREAD.at_work:
             raise ReadOnly(f"{name} of a {type(self).__name__} is read-only")
         method(self, name, *value)

@@ -29,10 +29,11 @@ def cell_key(labels: Mapping[str, Level]) -> int:
 class Grid:
     """Union of products of levels; cells are numbered in row-major order, product after product.
 
-    products: tuple of products, each a tuple of (axis, levels), all with the same axes in the same
-    order; scalars of NumPy become numbers of Python. Raises InvalidInput for a product without
-    axes, an axis without levels, a level that is no number, text or truth value, a level or cell
-    that occurs twice, and more than `CELLS_MOST` cells.
+    products: tuple of products, each a tuple of (axis, levels), all with the
+    same axes in the same order; scalars of NumPy become numbers of Python.
+    Raises InvalidInput for a product without axes, an axis without levels, a
+    level that is no number, text or truth value, a level or cell that occurs
+    twice, and more than `CELLS_MOST` cells.
 
     >>> [labels["m"] for labels in Grid.of({"m": [10, 20], "L": [100]})]
     [10, 20]
@@ -135,13 +136,14 @@ class Grid:
         return {"products": self.products}  # what was computed from them can be computed again
 
 
-def read_products(grid: Any, named: bool = False) -> list[dict[str, Sequence[Any]]]:
+def read_products(grid: object, named: bool = False) -> list[dict[str, Sequence[Any]]]:
     """The products of a grid, given as a mapping of axes to levels or as a list of such mappings.
 
-    named: instead of levels an axis may have a text, the name of a derivation that gives them.
-    Raises InvalidInput unless all have the same axes in the same order, and every axis has a level.
+    named: instead of levels an axis may have a text, the name of a derivation
+    that gives them. Raises InvalidInput unless all have the same axes in the
+    same order, and every axis has a level.
     """
-    products = [grid]
+    products: list[Any] = [grid]
     if isinstance(grid, (list, tuple)):
         products = list(grid)
     if not products:

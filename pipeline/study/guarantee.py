@@ -133,7 +133,7 @@ def _amount(epsilon: float, delta: float) -> str:
     return f"(ε = {number}, δ = {delta:g})"
 
 
-def unprotected(budget: str, **changed: Any) -> Guarantee:
+def unprotected(budget: str, **changed: Any) -> Guarantee:  # noqa: ANN401 - as Guarantee's
     """That nothing is protected. budget: why, in words; changed: other fields.
 
     >>> unprotected("ε = ∞: no protection").protected

@@ -1,11 +1,12 @@
 """The one door through which a part is called: what it is given, and what it gives, is read-only.
 
-So what several parts share is the same for each of them, whatever their order and the number of
-workers. Not all code heeds that: `ufunc.at` of NumPy does not, nor does much that is compiled, nor
-what changes a set or `vars(x)`. So what a part is given that is not the program's own is compared
-before and after: sums over rows and columns of its memory, which takes half of the time of a copy,
-and what its objects hold (`pipeline.study.holdings`). What was changed nevertheless is refused from
-then on, as caches of this process may have it.
+So what several parts share is the same for each of them, whatever their order
+and the number of workers. Not all code heeds that: `ufunc.at` of NumPy does
+not, nor does much that is compiled, nor what changes a set or `vars(x)`. So
+what a part is given that is not the program's own is compared before and after:
+sums over rows and columns of its memory, which takes half of the time of a
+copy, and what its objects hold (`pipeline.study.holdings`). What was changed
+nevertheless is refused from then on, as caches of this process may have it.
 """
 
 import re
@@ -67,22 +68,22 @@ class PartEnds(PipelineError):
     """A part calls `sys.exit`, or the like: a unit that fails, as by any other error."""
 
 
-def call(name: str, method: Callable[..., T], inputs: tuple[Any, ...], *more: Any) -> T:
+def call(name: str, method: Callable[..., T], inputs: tuple[Any, ...], *more: object) -> T:
     """What a method of a part, named `name` in errors, gives for objects of other parts, and for
     more.
 
-    inputs: are read-only from now on, as is the result. Raises InputWritten where the part writes
-    into them.
+    inputs: are read-only from now on, as is the result. Raises InputWritten
+    where the part writes into them.
     """
     return frozen(_called(name, method, all_frozen(inputs), *more))
 
 
-def measured(name: str, method: Callable[..., T], inputs: tuple[Any, ...], *more: Any) -> T:
+def measured(name: str, method: Callable[..., T], inputs: tuple[Any, ...], *more: object) -> T:
     """The same of a metric, whose result no other part gets: it is as the metric gives it."""
     return _called(name, method, all_frozen(inputs), *more)
 
 
-def _called(name: str, method: Callable[..., T], safe: tuple[Any, ...], *more: Any) -> T:
+def _called(name: str, method: Callable[..., T], safe: tuple[Any, ...], *more: object) -> T:
     """The same where the inputs are frozen already.
 
     Raises PartEnds, too. An OSError of a person's part names it.
@@ -123,8 +124,8 @@ class Chain:
     """The parts of a cell, called one after the other. names: of model, mechanism and estimator,
     for errors.
 
-    metrics: names of the metrics, in their order. What a part gives is checked, see
-    `pipeline.study.returned`: all methods raise WrongPart.
+    metrics: names of the metrics, in their order. What a part gives is checked,
+    see `pipeline.study.returned`: all methods raise WrongPart.
     """
 
     parts: Components
@@ -211,7 +212,7 @@ class _Watch:
             self._add(array)
         return self
 
-    def __exit__(self, kind: Any, error: Any, steps: Any) -> None:
+    def __exit__(self, kind: object, error: object, steps: object) -> None:
         worked = frozenset(THREAD.worked)
         self._watching.__exit__(None, None, None)
         written = [memory for memory in self._before.values() if _sums(memory.owner) != memory.sums]
@@ -253,7 +254,7 @@ def _check_not_spoilt(inputs: tuple[Any, ...]) -> None:
             raise _input_written(holding.owner)
 
 
-def _input_written(owner: Any) -> InputWritten:
+def _input_written(owner: object) -> InputWritten:
     """What is said of something that a part changed."""
     _, message = _spoilt[id(owner)]
     return InputWritten(f"{message}: {ADVICE}")

@@ -61,7 +61,7 @@ class Holding:
         return any(not _same(state.get(key, MISSING), value) for key, value in self.state.items())
 
 
-def holdings(value: Any) -> list[Holding]:
+def holdings(value: object) -> list[Holding]:
     """What all objects hold that can be reached from one."""
     return [*_holdings(value, _Way(package_of(type(value)), set()))]
 
@@ -79,7 +79,7 @@ class _Way:
         return _Way(self.package, self.seen, keeper)
 
 
-def _holdings(value: Any, way: _Way) -> Iterator[Holding]:
+def _holdings(value: object, way: _Way) -> Iterator[Holding]:
     kind = type(value)
     if kind in PLAIN or id(value) in way.seen:
         return
@@ -99,7 +99,7 @@ def _holdings(value: Any, way: _Way) -> Iterator[Holding]:
         yield from _holdings(item, way)
 
 
-def _of_object(owner: Any, way: _Way) -> Iterator[Holding]:
+def _of_object(owner: object, way: _Way) -> Iterator[Holding]:
     """What an object holds in its attributes."""
     kind = type(owner)
     fields = frozen_fields(kind)
@@ -121,15 +121,16 @@ def _of_object(owner: Any, way: _Way) -> Iterator[Holding]:
         yield from _holdings(item, way)
 
 
-def _name(kind: Any) -> str:
+def _name(kind: type) -> str:
     """What an object of a class is, in words: as whoever made it knows it."""
     if issubclass(kind, np.ndarray):
         return "the shape or the type of an array"
-    name = {FrozenList: "list", FrozenDict: "dict"}.get(kind, kind.__name__)
+    names: dict[type, str] = {FrozenList: "list", FrozenDict: "dict"}
+    name = names.get(kind, kind.__name__)
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
-def _state(owner: Any, attributes: frozenset[Any] | None) -> dict[Any, Any]:
+def _state(owner: object, attributes: frozenset[Any] | None) -> dict[Any, Any]:
     """What an object holds now. attributes: those that were noted, of an object that is no
     container.
     """
@@ -152,7 +153,7 @@ def _state(owner: Any, attributes: frozenset[Any] | None) -> dict[Any, Any]:
     }
 
 
-def _same(new: Any, old: Any) -> bool:
+def _same(new: object, old: object) -> bool:
     """Whether something is what it was: the same object, or an equal text, number or layout."""
     return new is old or (
         type(new) is type(old) and type(new) in (bytes, str, tuple, int, float) and new == old

@@ -4,15 +4,16 @@ import math
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import MISSING
 from functools import lru_cache
-from typing import Any, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
 from pipeline.study.parameters import Checked, DataFile, InvalidInput, check, fields, shorten
+from pipeline.study.protocols import Estimator, Mechanism, Model
 from pipeline.study.returned import WrongPart
 
 Part = TypeVar("Part")
-VALUES = bool | int | float | str | DataFile | np.generic | None  # what a parameter may be
+Value: TypeAlias = bool | int | float | str | DataFile | np.generic | None  # of a parameter
 
 
 def build(component: type[Part], values: Mapping[str, Any]) -> Part:
@@ -28,12 +29,12 @@ def build(component: type[Part], values: Mapping[str, Any]) -> Part:
         elif declared.default is MISSING:
             allowed = f"is needed by {component.__name__} ({declared.metadata['meaning']})"
             raise InvalidInput(name, None, allowed)
-    part: Part = _build(cast(Hashable, component), tuple(taken))
-    return part
+    return cast(Part, _build(cast(Hashable, component), tuple(taken)))
 
 
 @lru_cache(maxsize=4096)
-def _build(component: Any, values: tuple[tuple[str, Any, type], ...]) -> Any:
+def _build(cls: Hashable, values: tuple[tuple[str, Any, type], ...]) -> object:
+    component = cast(type, cls)
     declared = fields(component)
     if getattr(component, "__post_init__", None) is Checked.__post_init__:  # which checks them
         checked = {name: value for name, value, _ in values}
@@ -51,7 +52,7 @@ def _build(component: Any, values: tuple[tuple[str, Any, type], ...]) -> Any:
         ) from error
 
 
-def computed(name: str, derivation: Callable[..., Any], inputs: Mapping[str, Any]) -> Any:
+def computed(name: str, derivation: Callable[..., Any], inputs: Mapping[str, Any]) -> Value:
     """The value of a derived parameter, of that name; InvalidInput if there is none."""
     try:
         typed = tuple((key, value, type(value)) for key, value in inputs.items())
@@ -67,7 +68,7 @@ def computed(name: str, derivation: Callable[..., Any], inputs: Mapping[str, Any
             shorten(inputs),
             f"cannot be computed from these by {derivation.__qualname__} ({shorten(reason, 200)})",
         ) from None
-    if not isinstance(value, VALUES):
+    if not isinstance(value, Value):
         raise InvalidInput(
             name,
             shorten(inputs),
@@ -78,11 +79,11 @@ def computed(name: str, derivation: Callable[..., Any], inputs: Mapping[str, Any
 
 
 @lru_cache(maxsize=4096)  # an equation is solved once, not whenever a cell is looked at
-def _computed(derivation: Callable[..., Any], inputs: tuple[tuple[str, Any, type], ...]) -> Any:
+def _computed(derivation: Callable[..., Any], inputs: tuple[tuple[str, Any, type], ...]) -> object:
     return derivation(**{name: value for name, value, _ in inputs})
 
 
-def predicted_cost(role: str, name: str, part: Any) -> float:
+def predicted_cost(role: str, name: str, part: Model | Mechanism | Estimator) -> float:
     """`part.cost()`, checked. Raises WrongPart. name: of the part."""
     try:
         cost = part.cost()

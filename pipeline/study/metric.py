@@ -19,7 +19,8 @@ INPUTS = ("truth", "release", "estimate")
 class Formula(BaseMetric):
     """A metric made by `metric`: a frozen dataclass whose fields are the parameters of a function.
 
-    formula: the function. inputs: which of truth, release and estimate it reads.
+    formula: the function. inputs: which of truth, release and estimate it
+    reads.
     """
 
     long_name: ClassVar[str]
@@ -27,7 +28,7 @@ class Formula(BaseMetric):
     formula: ClassVar[Callable[..., Any]]
     inputs: ClassVar[tuple[str, ...]]
 
-    def __init__(self, **parameters: Any):
+    def __init__(self, **parameters: object):
         """Every class that `metric` makes has an own one, which the dataclass writes."""
         raise TypeError("a metric is made by the decorator `metric`")
 
@@ -68,9 +69,10 @@ def metric(
 ) -> Callable[[Callable[..., Any]], type[Formula]]:
     """Decorator: the function computes this metric.
 
-    It is called with what it names among `truth`, `release` and `estimate`, and gives one value per
-    replication, (reps,). Its other arguments are keyword-only and made by `parameter`. A function
-    that names none of the three gives one exact number. least, most: the range of its values, where
+    It is called with what it names among `truth`, `release` and `estimate`, and
+    gives one value per replication, (reps,). Its other arguments are
+    keyword-only and made by `parameter`. A function that names none of the
+    three gives one exact number. least, most: the range of its values, where
     there is one. expected: its exact mean, where it is a control variate.
 
     Raises InvalidInput for arguments that are none of these.
@@ -115,7 +117,7 @@ def _class_of(formula: Callable[..., Any], attributes: Mapping[str, Any]) -> typ
     )
 
 
-def _field(formula: Callable[..., Any], argument: inspect.Parameter) -> Any:
+def _field(formula: Callable[..., Any], argument: inspect.Parameter) -> object:
     """A new field, as one declaration may serve several metrics."""
     declared = argument.default
     is_keyword = argument.kind is inspect.Parameter.KEYWORD_ONLY

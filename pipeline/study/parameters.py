@@ -17,7 +17,7 @@ import typing
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import Field
 from pathlib import Path
-from typing import Any, Self, TypedDict, TypeVar, Unpack, cast
+from typing import Any, Self, TypeAlias, TypedDict, TypeVar, Unpack, cast
 
 from pipeline.study.errors import PipelineError
 from pipeline.study.files import read_regular
@@ -27,10 +27,13 @@ LISTED = 110  # characters of a list of names in a message
 PLAIN = frozenset({int, float, bool, str, type(None)})  # types of values that nothing changes
 
 
+Value: TypeAlias = "bool | int | float | str | DataFile | None"  # of a parameter
+
+
 class InvalidInput(PipelineError, ValueError):
     """Bad input from a person, in one line: key, value, and what is allowed."""
 
-    def __init__(self, key: str, value: Any, allowed: str):
+    def __init__(self, key: str, value: object, allowed: str):
         self.key = key
         self.value = value
         self.allowed = allowed
@@ -100,7 +103,7 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
-def shorten(value: Any, width: int = 60) -> str:
+def shorten(value: object, width: int = 60) -> str:
     """Text of a value, cut so that a message stays on one line."""
     text = str(value)
     if value is None:
@@ -113,7 +116,7 @@ def shorten(value: Any, width: int = 60) -> str:
     return text[: width - 1] + "…"
 
 
-def nearest(name: Any, valid: Iterable[str]) -> str:
+def nearest(name: object, valid: Iterable[str]) -> str:
     """Advice on an unknown name: the nearest valid one, then all of them, or as many as fit on a
     line.
     """
@@ -160,7 +163,9 @@ def declaration(meaning: str, **limits: Unpack[Limits]) -> dict[str, Any]:
     return {"meaning": meaning, **unlimited, **limits}
 
 
-def parameter(meaning: str, *, default: Any = dataclasses.MISSING, **limits: Unpack[Limits]) -> Any:
+def parameter(
+    meaning: str, *, default: object = dataclasses.MISSING, **limits: Unpack[Limits]
+) -> Any:  # noqa: ANN401 - of the type of its annotation, as dataclasses.field
     """Field of a component: meaning, unit and allowed range.
 
     Values are checked against the annotation, one of int, float, str, bool, DataFile (given as a
@@ -203,12 +208,12 @@ class Checked:
     @classmethod
     def read(
         cls,
-        values: Any,
+        values: object,
         prefix: str,
         *,
         keys: Iterable[str] = (),
         example: str = "",
-        **known_already: Any,
+        **known_already: object,
     ) -> Self:
         """An object from a mapping of a config.
 
@@ -231,12 +236,12 @@ class Checked:
 
 def read(
     cls: type[Declared],
-    values: Any,
+    values: object,
     prefix: str,
     *,
     keys: Iterable[str] = (),
     example: str = "",
-    **known_already: Any,
+    **known_already: object,
 ) -> Declared:
     """What `Checked.read` does, of any dataclass whose fields are made by `parameter`."""
     if not isinstance(values, Mapping):
@@ -353,7 +358,7 @@ def describe(field: Field[Any]) -> str:
     return words
 
 
-def check(field: Field[Any], value: Any, key: str) -> Any:
+def check(field: Field[Any], value: object, key: str) -> Value:
     """The value, in the declared type, or `InvalidInput` naming `key`.
 
     A whole float such as 1e3 is a valid int, and yes and no are valid bools; nothing else is
@@ -369,12 +374,17 @@ def check(field: Field[Any], value: Any, key: str) -> Any:
     return _check(field, value, key)
 
 
+def check_as(kind: type[Declared], field: Field[Any], value: object, key: str) -> Declared:
+    """The value of a parameter that is declared with one type, such as int. Raises as `check`."""
+    return cast(Declared, check(field, value, key))
+
+
 @functools.lru_cache(maxsize=65_536, typed=True)  # 1 == 1.0 == True
-def _checked_before(field: Hashable, value: Any) -> Any:
+def _checked_before(field: Hashable, value: object) -> Value:
     return _check(cast(Field[Any], field), value, "")
 
 
-def _check(field: Field[Any], value: Any, key: str) -> Any:
+def _check(field: Field[Any], value: object, key: str) -> Value:
     kinds = kinds_of(field)
     if value is None and "None" in kinds:
         return None
@@ -395,7 +405,7 @@ def _allowed(field: Field[Any]) -> str:
     return f"must be {describe(field)} ({field.metadata['meaning']})"
 
 
-def _checked_file(field: Field[Any], value: Any, key: str) -> DataFile:
+def _checked_file(field: Field[Any], value: object, key: str) -> DataFile:
     if isinstance(value, DataFile):
         return value
     if not isinstance(value, str) or not _is_text(value):
@@ -403,7 +413,7 @@ def _checked_file(field: Field[Any], value: Any, key: str) -> DataFile:
     return DataFile.at(value, key)
 
 
-def _checked_text(field: Field[Any], value: Any, key: str) -> str:
+def _checked_text(field: Field[Any], value: object, key: str) -> str:
     if not isinstance(value, str):
         raise InvalidInput(key, value, _allowed(field))
     if not _is_text(value):
@@ -414,12 +424,12 @@ def _checked_text(field: Field[Any], value: Any, key: str) -> str:
     return str(value)  # also those of NumPy
 
 
-def _checked_number(field: Field[Any], value: Any, key: str) -> int | float:
+def _checked_number(field: Field[Any], value: object, key: str) -> int | float:
     limits = field.metadata
     whole = "int" in kinds_of(field)
-    number = value
+    number: Any = value
     if type(value).__module__ == "numpy" and not getattr(value, "shape", ()):
-        number = value.item()
+        number = number.item()
     if isinstance(number, str):
         raise InvalidInput(key, repr(value), _allowed(field))
     if isinstance(number, bool) or not isinstance(number, (int, float)):

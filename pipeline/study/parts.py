@@ -95,7 +95,7 @@ class BaseMechanism(Simulated):
         """
         return {}
 
-    def remark(self, model: Any) -> str | None:
+    def remark(self, model: Any) -> str | None:  # noqa: ANN401 - each problem's own
         """What readers of the plan and the report must know of a cell with this model, if
         anything.
         """

@@ -1,21 +1,22 @@
 """A problem: one statistical question with all of its parts, named in its own package."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 from pipeline.study.contracts import fault
 from pipeline.study.errors import PipelineError
 from pipeline.study.parameters import InvalidInput, nearest, shorten
 from pipeline.study.parts import complete
+from pipeline.study.protocols import Metric
 
 # Packages that are broken: a part that is not there may be one of theirs.
 LEFT_OUT: list[str] = []
 KINDS = ("model", "mechanism", "estimator", "metric", "derivation")
 
 
-def check_table(kind: str, table: Any) -> None:
+def check_table(kind: str, table: object) -> None:
     """Raise InvalidInput unless a table maps names to parts of a kind, or to their code."""
     if not isinstance(table, Mapping):
         raise InvalidInput(
@@ -37,15 +38,18 @@ def check_table(kind: str, table: Any) -> None:
 class Problem:
     """Everything that a config may name of one problem.
 
-    Tables map a name to its code, "module:attribute", imported on first use, so that a command that
-    simulates nothing starts without SciPy. A module that begins with a dot lies in the problem's
-    own `package`. Instead of a text a table may contain the part itself. claims: the code of a
-    tuple of `pipeline.analysis.claims.Claim`, or several such, see `all_claims`. release: the code
-    of a function that releases real people's data once, from the command's arguments, and returns a
-    text on what it released. advice: the code of a `pipeline.study.advice.Advice`, for a problem
-    that task=advise knows. experiments: folders of `conf/experiment` that ask about this problem;
-    `conf` is the program's, and a folder of that name in the problem's package if there is one.
-    paper: whose claims are judged, as a report names it.
+    Tables map a name to its code, "module:attribute", imported on first use, so
+    that a command that simulates nothing starts without SciPy. A module that
+    begins with a dot lies in the problem's own `package`. Instead of a text a
+    table may contain the part itself. claims: the code of a tuple of
+    `pipeline.analysis.claims.Claim`, or several such, see `all_claims`.
+    release: the code of a function that releases real people's data once, from
+    the command's arguments, and returns a text on what it released. advice: the
+    code of a `pipeline.study.advice.Advice`, for a problem that task=advise
+    knows. experiments: folders of `conf/experiment` that ask about this
+    problem; `conf` is the program's, and a folder of that name in the problem's
+    package if there is one. paper: whose claims are judged, as a report names
+    it.
 
     Raises InvalidInput for a name, title, package or table that is none.
 
@@ -94,11 +98,24 @@ class Problem:
             "derivation": self.derivations,
         }[kind]
 
-    def part(self, kind: str, name: Any, key: str | None = None) -> Any:
+    def part(self, kind: str, name: object, key: str | None = None) -> type:
+        """The class of a model, mechanism, estimator or metric. Raises what `code` raises."""
+        return cast(type, self.code(kind, name, key))
+
+    def metric(self, name: object, key: str | None = None) -> type[Metric]:
+        """The class of a metric. Raises what `code` raises."""
+        return cast(type[Metric], self.code("metric", name, key))
+
+    def derivation(self, name: object, key: str | None = None) -> Callable[..., object]:
+        """The function of a derivation. Raises what `code` raises."""
+        return cast(Callable[..., object], self.code("derivation", name, key))
+
+    def code(self, kind: str, name: object, key: str | None = None) -> object:
         """The class or function behind a name.
 
-        Raises InvalidInput if there is none (with the nearest name), if it cannot be loaded, and if
-        it is not what `pipeline.study.protocols` asks of its kind.
+        Raises InvalidInput if there is none (with the nearest name), if it
+        cannot be loaded, and if it is not what `pipeline.study.protocols` asks
+        of its kind.
         """
         table = self.names(kind)
         if not isinstance(name, str) or name not in table:
@@ -106,14 +123,15 @@ class Problem:
             if LEFT_OUT:
                 allowed = f"{allowed}; left out: package {', '.join(LEFT_OUT)}"
             raise InvalidInput(key or kind, name, allowed)
-        part = self._loaded(table[name], key or kind, name)
-        wrong = fault(kind, part)
+        code = self._loaded(table[name], key or kind, name)
+        wrong = fault(kind, code)
         if wrong:
             raise InvalidInput(key or kind, name, f"is no {kind}: {wrong}")
-        complete(kind, part)
-        return part
+        if isinstance(code, type):
+            complete(kind, code)
+        return code
 
-    def load(self, target: Any) -> Any:
+    def load(self, target: object) -> Any:  # noqa: ANN401 - whatever is imported
         """What a target "module:attribute" stands for; anything but a text stands for itself.
 
         Raises InvalidInput if it cannot be loaded.
@@ -140,12 +158,13 @@ class Problem:
             claims[claim.id] = claim
         return tuple(claims.values())
 
-    def _loaded(self, target: Any, key: str, name: str) -> Any:
+    def _loaded(self, target: object, key: str, name: str) -> object:
         if not isinstance(target, str):
             return target
         module, _, attribute = target.partition(":")
         try:
-            return getattr(import_module(module, self.package), attribute)
+            loaded: object = getattr(import_module(module, self.package), attribute)
+            return loaded
         except MemoryError:
             raise
         except InvalidInput as error:

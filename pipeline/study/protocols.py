@@ -1,23 +1,27 @@
 """What the parts of a problem must offer so that a study can simulate them.
 
-A study builds the parts of a cell once and calls them for a block of replications at a time (see
-`pipeline.study.study`). Every array has the replications of the block on its first axis, `reps`.
-Parts are frozen dataclasses: equal parameters make equal parts. All randomness comes from the
-generator that a method is given, so that the same part with the same generator gives the same
-numbers, in any process. What passes between the parts (truth, data, release) is each problem's own:
-only `Estimate.converged` is read by the study itself. So the parameters of methods have type `Any`
-here, each problem's own classes in its parts, and `accepts` tells the study which. Parts whose
-units may be simulated in slices of replications say so: `pipeline.study.slices`. What a method is
-given by other parts is read-only (`pipeline.study.frozen`): one that must write copies it first.
+A study builds the parts of a cell once and calls them for a block of
+replications at a time (see `pipeline.study.study`). Every array has the
+replications of the block on its first axis, `reps`. Parts are frozen
+dataclasses: equal parameters make equal parts. All randomness comes from the
+generator that a method is given, so that the same part with the same generator
+gives the same numbers, in any process. What passes between the parts (truth,
+data, release) is each problem's own: only `Estimate.converged` is read by the
+study itself. So the parameters of methods have type `Any` here, each problem's
+own classes in its parts, and `accepts` tells the study which. Parts whose units
+may be simulated in slices of replications say so: `pipeline.study.slices`. What
+a method is given by other parts is read-only (`pipeline.study.frozen`): one
+that must write copies it first.
 """
 
 from collections.abc import Mapping
 from dataclasses import Field
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.study.arrays import Array
 from pipeline.study.guarantee import Guarantee
 
 Truth: TypeAlias = Any  # what is to be learned; each problem's own type
@@ -27,9 +31,10 @@ Data: TypeAlias = Any  # what people answered, an object of `Model.produces`
 class Release(Protocol):
     """What the public sees of the data: a frozen dataclass, an object of `Mechanism.releases`.
 
-    Arrays have the replications first, (reps, …); an axis `reps` of length 1 stands for all of
-    them. The class names the axes in its annotations, such as `counts: Annotated[Floats, "reps",
-    "m", "m"]`, for `pipeline.library.single`. Fields without axes are public constants of all
+    Arrays have the replications first, (reps, …); an axis `reps` of length 1
+    stands for all of them. The class names the axes in its annotations, such as
+    `counts: Annotated[Floats, "reps", "m", "m"]`, for
+    `pipeline.library.single`. Fields without axes are public constants of all
     replications, such as ε.
     """
 
@@ -40,9 +45,9 @@ class Release(Protocol):
 class Model(Protocol):
     """How people's answers come about.
 
-    population: names of the parameters that the population depends on, for a population that is
-    fixed over all replications. produces: type of the data. The rest has defaults, see
-    `pipeline.study.parts.BaseModel`.
+    population: names of the parameters that the population depends on, for a
+    population that is fixed over all replications. produces: type of the data.
+    The rest has defaults, see `pipeline.study.parts.BaseModel`.
     """
 
     population: ClassVar[tuple[str, ...]]
@@ -62,15 +67,16 @@ class Model(Protocol):
     def truth(self, rng: np.random.Generator, reps: int, population: np.random.Generator) -> Truth:
         """What is to be learned, for `reps` replications; arrays are (reps, …).
 
-        `population` is the same generator for all blocks and all cells that agree in the parameters
-        named by `Model.population`; what is drawn from it must not depend on `reps`.
+        `population` is the same generator for all blocks and all cells that
+        agree in the parameters named by `Model.population`; what is drawn from
+        it must not depend on `reps`.
         """
 
     def simulate(self, truth: Truth, rng: np.random.Generator) -> Data:
         """Answers of all people given the truth; arrays are (reps, …).
 
-        They may be drawn only when they are asked for. Several mechanisms and estimators share one
-        object, so asking again must give the same numbers.
+        They may be drawn only when they are asked for. Several mechanisms and
+        estimators share one object, so asking again must give the same numbers.
         """
 
     def cost(self) -> float:
@@ -94,7 +100,7 @@ class FromArray(Protocol):
     """Data that can be made of one data set in an array, by a person at a prompt."""
 
     @classmethod
-    def from_array(cls, array: Any) -> Any:
+    def from_array(cls, array: Array) -> Self:
         """The data, with one replication. Raises InvalidInput for an array of another shape."""
 
 
@@ -111,8 +117,9 @@ def plain_release_of(kind: type) -> type | None:
 class Mechanism(Protocol):
     """How answers are made private before they leave the people who gave them.
 
-    guarantee: who must be trusted, what is protected, and how. accepts: type of the data. releases:
-    type of the release. The rest has defaults, see `pipeline.study.parts.BaseMechanism`.
+    guarantee: who must be trusted, what is protected, and how. accepts: type of
+    the data. releases: type of the release. The rest has defaults, see
+    `pipeline.study.parts.BaseMechanism`.
     """
 
     guarantee: ClassVar[Guarantee]
@@ -138,7 +145,7 @@ class Mechanism(Protocol):
     def promise(self) -> Guarantee:
         """The guarantee with its budgets in numbers."""
 
-    def remark(self, model: Any) -> str | None:
+    def remark(self, model: Any) -> str | None:  # noqa: ANN401 - each problem's own
         """What readers must know of a cell with this model, if anything."""
 
     def release(self, data: Data, rng: np.random.Generator) -> Release:
@@ -167,7 +174,8 @@ class Estimate(Protocol):
 class Estimator(Protocol):
     """How the truth is learned from a release.
 
-    accepts: type of the release. The rest has defaults, see `pipeline.study.parts.BaseEstimator`.
+    accepts: type of the release. The rest has defaults, see
+    `pipeline.study.parts.BaseEstimator`.
     """
 
     accepts: ClassVar[type]
@@ -179,12 +187,16 @@ class Estimator(Protocol):
     def together(self) -> int:
         """How many replications a slice must have a multiple of."""
 
-    def fit(self, release: Any, rng: np.random.Generator) -> Estimate:
+    def fit(
+        self,
+        release: Any,  # noqa: ANN401 - each problem's own
+        rng: np.random.Generator,
+    ) -> Estimate:
         """Estimates of all replications from a `Release`, an object of `accepts`, which stays as it
         is.
 
-        A replication without a valid estimate is a value (`converged` is false), never an
-        exception.
+        A replication without a valid estimate is a value (`converged` is
+        false), never an exception.
         """
 
     def cost(self) -> float:
@@ -205,7 +217,12 @@ class Metric(Protocol):
     expected: ClassVar[float | None]
     exact: ClassVar[bool]
 
-    def __call__(self, truth: Truth, release: Any, estimate: Any) -> NDArray[Any]:
+    def __call__(
+        self,
+        truth: Truth,
+        release: Any,  # noqa: ANN401 - each problem's own
+        estimate: Any,  # noqa: ANN401 - each problem's own
+    ) -> NDArray[Any]:
         """(reps,): the value of each replication; NaN where it is not defined."""
 
 

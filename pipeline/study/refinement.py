@@ -20,10 +20,11 @@ class Refinement(Checked):
     """Where the mean of `metric` crosses `level` along the axis `along`, to be known to `width` for
     every curve.
 
-    A curve is the cells that differ in the level of `along` only. The width of its crossing's
-    interval is relative (log high/low) where all levels are positive, else a share of the axis'
-    range. With a `second` axis there are new curves, too, at further levels of that one: where the
-    boundary, the crossings over this axis, bends or ends.
+    A curve is the cells that differ in the level of `along` only. The width of
+    its crossing's interval is relative (log high/low) where all levels are
+    positive, else a share of the axis' range. With a `second` axis there are
+    new curves, too, at further levels of that one: where the boundary, the
+    crossings over this axis, bends or ends.
 
     >>> print(Refinement("epsilon", "error_l2", level=0.5, width=0.02))
     error_l2 = 0.5 along epsilon, to 0.02 at confidence 0.95
@@ -67,12 +68,12 @@ def config_of(refinement: Refinement | None) -> dict[str, Any] | None:
 
 
 def read_refinement(
-    value: Any, grid: Grid, ranges: Mapping[str, tuple[float, float]], paired: Iterable[str]
+    value: object, grid: Grid, ranges: Mapping[str, tuple[float, float]], paired: Iterable[str]
 ) -> Refinement | None:
     """The refinement of a config's `refine`, checked against its grid; None for null.
 
-    ranges: of every metric of the study, the range of its values; paired: axes whose levels share
-    their data. Raises InvalidInput, which names the key.
+    ranges: of every metric of the study, the range of its values; paired: axes
+    whose levels share their data. Raises InvalidInput, which names the key.
 
     >>> grid = Grid.of({"epsilon": [0.5, 4.0]})
     >>> mapping = {"along": "epsilon", "metric": "error", "level": 0.5, "width": 0.02}

@@ -1,12 +1,14 @@
 """What parts give each other, checked where it is handed over: types, axes, sizes, kinds of
 numbers.
 
-A class of a truth, of data, of a release or of an estimate names the axes of its arrays in its
-annotations, such as `theta: Annotated[Floats, "reps", "m"]`. The length of an axis follows from the
-unit (`reps`), from the part's parameter of that name, from the object's own attribute of that name,
-or from what the part was given. An axis `reps` of length 1 stands for all replications. Another
-axis of a model's arrays has length 0 where nothing is known, as of the abilities of real persons.
-What a class computes only when it is asked for is not asked for here.
+A class of a truth, of data, of a release or of an estimate names the axes of
+its arrays in its annotations, such as `theta: Annotated[Floats, "reps", "m"]`.
+The length of an axis follows from the unit (`reps`), from the part's parameter
+of that name, from the object's own attribute of that name, or from what the
+part was given. An axis `reps` of length 1 stands for all replications. Another
+axis of a model's arrays has length 0 where nothing is known, as of the
+abilities of real persons. What a class computes only when it is asked for is
+not asked for here.
 """
 
 import dataclasses
@@ -118,7 +120,7 @@ def check_estimate(
     _check_arrays(Caller("estimator", name, estimator), estimate, reps, _sizes(release))
 
 
-def checked_values(metric: Metric, name: str, returned: Any, reps: int) -> Floats:
+def checked_values(metric: Metric, name: str, returned: object, reps: int) -> Floats:
     """What a metric of that name gave, as float64.
 
     WrongPart unless it is a number for each replication.
@@ -135,7 +137,7 @@ def checked_values(metric: Metric, name: str, returned: Any, reps: int) -> Float
     if array.shape != (reps,):
         raise WrongPart("metric", name, f"{wanted}, gives {array.shape}")
     values = array.astype(float, copy=False)
-    least, most = _range(cast(Hashable, type(metric)))
+    least, most = _range(type(metric))
     outside = values[(values < _outwards(least, -1)) | (values > _outwards(most, 1))]
     if outside.size:
         fault = f"must be {least:g} to {most:g}, as its least and most say, is {outside[0]:g}"
@@ -144,7 +146,7 @@ def checked_values(metric: Metric, name: str, returned: Any, reps: int) -> Float
 
 
 @cache
-def _range(metric: Any) -> tuple[float, float]:
+def _range(metric: type[Metric]) -> tuple[float, float]:
     """Least and greatest value of a metric."""
     return float(metric.least), float(metric.most)
 
@@ -154,7 +156,7 @@ def _outwards(end: float, sign: int) -> float:
     return end + sign * ROUNDING * (1 + abs(end))
 
 
-def _contents(returned: Any, values: Array) -> str:
+def _contents(returned: object, values: Array) -> str:
     if isinstance(returned, np.ndarray):
         return f"{values.shape} of {values.dtype}"
     if returned is None:
@@ -162,7 +164,7 @@ def _contents(returned: Any, values: Array) -> str:
     return f"{_kind_of(returned)} {shorten(repr(returned), 40)}"
 
 
-def _kind_of(value: Any) -> str:
+def _kind_of(value: object) -> str:
     """Name of a value's type, as whoever made it knows it: containers that are read-only are lists
     and dicts.
     """
@@ -174,7 +176,7 @@ def _kind_of(value: Any) -> str:
     return type(value).__name__
 
 
-def _check_arrays(by: Caller, value: Any, reps: int, known: Mapping[str, int]) -> None:
+def _check_arrays(by: Caller, value: object, reps: int, known: Mapping[str, int]) -> None:
     """Compare the arrays of an object with what its class declares. known: lengths of axes of what
     was given.
     """
@@ -202,7 +204,7 @@ def _check_arrays(by: Caller, value: Any, reps: int, known: Mapping[str, int]) -
             raise by.error(f"{name} must be {_shape(wanted, lengths)}, is {array.shape}")
 
 
-def _is_plain(value: Any) -> bool:
+def _is_plain(value: object) -> bool:
     """Whether a value is an array whose elements all count, which those of a masked one would, too.
 
     A matrix of NumPy keeps two axes, whatever is taken of it.
@@ -225,7 +227,7 @@ def _fits(
 
 
 @cache
-def _own_axes(cls: Any) -> tuple[str, ...]:
+def _own_axes(cls: type) -> tuple[str, ...]:
     """Axes of a class's arrays that are also attributes of it, such as the number of items."""
     axes: dict[str, None] = {}
     for declared in arrays_of(cls).values():
@@ -235,17 +237,17 @@ def _own_axes(cls: Any) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=4096)
-def _sizes_of_part(cls: Any, part: Any) -> dict[str, int]:
+def _sizes_of_part(cls: Hashable, part: Hashable) -> dict[str, int]:
     """Whole numbers among the parameters of a part. cls: its class, as equal objects of two classes
     are one key.
     """
     if not hasattr(cls, "__dataclass_fields__"):
         return {}
-    values = {name: getattr(part, name) for name in fields(cls)}
+    values = {name: getattr(part, name) for name in fields(cast(type, cls))}
     return {name: value for name, value in values.items() if isinstance(value, int)}
 
 
-def _sizes(value: Any) -> dict[str, int]:
+def _sizes(value: object) -> dict[str, int]:
     """Lengths of the axes of an object's arrays."""
     cls: Any = type(value)
     sizes: dict[str, int] = {}
@@ -264,7 +266,7 @@ def _shape(wanted: Declared, known: Mapping[str, int]) -> str:
 
 
 @cache
-def arrays_of(cls: Any) -> dict[str, Declared]:
+def arrays_of(cls: type) -> dict[str, Declared]:
     """Arrays that a dataclass declares with their axes, by field, but for those that it computes
     when asked.
     """
@@ -279,12 +281,12 @@ def arrays_of(cls: Any) -> dict[str, Declared]:
     return declared
 
 
-def lazy(cls: Any, name: str) -> bool:
+def lazy(cls: type, name: str) -> bool:
     """Whether a class computes a field only when it is asked for."""
     return isinstance(getattr(cls, name, None), property | cached_property)
 
 
-def _declared(hint: Any) -> Declared:
+def _declared(hint: object) -> Declared:
     """An annotation such as Annotated[Floats | None, "reps", "m"]."""
     whole, *axes = typing.get_args(hint)
     choices: tuple[Any, ...] = (whole,)
@@ -300,7 +302,7 @@ def _declared(hint: Any) -> Declared:
     return Declared(tuple(axes), kind, tuple(others))
 
 
-def _kind_declared(array: Any) -> str:
+def _kind_declared(array: object) -> str:
     """The kind of the numbers of an annotation NDArray[…]."""
     scalar = (*typing.get_args(typing.get_args(array)[1]), Any)[0]
     for kind, group in (("f", np.floating), ("i", np.integer), ("b", np.bool_)):

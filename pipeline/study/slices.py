@@ -209,7 +209,7 @@ def slices(reps: int, parts: Components, most: int | None = None) -> list[slice]
     return [slice(first, min(first + length, reps)) for first in range(0, reps, length)]
 
 
-def _says(part: Any, name: str) -> bool:
+def _says(part: object, name: str) -> bool:
     """Whether the class of a part says so itself: those that derive from it may draw otherwise."""
     return name in vars(type(part)) and bool(getattr(part, name))
 
@@ -247,7 +247,7 @@ def sliced_unit(
     return joined
 
 
-def _sliced(part: Any, stream: Stream, cuts: Sequence[slice]) -> ByCall | InOrder:
+def _sliced(part: object, stream: Stream, cuts: Sequence[slice]) -> ByCall | InOrder:
     """The generator of a part, for one slice after the other."""
     if _says(part, "in_order"):
         return InOrder(stream.generator())
@@ -276,7 +276,7 @@ def some(truth: Truth, rows: slice) -> Truth:
 
 
 @cache
-def _by_replication(kind: Any) -> tuple[str, ...]:
+def _by_replication(kind: type) -> tuple[str, ...]:
     hints = typing.get_type_hints(kind, include_extras=True)
     return tuple(
         name for name, hint in hints.items() if getattr(hint, "__metadata__", ("",))[0] == "reps"

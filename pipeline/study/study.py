@@ -1,7 +1,7 @@
 """A study: what to simulate, and the simulation of one unit. Pure: no Dask, no Zarr, no files.
 
-One unit is (cell, block of replications). Its numbers pass through four steps, a whole block at
-once:
+One unit is (cell, block of replications). Its numbers pass through four steps,
+a whole block at once:
 
     truth   = model.truth(rng, reps, population)     what is to be learned
     data    = model.simulate(truth, rng)             what people answered; may be lazy, may stream
@@ -9,11 +9,12 @@ once:
     fit     = estimator.fit(release, rng)            has `converged`, (reps,)
     values  = metric(truth, release, fit)            (reps,)
 
-What one step gives is read-only for the next (`pipeline.study.handover`). Only neighbours in this
-chain know each other's types: what each part must offer is in `pipeline.study.protocols`. Every
-component is a frozen dataclass whose fields are parameters of the study, matched by name.
-Parameters come from three sources: constants, the labels of the cell, and derivations (functions of
-other parameters).
+What one step gives is read-only for the next (`pipeline.study.handover`). Only
+neighbours in this chain know each other's types: what each part must offer is
+in `pipeline.study.protocols`. Every component is a frozen dataclass whose
+fields are parameters of the study, matched by name. Parameters come from three
+sources: constants, the labels of the cell, and derivations (functions of other
+parameters).
 """
 
 import contextlib
@@ -23,7 +24,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, dataclass, field
 from functools import cached_property
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -45,8 +46,17 @@ from pipeline.study.parameters import (
     nearest,
     shorten,
 )
+from pipeline.study.parts import Simulated
 from pipeline.study.problem import Problem
-from pipeline.study.protocols import Components, Release, Truth
+from pipeline.study.protocols import (
+    Components,
+    Estimator,
+    Mechanism,
+    Metric,
+    Model,
+    Release,
+    Truth,
+)
 from pipeline.study.refinement import Refinement, read_refinement
 from pipeline.study.slices import Whole, sliced_unit, slices
 from pipeline.study.streams import Stream, canonical, digest
@@ -78,9 +88,10 @@ class Study(Checked):
     as of a config; a run then adds levels to the grid where a mean crosses a level. until: an
     `Until`, or "claims"; a run then stops once all claims are decided, with `replications` at most.
 
-    Raises InvalidInput, which names the key as a config does (`grid.m`, `parameters.epsilon`), for
-    every value outside of its declaration, unknown or repeated name, parameter that no part takes,
-    derivation that lacks an input, and cell whose parts cannot be built. O(cells); parts with equal
+    Raises InvalidInput, which names the key as a config does (`grid.m`,
+    `parameters.epsilon`), for every value outside of its declaration, unknown
+    or repeated name, parameter that no part takes, derivation that lacks an
+    input, and cell whose parts cannot be built. O(cells); parts with equal
     parameters are built once.
 
     >>> study = Study("small", "ranking", seed=1, replications=20, block=10,
@@ -137,7 +148,7 @@ class Study(Checked):
     def _check_rules(self) -> None:
         """Check when a run stops, and where it adds levels."""
         self._set("precision", read_targets(self.precision, self.metrics, self.paired_axes))
-        metrics = {name: self.part("metric", name) for name in self.metrics}
+        metrics = {name: self.metric(name) for name in self.metrics}
         ranges = {name: (metric.least, metric.most) for name, metric in metrics.items()}
         self._set("refine", read_refinement(self.refine, self.grid, ranges, self.paired))
         self._set("until", read_until(self.until, self.replications))
@@ -148,7 +159,7 @@ class Study(Checked):
                 allowed = f"cannot be combined with {other}; leave out one of both"
                 raise InvalidInput("until", "claims", allowed)
 
-    def _set(self, name: str, value: Any) -> None:
+    def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
 
     def _check_names(self, problem: Problem) -> None:
@@ -158,13 +169,13 @@ class Study(Checked):
             problem.part("metric", name, "metrics")
         self._set("derive", checks.mapping(self.derive, "derive"))
         for name, target in self.derive.items():
-            problem.part("derivation", target, f"derive.{name}")
+            problem.derivation(target, f"derive.{name}")
         if not self.coordinates:
             self._set("coordinates", ())
             return
         self._set("coordinates", checks.names(self.coordinates, "coordinates"))
         for name in self.coordinates:
-            problem.part("derivation", name, "coordinates")
+            problem.derivation(name, "coordinates")
 
     def _check_parameters(self, problem: Problem) -> Declarations:
         """Check that every constant and level is taken by some part.
@@ -191,9 +202,9 @@ class Study(Checked):
             for name, value in constants.items()
         }
         self._set("parameters", typed_constants)
-        typed_products = []
+        typed_products: list[dict[str, Any]] = []
         for product in products:
-            typed_product = {}
+            typed_product: dict[str, Any] = {}
             for axis, axis_levels in product.items():
                 declarations = declared[axis]
                 key = f"grid.{axis}"
@@ -305,16 +316,21 @@ class Study(Checked):
     @cached_property
     def derivations(self) -> dict[str, tuple[Callable[..., Any], tuple[str, ...]]]:
         """Derived parameters, then coordinates: name -> function, names of its arguments."""
+        problem = problem_named(self.problem)
         targets = {**self.derive, **{name: name for name in self.coordinates}}
         derivations = {}
         for name, target in targets.items():
-            function = self.part("derivation", target, f"derive.{name}")
+            function = problem.derivation(target, f"derive.{name}")
             derivations[name] = (function, tuple(inspect.signature(function).parameters))
         return derivations
 
-    def part(self, kind: str, name: Any, key: str | None = None) -> Any:
-        """A part of the study's problem, by its kind and name."""
+    def part(self, kind: str, name: object, key: str | None = None) -> type:
+        """The class of a part of the study's problem, by its kind and name."""
         return problem_named(self.problem).part(kind, name, key)
+
+    def metric(self, name: object) -> type[Metric]:
+        """The class of a metric of the study's problem, by its name."""
+        return problem_named(self.problem).metric(name, "metrics")
 
     def values(self, labels: Mapping[str, Any]) -> dict[str, Any]:
         """All parameters of a cell: constants, labels, and what is derived.
@@ -338,14 +354,16 @@ class Study(Checked):
     def components(self, labels: Mapping[str, Any]) -> Components:
         """Model, mechanism, estimator and metrics of a cell; InvalidInput names a misfit."""
         values = self.values(labels)
-        model, mechanism, estimator = (self.component(role, values[role], values) for role in ROLES)
+        model = cast(Model, self.component("model", values["model"], values))
+        mechanism = cast(Mechanism, self.component("mechanism", values["mechanism"], values))
+        estimator = cast(Estimator, self.component("estimator", values["estimator"], values))
         release = released(model.produces, mechanism.releases)
         _check_fit(values, "model", model.produces, "mechanism", mechanism.accepts)
         _check_fit(values, "mechanism", release, "estimator", estimator.accepts)
-        metrics = tuple(self.component("metric", name, values) for name in self.metrics)
+        metrics = tuple(build(self.metric(name), values) for name in self.metrics)
         return Components(model, mechanism, estimator, metrics)
 
-    def component(self, kind: str, name: Any, values: Mapping[str, Any]) -> Any:
+    def component(self, kind: str, name: object, values: Mapping[str, Any]) -> object:
         """A part with its parameters among the values of a cell.
 
         InvalidInput if one is missing or not allowed.
@@ -366,7 +384,7 @@ class Study(Checked):
             taken.update(self.derivations[target][1])
         return frozenset(set(self.paired) & set(self.grid.axes) - taken)
 
-    def stream(self, role: str, labels: Mapping[str, Any], block: int, model: Any) -> Stream:
+    def stream(self, role: str, labels: Mapping[str, Any], block: int, model: Model) -> Stream:
         """Address of the stream of a role: which labels it depends on is decided here, and only
         here.
         """
@@ -386,13 +404,14 @@ class Study(Checked):
         }
         return Stream(self.seed, role, canonical(distinct), block)
 
-    def _stream_label(self, axis: str, level: Any) -> Any:
+    def _stream_label(self, axis: str, level: Level) -> Level:
         """The level by which streams are keyed: a part that was renamed keeps its numbers by its
         `stream_label`.
         """
         if axis not in ROLES:
             return level
-        return self.part(axis, level).stream_label or level
+        part = cast(type[Simulated], self.part(axis, level))
+        return part.stream_label or level
 
     def simulate(
         self,
@@ -403,10 +422,11 @@ class Study(Checked):
     ) -> dict[str, Array]:
         """Simulate one unit: (block,) float64 per metric, and `status`, (block,) int8.
 
-        memo keeps the last data, release and estimate, for cells which share them. slice_bytes:
-        above which the block is cut into slices, where parts allow it; None is `slices.BYTES`. The
-        numbers depend on neither. Raises WrongPart, an InvalidInput, where a part gives what its
-        protocol does not allow.
+        memo keeps the last data, release and estimate, for cells which share
+        them. slice_bytes: above which the block is cut into slices, where parts
+        allow it; None is `slices.BYTES`. The numbers depend on neither. Raises
+        WrongPart, an InvalidInput, where a part gives what its protocol does
+        not allow.
         """
         if memo is None:
             memo = {}
@@ -451,10 +471,9 @@ class Study(Checked):
         """Predicted relative cost of one unit of a cell, in steps of about a nanosecond."""
         parts = self.components(labels)
         names = self._names(labels)
-        cost = sum(
-            predicted_cost(role, names[role], part)
-            for role, part in zip(ROLES, parts[:3], strict=True)
-        )
+        cost = predicted_cost("model", names["model"], parts.model)
+        cost += predicted_cost("mechanism", names["mechanism"], parts.mechanism)
+        cost += predicted_cost("estimator", names["estimator"], parts.estimator)
         return self.block * cost / self.sharing + PER_UNIT
 
     @cached_property
@@ -489,7 +508,7 @@ def _is_file(declared: Iterable[Field[Any]]) -> bool:
     return any("DataFile" in str(declaration.type) for declaration in declared)
 
 
-def _listed(grid: Any) -> Any:
+def _listed(grid: object) -> object:
     """A grid as the list of mappings that it is made from; anything else as it is."""
     if not isinstance(grid, Grid):
         return grid
@@ -514,7 +533,7 @@ def _derived_levels(
     key = f"grid.{axis}"
     if name not in problem.derivations:
         raise InvalidInput(key, name, "must be a list of levels, at least one")
-    function = problem.part("derivation", name, key)
+    function = problem.derivation(name, key)
     inputs = arguments(function)
     for missing in inputs.keys() - constants.keys():
         raise InvalidInput(key, name, f"needs {missing}; give it in parameters")

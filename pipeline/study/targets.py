@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from pipeline.study.parameters import Checked, InvalidInput, nearest, parameter
 
@@ -16,9 +16,10 @@ class Target(Checked):
     """Half-width that the interval of a mean is to have at most: `relative` to the mean, or
     `absolute`; one of both.
 
-    metric: whose mean; with `over` the ratio of its mean to that of another metric of the same
-    replications; with `across` all differences between two levels of a paired axis. A cell needs
-    `least` replications in any case, which guards against a spread that looks small by chance.
+    metric: whose mean; with `over` the ratio of its mean to that of another
+    metric of the same replications; with `across` all differences between two
+    levels of a paired axis. A cell needs `least` replications in any case,
+    which guards against a spread that looks small by chance.
 
     >>> Target("error_l2", relative=0.01).key, Target("error_l2", over="cramer_rao_risk", relative=0.05).key
     ('error_l2', 'error_l2 / cramer_rao_risk')
@@ -66,12 +67,14 @@ class Target(Checked):
         return f"{self.key} ± {width} at confidence {self.confidence:g}"
 
 
-def read_targets(value: Any, metrics: Iterable[str], paired: Iterable[str]) -> tuple[Target, ...]:
+def read_targets(
+    value: object, metrics: Iterable[str], paired: Iterable[str]
+) -> tuple[Target, ...]:
     """Targets of a config's `precision`: a mapping of what is to be known to `relative` or
     `absolute`, and more.
 
-    metrics: names of the study's; paired: its paired axes. Raises InvalidInput, which names the
-    key.
+    metrics: names of the study's; paired: its paired axes. Raises InvalidInput,
+    which names the key.
 
     >>> print(*read_targets({"error_l2": {"relative": 0.01}}, ["error_l2"], []))
     error_l2 ± 1 % at confidence 0.95
@@ -102,7 +105,7 @@ def _options_of(target: Target) -> dict[str, float]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _target(key: str, options: Any, metrics: list[str], paired: list[str]) -> Target:
+def _target(key: str, options: object, metrics: list[str], paired: list[str]) -> Target:
     match = KEY.fullmatch(key)
     if not match:
         allowed = "must be METRIC, METRIC / METRIC or METRIC across AXIS"

@@ -2,7 +2,7 @@
 
 import functools
 import re
-from typing import Any
+from typing import TypeVar
 
 # Signs that control a terminal or a printer, are no text in XML, or turn the direction of writing.
 CONTROL = re.compile(
@@ -11,6 +11,8 @@ CONTROL = re.compile(
 # Where a cell may begin, whether a program parts fields at commas, semicolons or tabs, and signs
 # that are not text.
 FORMULA = re.compile(r"""(^|[;\t\r\n])(?=[=+\-@\t\r\n'"])""")
+
+T = TypeVar("T")
 
 
 def visible(text: str) -> str:
@@ -31,7 +33,7 @@ def plain_text(name: str) -> str:
     return FORMULA.sub(r"\1'", name)
 
 
-def cell(value: Any) -> Any:
+def cell(value: T) -> T | str:
     """What a cell of a table holds: of a text what is safe to open, of anything else the same.
 
     >>> cell("=A1"), cell(-1.5)

@@ -1,14 +1,16 @@
 """When all claims of a study are decided: the looks at which they are judged, and what each may
 err.
 
-A claim that is judged again and again at one confidence is wrong more often than that says. So its
-error probability is spent over the looks: of a share t of the most replications, the looks up to
-there may err with probability α*(t) in all, and a look with what α* has grown since the one before.
-Whatever the claim measures, the probability that any of these intervals misses is then at most
-their sum, α*(1) = α. Source: Lan and DeMets, Biometrika 70 (1983) 659; Jennison and Turnbull, Group
-Sequential Methods (1999), section 7.2. Their boundaries are narrower, as they use that successive
-means are jointly normal; intervals of shares, ratios and exponents need not be, so the sum is
-bounded here (Bonferroni).
+A claim that is judged again and again at one confidence is wrong more often
+than that says. So its error probability is spent over the looks: of a share t
+of the most replications, the looks up to there may err with probability α*(t)
+in all, and a look with what α* has grown since the one before. Whatever the
+claim measures, the probability that any of these intervals misses is then at
+most their sum, α*(1) = α. Source: Lan and DeMets, Biometrika 70 (1983) 659;
+Jennison and Turnbull, Group Sequential Methods (1999), section 7.2. Their
+boundaries are narrower, as they use that successive means are jointly normal;
+intervals of shares, ratios and exponents need not be, so the sum is bounded
+here (Bonferroni).
 """
 
 import json
@@ -41,9 +43,9 @@ class Until(Checked):
     """Stop at the first look at which every claim is decided, a cell at the first at which all is
     that reads it.
 
-    stops: of every combination of levels, in the order of the grid's axes, the replications that a
-    cell has got by a look, and the claim that needed them: "" for none, at the first look. Empty
-    for a study that was not begun.
+    stops: of every combination of levels, in the order of the grid's axes, the
+    replications that a cell has got by a look, and the claim that needed them:
+    "" for none, at the first look. Empty for a study that was not begun.
 
     >>> print(Until(most=1000))
     claims decided, after 100 to 1,000 replications, spending errors as pocock
@@ -77,9 +79,10 @@ class Until(Checked):
         """Share of the error probability that is spent up to a time in [0, 1], the share of the
         most replications.
 
-        `pocock`: ln(1 + (e − 1)t), about the same confidence at all looks. `obrien_fleming`: (2 −
-        2Φ(z/√t))/α with Φ(z) = 1 − α/2, which keeps nearly all for the last ones. Source: Lan and
-        DeMets (1983), α₂* and α₁*.
+        `pocock`: ln(1 + (e − 1)t), about the same confidence at all looks.
+        `obrien_fleming`: (2 − 2Φ(z/√t))/α with Φ(z) = 1 − α/2, which keeps
+        nearly all for the last ones. Source: Lan and DeMets (1983), α₂* and
+        α₁*.
 
         >>> [round(Until("obrien_fleming").spent(t), 4) for t in (0.25, 0.5, 1)]
         [0.0, 0.027, 1.0]
@@ -94,7 +97,8 @@ class Until(Checked):
     def looks(self, block: int) -> tuple[Look, ...]:
         """All looks: whole blocks, about 40 % more from one to the next, the last at the most.
 
-        Without first ones that may err with next to nothing: they could decide nothing.
+        Without first ones that may err with next to nothing: they could decide
+        nothing.
         """
         last = (self.most or block) // block
         first = min(-(-self.least // block), last)
@@ -109,7 +113,7 @@ class Until(Checked):
         )
 
 
-def read_until(value: Any, replications: int) -> Until | None:
+def read_until(value: object, replications: int) -> Until | None:
     """The rule of a config's `until`; None for null. replications: the most that a cell gets.
 
     Raises InvalidInput, which names the key.
@@ -142,7 +146,7 @@ def config_of(until: Until | None) -> dict[str, dict[str, Any]] | None:
     return {"claims": {name: getattr(until, name) for name in OPTIONS}}
 
 
-def _read(value: Any) -> Until:
+def _read(value: object) -> Until:
     if value == "claims":
         return Until()
     if not isinstance(value, Mapping) or [*value] != ["claims"]:

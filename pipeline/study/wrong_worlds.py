@@ -1,8 +1,8 @@
 """A world that is not what its labels say: some parts of a cell are changed, and everything else
 believes them right.
 
-It serves controls: a claim that is judged on what such a world gives must see that something is
-wrong.
+It serves controls: a claim that is judged on what such a world gives must see
+that something is wrong.
 """
 
 import dataclasses
@@ -51,7 +51,8 @@ class WrongWorld(Study):
     def simulated(self, cells: Iterable[int]) -> dict[int, dict[str, Array]]:
         """Number of a cell -> (replications,) float64 per metric and `status`, int8.
 
-        cells: numbers in the order of the grid. An error in a part is raised as it is. O(units).
+        cells: numbers in the order of the grid. An error in a part is raised as
+        it is. O(units).
 
         >>> parts = dict(model="btl", mechanism="randomized_response", estimator="debiased")
         >>> study = Study("small", "ranking", seed=1, replications=20, block=10,

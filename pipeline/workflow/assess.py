@@ -4,7 +4,7 @@ reads itself.
 
 import threading
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from pipeline.analysis.claims import Claim
 from pipeline.analysis.control_variates import controlled
@@ -22,6 +22,11 @@ from pipeline.workflow.experiment import Experiment
 if TYPE_CHECKING:
     import xarray as xr
 
+    from pipeline.analysis.claims import Check
+    from pipeline.reporting.drawn import Drawn
+
+# The checks of a claim and of its control; means with controls; the files of a figure.
+Answer: TypeAlias = "tuple[Check, Check | None] | xr.Dataset | Drawn"
 # Claims and figures of small studies that one process finishes before worker processes have
 # started.
 FEW = 12
@@ -80,7 +85,7 @@ class Assess(NeedsStores):
     def __call__(self, items: list[Item]) -> list[tuple[Item, Any]]:
         return [(item, self._apart(item)) for item in items]
 
-    def _apart(self, item: Item) -> Any:
+    def _apart(self, item: Item) -> Answer:
         """One result; where data are read in parts, one task of the process at a time, for the sake
         of its memory.
         """
@@ -92,7 +97,7 @@ class Assess(NeedsStores):
         with LARGE, dask.config.set(scheduler="synchronous"):
             return self._answer(item)
 
-    def _answer(self, item: Item) -> Any:
+    def _answer(self, item: Item) -> Answer:
         source = self.sources[item.study]
         data = self._data(item.study, source.data)
         if item.kind == "claim":
@@ -129,7 +134,7 @@ def items(sources: Sequence[Source]) -> Iterator[Item]:
         for k in range(len(claims_of(source.experiment))):
             yield Item(number, "claim", k)
         study = source.experiment.study
-        if any(study.part("metric", name).expected is not None for name in study.metrics):
+        if any(study.metric(name).expected is not None for name in study.metrics):
             yield Item(number, CONTROLLED, 0)
 
 
@@ -146,7 +151,7 @@ def assess(
     """The result of every claim and every figure of some studies."""
     answers: dict[Item, Any] = {}
 
-    def collect(parts: list[tuple[Item, Any]], *_: Any) -> None:
+    def collect(parts: list[tuple[Item, Any]], *_: object) -> None:
         answers.update(parts)
 
     weighted = [(item, 1.0) for item in items(sources)]

@@ -7,7 +7,7 @@ import io
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import Field, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from pipeline.advice.first import Curve, curve
 from pipeline.advice.question import Question
 from pipeline.advice.targets import advice_of
 from pipeline.identity.registry import problems
+from pipeline.study.arrays import Floats
 from pipeline.study.files import write_whole
 from pipeline.study.parameters import InvalidInput, fields, path_of
 from pipeline.study.problem import Problem
@@ -37,7 +38,7 @@ class Saved:
         return f"{self.path}: {self.contents}"
 
 
-def destination(value: Any) -> Path:
+def destination(value: object) -> Path:
     """The path that is given as `save`; InvalidInput for another kind of file."""
     if not isinstance(value, str) or Path(value).suffix.lower() not in KINDS:
         raise InvalidInput("save", value, f"must be a file that ends with {', '.join(KINDS)}")
@@ -184,9 +185,9 @@ def _axis(
     }
 
 
-def _metric(problem: Problem, name: str, mean: Any) -> dict[str, Any]:
+def _metric(problem: Problem, name: str, mean: Floats) -> dict[str, Any]:
     """A metric as the page's script takes it. mean: (axes…, ε) of any mechanism."""
-    metric = problem.part("metric", name)
+    metric = problem.metric(name)
     limits = [limit if math.isfinite(limit) else None for limit in atlas.limits(metric)]
     falls_with_epsilon = float((mean[..., 0] - mean[..., -1]).sum()) > 0  # so it is to be small
     halves = {half: axis for half, axis in _halves(problem).items() if half in fields(metric)}
@@ -233,7 +234,7 @@ def meaning(problem: Problem, name: str) -> str:
     return str(_declared(problem, name).metadata["meaning"])
 
 
-def _declared(problem: Problem, name: str) -> Any:
+def _declared(problem: Problem, name: str) -> Field[Any]:
     """Declaration of a parameter by the model that is usual, or else by a mechanism."""
     usual = advice_of(problem).parameters["model"]
     parts = [problem.part("model", usual)]
@@ -313,7 +314,7 @@ def _figure(curves: Sequence[Curve], kind: str) -> bytes:
         drawn.append((mechanism, each.levels, each.bands))
     targets = {}
     for target in question.targets:
-        label = question.problem.part("metric", target.metric).long_name
+        label = question.problem.metric(target.metric).long_name
         is_share = (target.least, target.most) == (0, 1)
         targets[target.metric] = (label, target.value, is_share)
     name = "ε" if question.word == "epsilon" else question.parameter

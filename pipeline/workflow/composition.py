@@ -6,7 +6,9 @@ It is the config that the command composes from the words that ask for the same.
 import functools
 import os
 from collections.abc import Iterator, Mapping
-from typing import Any
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 
@@ -38,7 +40,7 @@ def _text_of_defaults() -> str:
 
 def defaults() -> dict[str, Any]:
     """What is so unless an experiment or a call says else."""
-    config = yaml_text.load(_text_of_defaults())
+    config = mapping(yaml_text.load(_text_of_defaults()), "config")
     return {key: value for key, value in config.items() if key not in OF_HYDRA}
 
 
@@ -72,8 +74,8 @@ def changed(config: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, 
             )
         section, _, name = key.partition(".")
         if key in SECTIONS and isinstance(value, Mapping):
-            for part, part_value in plain(value).items():
-                _change(result, key, part, part_value)
+            for part, part_value in value.items():
+                _change(result, key, str(part), plain(part_value))
         elif name and section in (*SECTIONS, *RULES):
             _change(result, section, name, plain(value))
         else:
@@ -98,7 +100,7 @@ def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any
     return result
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> object:
     """A value as a config has it: numbers, texts, lists and mappings."""
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()
@@ -111,12 +113,12 @@ def plain(value: Any) -> Any:
     return value
 
 
-def _load(path: Any) -> dict[str, Any]:
+def _load(path: Traversable) -> dict[str, Any]:
     """The mapping of a file that a package brings."""
-    return mapping(yaml_text.load(read_regular(path).decode()), "experiment")
+    return mapping(yaml_text.load(read_regular(cast(Path, path)).decode()), "experiment")
 
 
-def _replace(config: dict[str, Any], key: str, value: Any) -> None:
+def _replace(config: dict[str, Any], key: str, value: object) -> None:
     """Set a value of a size: within a section by its names, which must be there."""
     if not isinstance(value, Mapping):
         config[key] = value
@@ -125,7 +127,7 @@ def _replace(config: dict[str, Any], key: str, value: Any) -> None:
         _change(config, key, name, part)
 
 
-def _change(config: dict[str, Any], section: str, name: str, value: Any) -> None:
+def _change(config: dict[str, Any], section: str, name: str, value: object) -> None:
     """Set a name of a section, or remove it where the value is None; in each product of a grid."""
     known = config.get(section)
     if section == "grid" and isinstance(known, list) and known:
@@ -136,7 +138,7 @@ def _change(config: dict[str, Any], section: str, name: str, value: Any) -> None
     config[section] = _with(section_before, section, name, value)
 
 
-def _with(section: Mapping[str, Any], key: str, name: str, value: Any) -> dict[str, Any]:
+def _with(section: Mapping[str, Any], key: str, name: str, value: object) -> dict[str, Any]:
     """A section with another value of a name, or without the name where that is None."""
     if value is not None or key not in REMOVABLE:
         return merged(section, {name: value})
@@ -153,7 +155,7 @@ def _refuse_placeholders(config: Mapping[str, Any]) -> None:
             raise InvalidInput(key, text, "must be written out; ${…} is not replaced")
 
 
-def _texts(value: Any, key: str) -> Iterator[tuple[str, str]]:
+def _texts(value: object, key: str) -> Iterator[tuple[str, str]]:
     """Every text in a config, with its dotted key."""
     if isinstance(value, str):
         yield key, value

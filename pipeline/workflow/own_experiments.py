@@ -9,7 +9,7 @@ from typing import Any
 from pipeline.study import refinement, until
 from pipeline.study.checks import mapping
 from pipeline.study.files import read_regular
-from pipeline.study.grid import Grid
+from pipeline.study.grid import Grid, Level
 from pipeline.study.parameters import DataFile, InvalidInput, path_of, shorten
 from pipeline.study.study import NAME, NAME_LONGEST, Study
 from pipeline.study.targets import config_of
@@ -77,7 +77,7 @@ def read(path: str) -> dict[str, Any]:
     return {"name": name_of(file), **checked(experiment)}
 
 
-def _loaded(file: Path, path: str) -> Any:
+def _loaded(file: Path, path: str) -> object:
     """What a file of YAML holds; InvalidInput in one line for what it must not.
 
     path: as a person gave it.
@@ -120,7 +120,7 @@ def name_of(file: Path) -> str | None:
     return stem[:NAME_LONGEST] or None
 
 
-def checked(experiment: Any) -> dict[str, Any]:
+def checked(experiment: object) -> dict[str, Any]:
     """An experiment that holds nothing but what experiments may; InvalidInput names what else."""
     experiment = mapping(experiment, "experiment")
     for key in experiment.keys() - KEYS:
@@ -164,7 +164,7 @@ def mapping_of(study: Study) -> dict[str, Any]:
     }
 
 
-def products_of(grid: Grid) -> Any:
+def products_of(grid: Grid) -> dict[str, list[Level]] | list[dict[str, list[Level]]]:
     """The grid as a config has it: a mapping, or a list of mappings."""
     products = []
     for product in grid.products:
@@ -174,7 +174,7 @@ def products_of(grid: Grid) -> Any:
     return products
 
 
-def refuse_odd_values(value: Any) -> None:
+def refuse_odd_values(value: object) -> None:
     """Raise ValueError for what is no number, text, list or mapping, as YAML can hold with tags.
 
     RecursionError for a value that holds itself.
@@ -190,6 +190,6 @@ def refuse_odd_values(value: Any) -> None:
         _refuse_odd(value, VALUE_TYPES)
 
 
-def _refuse_odd(value: Any, types: tuple[type, ...]) -> None:
+def _refuse_odd(value: object, types: tuple[type, ...]) -> None:
     if not isinstance(value, types):
         raise ValueError(f"{shorten(value)} is no number, text, list or mapping")

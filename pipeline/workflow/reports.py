@@ -33,6 +33,7 @@ from pipeline.workflow.until import ends
 
 if TYPE_CHECKING:  # a run with nothing to do must not wait for these
     from pipeline.analysis.claims import Judgement
+    from pipeline.reporting.drawn import Drawn
     from pipeline.reporting.page import Section
     from pipeline.workflow.assess import Item, Source
 
@@ -128,7 +129,7 @@ def _section(
 
 def _common_figure(
     studies: Sequence[StoredStudy], sections: Sequence["Section"], formats: tuple[str, ...]
-) -> Any:
+) -> "Drawn | None":
     """Files of the figure that all studies of a suite share; None without one."""
     from pipeline.reporting import common_figure
     from pipeline.reporting.drawn import files_of

@@ -9,7 +9,7 @@ import numpy as np
 from pipeline.execution.clusters import queued
 from pipeline.execution.schedule import cell_in_words
 from pipeline.storage import efforts
-from pipeline.study.arrays import Floats
+from pipeline.study.arrays import Array, Floats
 from pipeline.workflow.studies import StoredStudy
 
 MOST_CELLS = 3  # that are listed as the slowest
@@ -65,7 +65,7 @@ def effort(stored: StoredStudy) -> Effort:
     return Effort(work, int(entries["memory"].max()), slowest)
 
 
-def _seconds_of_cells(stored: StoredStudy, entries: Any) -> Floats:
+def _seconds_of_cells(stored: StoredStudy, entries: Array) -> Floats:
     """(cells,) mean seconds of a unit of each cell; NaN where none was measured."""
     names = stored.study.grid.digests()
     order = np.argsort(names)

@@ -7,12 +7,13 @@ import inspect
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from pipeline.study.checks import ROLES
 from pipeline.study.factors import parts_of
 from pipeline.study.guarantee import Guarantee
 from pipeline.study.parts import BaseMechanism
+from pipeline.study.protocols import Mechanism, Model
 from pipeline.study.study import Study
 
 
@@ -58,8 +59,7 @@ def _first_lines(study: Study, role: str) -> dict[str, str]:
 
 def source(study: Study) -> str:
     """The source of the data, as the first cell's model states it; empty if it states none."""
-    source: str = _component(study, ROLES[0], study.grid.labels(0)).source
-    return source
+    return cast(Model, _component(study, ROLES[0], study.grid.labels(0))).source
 
 
 def privacy(study: Study) -> list[dict[str, Any]]:
@@ -82,17 +82,18 @@ def privacy(study: Study) -> list[dict[str, Any]]:
 def remarks(study: Study) -> dict[str, list[str]]:
     """What mechanisms remark on their cells, by the name of the mechanism; most have no remarks."""
     names = study.grid.axes.get(ROLES[1], (study.parameters.get(ROLES[1]),))
-    if all(study.part(ROLES[1], name).remark is BaseMechanism.remark for name in names):
+    classes = [cast(type[BaseMechanism], study.part(ROLES[1], name)) for name in names]
+    if all(cls.remark is BaseMechanism.remark for cls in classes):
         return {}
     texts: dict[str, list[str]] = {}
     for labels in study.grid:
-        mechanism = _component(study, ROLES[1], labels)
+        mechanism = cast(Mechanism, _component(study, ROLES[1], labels))
         remark = mechanism.remark(_component(study, ROLES[0], labels))
         if remark:
             texts.setdefault(study.values(labels)[ROLES[1]], []).append(remark)
     return texts
 
 
-def _component(study: Study, role: str, labels: Mapping[str, Any]) -> Any:
+def _component(study: Study, role: str, labels: Mapping[str, Any]) -> object:
     values = study.values(labels)
     return study.component(role, values[role], values)

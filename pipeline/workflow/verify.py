@@ -7,7 +7,6 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pipeline.execution import sessions, sweep
 from pipeline.execution.clusters import Cluster, Executor, workers_of
@@ -240,7 +239,7 @@ def _damaged(integrity: Integrity, files: list[str], executor: Executor) -> Iter
     """Damages of the files of units."""
     damaged: list[Damage] = []
 
-    def collect(damages: list[Damage | None], *_: Any) -> None:
+    def collect(damages: list[Damage | None], *_: object) -> None:
         damaged.extend(damage for damage in damages if damage)
 
     sweep.run(

@@ -2,7 +2,6 @@
 
 import json
 import re
-from typing import Any
 
 from pipeline.study.parameters import InvalidInput
 
@@ -39,7 +38,7 @@ def refuse_secrets(word: str) -> None:
         )
 
 
-def as_text(value: Any) -> str:
+def as_text(value: object) -> str:
     """A value of a config in the syntax of an override.
 
     >>> print(as_text({"m": [1, 2.5], "model": "btl", "K": None}))

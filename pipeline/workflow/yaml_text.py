@@ -17,7 +17,7 @@ class TooManyValues(ValueError):
 
 
 class _Loader(BASE):  # type: ignore[misc]
-    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> object:
         """The mapping of a node.
 
         An error for a key that stands there twice, of which the last would win.
@@ -41,7 +41,7 @@ _Loader.yaml_implicit_resolvers = {
 _Loader.add_implicit_resolver("tag:yaml.org,2002:float", FLOAT, list("-+0123456789."))
 
 
-def load(text: str) -> Any:
+def load(text: str) -> object:
     """The value that a text of one document stands for.
 
     Raises YAMLError, ValueError, `TooManyValues`, RecursionError, and whatever PyYAML does for odd
@@ -62,7 +62,7 @@ def load(text: str) -> Any:
         loader.dispose()
 
 
-def _size(node: Any, sizes: dict[int, int]) -> int:
+def _size(node: yaml.Node, sizes: dict[int, int]) -> int:
     """How many values a node stands for. sizes: of nodes that were counted, by their address."""
     if id(node) in sizes:
         return sizes[id(node)]

@@ -11,12 +11,15 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pipeline.execution import notices
 from pipeline.execution.clusters.executor import Cluster, Executor, quiet
 from pipeline.study.files import read_regular
 from pipeline.study.parameters import Checked, InvalidInput, parameter, path_of, shorten
+
+if TYPE_CHECKING:
+    import distributed
 
 ANSWER = 8.0  # seconds that a scheduler may take to answer
 # Versions that the scheduler must share; the workers share all of `facts`.
@@ -91,7 +94,7 @@ class Address(Cluster, Checked):
         """Field -> the PEM file that it names."""
         return {"ca": self.ca, "cert": self.cert, "key": self.key}
 
-    def _security(self) -> Any:
+    def _security(self) -> "distributed.Security":
         """The `distributed.Security` with which to connect."""
         from distributed.security import Security
 
@@ -104,7 +107,7 @@ class Address(Cluster, Checked):
             return Security()
         return Security(require_encryption=True, **files)
 
-    def _connect(self, stack: contextlib.ExitStack) -> Any:
+    def _connect(self, stack: contextlib.ExitStack) -> "distributed.Client":
         """A client; InvalidInput where no scheduler answers."""
         import asyncio
         from concurrent.futures import ThreadPoolExecutor
@@ -161,7 +164,7 @@ class Connected(Cluster):
             yield join(self.client, self.client.scheduler.address)
 
 
-def join(client: Any, address: str, patience: float | None = None) -> Executor:
+def join(client: "distributed.Client", address: str, patience: float | None = None) -> Executor:
     """The cluster of a client.
 
     Workers that run other versions than this process are left alone by its sweeps.
@@ -189,7 +192,7 @@ def join(client: Any, address: str, patience: float | None = None) -> Executor:
     )
 
 
-def _compare_scheduler(client: Any, address: str) -> None:
+def _compare_scheduler(client: "distributed.Client", address: str) -> None:
     mine = facts()
     packages = client.get_versions()["scheduler"]["packages"]
     theirs = packages | {"python": ".".join(re.findall(r"\d+", packages["python"])[:3])}
@@ -202,7 +205,7 @@ def _compare_scheduler(client: Any, address: str) -> None:
         raise _invalid(address, f"scheduler {_cannot_load(error)}") from None
 
 
-def _different(client: Any, address: str) -> dict[str, str]:
+def _different(client: "distributed.Client", address: str) -> dict[str, str]:
     """Workers that run other versions than this process, with what differs.
 
     InvalidInput if all do.
@@ -270,7 +273,7 @@ def _warn(line: str) -> None:
     notices.warn(line)
 
 
-async def _greet(address: str, security: Any) -> None:
+async def _greet(address: str, security: "distributed.Security") -> None:
     """Exchange one message with a scheduler.
 
     A client would wait for ever if the address is no scheduler's but, say, a dashboard's.
@@ -285,7 +288,7 @@ async def _greet(address: str, security: Any) -> None:
         comm.abort()
 
 
-def _threads(client: Any) -> dict[str, int]:
+def _threads(client: "distributed.Client") -> dict[str, int]:
     """Threads of every worker; none if the scheduler is gone."""
     if client.status != "running":
         return {}

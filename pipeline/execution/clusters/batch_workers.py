@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from pipeline.execution.clusters import route
 from pipeline.execution.clusters.executor import (
@@ -37,6 +37,9 @@ from pipeline.execution.systems.base import UNTRIED, System
 from pipeline.execution.systems.commands import Refused, call
 from pipeline.execution.workers import variables_of_workers
 from pipeline.study.parameters import InvalidInput
+
+if TYPE_CHECKING:
+    import dask_jobqueue
 
 FILES = 3  # connections of the driver to a worker, at most
 LOOPBACK = "lo"  # the interface of every machine to itself
@@ -251,7 +254,7 @@ class BatchWorkers(Cluster):
             return script
         return f"{SHEBANG}\n{script.lstrip()}"
 
-    def _job_class(self) -> Any:
+    def _job_class(self) -> "dask_jobqueue.core.Job":
         """The class of dask-jobqueue that writes scripts; one that only starts workers if none."""
         if not self.system.jobqueue:
             from dask_jobqueue.local import LocalJob

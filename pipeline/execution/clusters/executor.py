@@ -15,12 +15,15 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from pipeline.execution.clusters.open_files import raise_limit
 from pipeline.execution.workers import NOISY, steady
 from pipeline.study.files import open_regular
 from pipeline.study.parameters import InvalidInput
+
+if TYPE_CHECKING:
+    import distributed
 
 DRIVER = 2**29  # bytes for the process that gives workers their units, where they share a limit
 LEAST_WORKER = 2**28  # bytes of a worker: less does not hold what it imports
@@ -223,7 +226,7 @@ def _remove_if_free(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def scheduler(folder: str, **options: Any) -> Iterator[tuple[Any, Any]]:
+def scheduler(folder: str, **options: object) -> Iterator[tuple[Any, Any]]:
     """A Dask scheduler in this process: a `distributed.LocalCluster`, and its client.
 
     Its dashboard is on loopback. folder: for its temporary files.
@@ -247,12 +250,12 @@ def scheduler(folder: str, **options: Any) -> Iterator[tuple[Any, Any]]:
                 yield cluster, client
 
 
-def threads(cluster: Any) -> dict[str, int]:
+def threads(cluster: "distributed.LocalCluster") -> dict[str, int]:
     """Address of each worker of a `distributed.LocalCluster`, with its number of threads."""
     return {worker.address: worker.nthreads for worker in list(cluster.scheduler.workers.values())}
 
 
-def retire(client: Any, addresses: Collection[str]) -> None:
+def retire(client: "distributed.Client", addresses: Collection[str]) -> None:
     """Close workers at once; what they were given goes to others.
 
     Not by `client.retire_workers`, which first copies results to other workers, and gives up if
@@ -267,7 +270,7 @@ def retire(client: Any, addresses: Collection[str]) -> None:
             )
 
 
-def describe(cluster: Any, workers: str) -> str:
+def describe(cluster: "distributed.LocalCluster", workers: str) -> str:
     """One line for a person: what workers there are, and where scheduler and dashboard are."""
     port = cluster.scheduler.http_server.port
     page = "info/main/workers.html"

@@ -7,12 +7,15 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pipeline.execution.clusters.executor import retire
 from pipeline.execution.systems.base import System
 from pipeline.execution.systems.commands import Refused, call, inherited_environment, main_line
 from pipeline.study.files import read_regular
+
+if TYPE_CHECKING:
+    import distributed
 
 UPDATE = 2.0  # seconds between two comparisons of the jobs with the workers
 ASK = 15.0  # seconds between questions to the batch system, and before an idle job is ended
@@ -48,8 +51,8 @@ class Jobs:
         system: System,
         script: Callable[[str], str],
         folder: Path,
-        client: Any,
-        scheduler: Any,
+        client: "distributed.Client",
+        scheduler: "distributed.Scheduler",
     ):
         self.system = system
         self.script = script
@@ -185,6 +188,6 @@ class Jobs:
         return f"nothing ({self.system.output})"
 
 
-def _job_of(worker: Any) -> str:
+def _job_of(worker: "distributed.scheduler.WorkerState") -> str:
     """Name of the job that a scheduler's worker runs in: several workers of a job are numbered."""
     return str(worker.name).partition("-")[0]

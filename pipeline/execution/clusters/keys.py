@@ -1,13 +1,16 @@
 """The key and the certificate with which the processes of one run identify each other."""
 
 import datetime
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import distributed
 
 SINCE = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
 UNTIL = datetime.datetime(2100, 1, 1, tzinfo=datetime.UTC)
 
 
-def temporary() -> Any:
+def temporary() -> "distributed.Security":
     """A `distributed.Security` with a new key, which exists in memory only.
 
     Like Dask's own, but its certificate is valid from 2000 to 2100. Dask's is valid from now on, so

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pipeline.execution.amounts import format_bytes
 from pipeline.execution.clusters.executor import (
@@ -162,7 +162,7 @@ class Local(Cluster, Checked):
         return share_of_memory(count)
 
 
-def _retire(processes: Processes, client: Any, address: str) -> bool:
+def _retire(processes: Processes, client: object, address: str) -> bool:
     """Do without a worker that must not compute; whether others will."""
     others_to_come = processes.retire(address)
     retire(client, [address])

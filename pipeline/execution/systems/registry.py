@@ -11,7 +11,6 @@ import sys
 from collections.abc import Iterable, Mapping
 from contextlib import redirect_stdout
 from importlib.metadata import EntryPoint
-from typing import Any
 
 from pipeline.execution.systems.base import System
 from pipeline.identity.packages import Broken, broken_by, entries_of
@@ -42,7 +41,7 @@ def names() -> str:
     return sentence
 
 
-def system(name: Any, others: Iterable[str] = ()) -> type[System]:
+def system(name: object, others: Iterable[str] = ()) -> type[System]:
     """The system of that name; InvalidInput if there is none, or if its package is broken.
 
     others: names of clusters that are no batch systems, for who meant one of these.
@@ -119,7 +118,7 @@ def _load(entry: EntryPoint) -> None:
         _INSTALLED[entry.name] = new
 
 
-def _lacks(new: Any) -> str:
+def _lacks(new: object) -> str:
     """Why something is no batch system; empty if it is one."""
     if not (inspect.isclass(new) and issubclass(new, System)):
         return "is no subclass of System"

@@ -8,6 +8,7 @@ import numpy as np
 from pipeline.privacy.no_privacy import NoPrivacy
 from pipeline.study.advice import Advice, Atlas, Unknown
 from pipeline.study.arrays import Floats
+from pipeline.study.protocols import Mechanism
 
 from .design import Design, block_law
 from .mechanisms.average_one_bit import AverageOneBit
@@ -73,7 +74,7 @@ def misclassified(
     return float(1 - right ** (1 / N))
 
 
-def stress(model: Any) -> Mapping[str, Mapping[str, Any]]:
+def stress(model: object) -> Mapping[str, Mapping[str, Any]]:
     """How users may differ from `block_model`, in which users rate items whatever their cluster."""
     if not isinstance(model, BlockModel):
         return {}
@@ -112,7 +113,7 @@ ANSWERS = {  # class of a mechanism -> what its users do, if it is not one yes-o
 }
 
 
-def survey(model: Any, mechanism: Any) -> str:
+def survey(model: BlockModel, mechanism: Mechanism) -> str:
     """Who answers what, and who makes it private, in one sentence."""
     people = f"each of {model.U:,} users, who has rated {model.w:,} of {model.N:,} items,"
     answers = ANSWERS.get(type(mechanism), "answers one yes-or-no question")

@@ -51,7 +51,7 @@ def replaced_part(role: str, make: Callable[[Part], Part]) -> Change:
     return change
 
 
-def with_parameters(role: str, **changes: Any) -> Change:
+def with_parameters(role: str, **changes: object) -> Change:
     """Parts of a role with other parameters, for each a value, or a function of the declared one.
 
     Parts that lack one of these parameters, such as the ε of a mechanism without
@@ -141,7 +141,7 @@ class Wrapper:
 
     declared: Part
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         if name.startswith("__") or name == "declared":
             raise AttributeError(name)
         return getattr(self.declared, name)
@@ -255,7 +255,7 @@ def _constants(release: type) -> tuple[str, ...]:
     return tuple(name for name in fields(release) if _first_axis(hints[name]) != "reps")
 
 
-def _first_axis(hint: Any) -> Any:
+def _first_axis(hint: object) -> object:
     """The first axis that an annotated array names; empty for others."""
-    axes = getattr(hint, "__metadata__", ("",))
+    axes: tuple[object, ...] = getattr(hint, "__metadata__", ("",))
     return axes[0]

@@ -6,18 +6,26 @@ without privacy.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Protocol, cast
 
 import numpy as np
 
-from pipeline.study.arrays import Array, Floats
+from pipeline.study.arrays import Array, Booleans, Floats
 from pipeline.study.metric import metric
 from pipeline.study.parameters import InvalidInput, parameter
 
-from .recovery import levels
+from .recovery import Scores, levels
 
 ALL = "all items"
 ITEM = parameter("items in their order without privacy", default=ALL)
+
+
+class NamedScores(Scores, Protocol):
+    """A truth of scores of named items."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """(m,) names of the items, in their order."""
 
 
 def ranks(theta: Floats) -> Floats:
@@ -46,16 +54,16 @@ def position(item: str, names: tuple[str, ...]) -> int:
 def of_item(item: str, names: tuple[str, ...], values: Array) -> float:
     """The value of an item, by its name, or the mean of all. names, values: (m,)."""
     if item != ALL:
-        return _without_rounding(values[position(item, names)])
-    return _without_rounding(np.mean(values))
+        return _without_rounding(float(values[position(item, names)]))
+    return _without_rounding(float(np.mean(values)))
 
 
-def _without_rounding(value: Any) -> float:
+def _without_rounding(value: float) -> float:
     """The value, 0 where it is 0 but for rounding.
 
     Centred scores have the mean 0, not −4e−17.
     """
-    return float(value) if abs(value) > 1e-9 else 0.0
+    return value if abs(value) > 1e-9 else 0.0
 
 
 def with_all(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -70,7 +78,7 @@ def with_all(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 @metric("item keeps its rank", units="probability", least=0.0, most=1.0)
-def rank_kept(truth: Any, estimate: Any, *, item: str = ITEM) -> Floats:
+def rank_kept(truth: NamedScores, estimate: Scores, *, item: str = ITEM) -> Floats:
     """1 where the item has the rank that it has without privacy, else 0.
 
     The mean says how often it keeps its rank.
@@ -84,7 +92,7 @@ def rank_kept(truth: Any, estimate: Any, *, item: str = ITEM) -> Floats:
 
 
 @metric("ranks that an item moves", units="ranks", least=0.0)
-def ranks_moved(truth: Any, estimate: Any, *, item: str = ITEM) -> Floats:
+def ranks_moved(truth: NamedScores, estimate: Scores, *, item: str = ITEM) -> Floats:
     """By how many ranks the item moves from that without privacy, up or down."""
 
     def moves(theta: Floats, estimated: Floats) -> Floats:
@@ -95,7 +103,7 @@ def ranks_moved(truth: Any, estimate: Any, *, item: str = ITEM) -> Floats:
 
 
 @metric("share of other items on the wrong side", units="share of pairs", least=0.0, most=1.0)
-def pairs_reversed(truth: Any, estimate: Any, *, item: str = ITEM) -> Floats:
+def pairs_reversed(truth: NamedScores, estimate: Scores, *, item: str = ITEM) -> Floats:
     """Share of the other items whose order with the item is reversed by privacy.
 
     A tie counts one half. The mean over all items is the Kendall distance of the two
@@ -117,7 +125,7 @@ def _reversed(theta: Floats, estimated: Floats) -> Floats:
 
 
 @metric("distance of an item's score from that without privacy", units="logits", least=0.0)
-def score_moved(truth: Any, estimate: Any, *, item: str = ITEM) -> Floats:
+def score_moved(truth: NamedScores, estimate: Scores, *, item: str = ITEM) -> Floats:
     """Distance |θ̂ − θ*| of the item's score from that without privacy."""
 
     def distance(theta: Floats, estimated: Floats) -> Floats:
@@ -128,13 +136,13 @@ def score_moved(truth: Any, estimate: Any, *, item: str = ITEM) -> Floats:
 
 
 def _of_item(
-    of_each: Callable[[Floats, Floats], Floats], truth: Any, estimate: Any, item: str
+    of_each: Callable[[Floats, Floats], Floats], truth: NamedScores, estimate: Scores, item: str
 ) -> Floats:
     """(reps,): the value of an item, or the mean of all; NaN where the estimate is not finite.
 
     O(reps · m²). of_each: from θ* and θ̂, (reps, m), the value of every item.
     """
-    is_finite = np.isfinite(estimate.theta).all(axis=1)
+    is_finite = cast(Booleans, np.isfinite(estimate.theta).all(axis=1))
     values = of_each(truth.theta, np.where(is_finite[:, None], estimate.theta, 0))
     if item == ALL:
         chosen = values.mean(axis=1)

@@ -6,7 +6,7 @@ the dataset.
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -23,15 +23,23 @@ TIE = 1e-8
 ROUNDING = 1e-14  # logits, where all scores are equal
 
 
+class Scores(Protocol):
+    """A truth or an estimate of scores."""
+
+    @property
+    def theta(self) -> Floats:
+        """(reps, m), in logits."""
+
+
 @metric("largest error ‖θ̂ − θ*‖∞", units="logits", least=0.0)
-def error_inf(truth: Any, estimate: Any) -> Floats:
+def error_inf(truth: Scores, estimate: Scores) -> Floats:
     """‖θ̂ − θ*‖∞. Source: Xu, Sun and Cheng, Theorem 2."""
     largest: Floats = np.abs(estimate.theta - truth.theta).max(axis=1)
     return largest
 
 
 @metric("root mean square error ‖θ̂ − θ*‖₂/√m", units="logits", least=0.0)
-def error_l2(truth: Any, estimate: Any) -> Floats:
+def error_l2(truth: Scores, estimate: Scores) -> Floats:
     """‖θ̂ − θ*‖₂/√m. Source: Xu, Sun and Cheng, Theorem 2."""
     root: Floats = np.sqrt(np.square(estimate.theta - truth.theta).mean(axis=1))
     return root
@@ -54,7 +62,7 @@ class TopK(BaseMetric):
         """K."""
         return self.K or self.m // 2
 
-    def hits(self, truth: Any, estimate: Any) -> Floats:
+    def hits(self, truth: Scores, estimate: Scores) -> Floats:
         """(reps,): true top items among the estimated ones, NaN where the estimate is not finite.
 
         O(reps · m log m).
@@ -84,7 +92,7 @@ class HammingTopK(TopK):
     least: ClassVar[float] = 0.0
     most: ClassVar[float] = 1.0
 
-    def __call__(self, truth: Any, release: Any, estimate: Any) -> Floats:
+    def __call__(self, truth: Scores, release: object, estimate: Scores) -> Floats:
         """One value per replication, (reps,). O(reps · m log m)."""
         return (self.top - self.hits(truth, estimate)) / self.top
 
@@ -102,7 +110,7 @@ class ExactTopK(TopK):
     least: ClassVar[float] = 0.0
     most: ClassVar[float] = 1.0
 
-    def __call__(self, truth: Any, release: Any, estimate: Any) -> Floats:
+    def __call__(self, truth: Scores, release: object, estimate: Scores) -> Floats:
         """One value per replication, (reps,). O(reps · m log m)."""
         return _or_nan(self.hits(truth, estimate) == self.top, estimate.theta)
 
@@ -121,7 +129,7 @@ class Lemma4Bound(TopK):
     units: ClassVar[str] = "share of K"
     least: ClassVar[float] = 0.0
 
-    def __call__(self, truth: Any, release: Any, estimate: Any) -> Floats:
+    def __call__(self, truth: Scores, release: object, estimate: Scores) -> Floats:
         """One value per replication, (reps,). O(reps · m log m)."""
         order = np.argsort(-levels(truth.theta), axis=1, kind="stable")
         true_scores = np.take_along_axis(truth.theta, order, axis=1)
@@ -136,7 +144,7 @@ class Lemma4Bound(TopK):
 
 
 @metric("Kendall distance", units="share of pairs", least=0.0, most=1.0)
-def kendall(truth: Any, estimate: Any) -> Floats:
+def kendall(truth: Scores, estimate: Scores) -> Floats:
     """Share of pairs of items in the wrong order; a tie counts one half.
 
     O(reps · m²) comparisons.

@@ -11,6 +11,7 @@ from pipeline.study.parameters import (
     DataFile,
     InvalidInput,
     check,
+    check_as,
     describe,
     fields,
     nearest,
@@ -109,19 +110,17 @@ def file_of(arguments: Mapping[str, Any], name: str, meaning: str) -> DataFile:
     """The file given as data.NAME; InvalidInput where it is not there. meaning: of the file."""
     declared = parameter(meaning)
     declared.type = DataFile
-    file: DataFile = check(declared, arguments.get(f"data.{name}"), f"data.{name}")
-    return file
+    return check_as(DataFile, declared, arguments.get(f"data.{name}"), f"data.{name}")
 
 
 def is_check(arguments: Mapping[str, Any]) -> bool:
     """Whether check=true stands there: InvalidInput for other values than true and false."""
-    checked: bool = check(CHECK, arguments.get("check", False), "check")
-    return checked
+    return check_as(bool, CHECK, arguments.get("check", False), "check")
 
 
 def target_of(arguments: Mapping[str, Any]) -> Path:
     """The folder to be made; InvalidInput for one that is there."""
-    outputs = check(OUTPUTS, arguments.get("outputs"), "outputs")
+    outputs = check_as(str, OUTPUTS, arguments.get("outputs"), "outputs")
     try:
         target = Path(outputs).expanduser().absolute()
     except RuntimeError:  # ~ and the name of no user

@@ -1,7 +1,7 @@
 """What `task=advise` asks of crowds, and where it starts."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import ndtr
@@ -9,6 +9,7 @@ from scipy.special import ndtr
 from pipeline.privacy.composition import answer_budget
 from pipeline.study.advice import Advice, Atlas, Unknown
 from pipeline.study.arrays import Floats
+from pipeline.study.protocols import Mechanism
 
 from .design import asked_of_worker
 from .mechanisms.curator import NoisyVotes
@@ -16,6 +17,9 @@ from .mechanisms.protected_votes import ProtectedVotes
 from .mechanisms.randomized_response import RandomizedResponse
 from .model import DawidSkene
 from .theory.wisdom import private_ability
+
+if TYPE_CHECKING:
+    from .data.recorded import RecordedCrowd
 
 # Abilities over which predictions are averaged, of as many workers or of a sample.
 DRAWN = 1000
@@ -132,7 +136,7 @@ def label_recovered(
     return float((1 - wrong) ** m)
 
 
-def stress(model: Any) -> Mapping[str, Mapping[str, Any]]:
+def stress(model: object) -> Mapping[str, Mapping[str, Any]]:
     """How workers and tasks may differ from `dawid_skene`; nothing for data of one's own."""
     if not isinstance(model, DawidSkene):
         return {}
@@ -175,7 +179,7 @@ def _spread(model: DawidSkene) -> Iterator[tuple[str, Mapping[str, Any]]]:
             )
 
 
-def survey(model: Any, mechanism: Any) -> str:
+def survey(model: "DawidSkene | RecordedCrowd", mechanism: Mechanism) -> str:
     """Who labels what, and who makes it private, in one sentence."""
     if not isinstance(model, DawidSkene):
         people = (

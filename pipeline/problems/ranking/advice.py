@@ -1,17 +1,21 @@
 """What `task=advise` asks of rankings, and where it starts."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pipeline.study.advice import Advice, Atlas, Unknown
 from pipeline.study.arrays import Floats
+from pipeline.study.protocols import Mechanism
 
 from .design import Budgets
 from .mechanisms.curator import CuratorNoise
 from .model import BTL, placed
 from .theory import ordering, risk
+
+if TYPE_CHECKING:
+    from .data.recorded import Recorded
 
 DRAWN = 200  # items' parameters θ* over which predictions are averaged
 
@@ -69,7 +73,7 @@ def error_inf(
     return float(np.sqrt(2 * np.log(2 * m)) * error_l2(m, L, epsilon, spread, theta, spacing))
 
 
-def stress(model: Any) -> Mapping[str, Mapping[str, Any]]:
+def stress(model: object) -> Mapping[str, Mapping[str, Any]]:
     """How users and items may differ from `btl`; nothing for data of one's own."""
     if not isinstance(model, BTL):
         return {}
@@ -92,7 +96,7 @@ def stress(model: Any) -> Mapping[str, Mapping[str, Any]]:
     }
 
 
-def survey(model: Any, mechanism: Any) -> str:
+def survey(model: "BTL | Recorded", mechanism: Mechanism) -> str:
     """Who compares what, and who makes it private, in one sentence."""
     if not isinstance(model, BTL):
         return f"nobody is asked anew, only what privacy adds is random: {model.source.rstrip('.')}"

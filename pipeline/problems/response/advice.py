@@ -1,7 +1,7 @@
 """What `task=advise` asks of item responses, and where it starts."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import ndtr
@@ -10,6 +10,7 @@ from pipeline.privacy.accounting import zcdp_rho
 from pipeline.privacy.integer_laws import laplace_variance
 from pipeline.study.advice import Advice, Atlas, Unknown
 from pipeline.study.arrays import Floats
+from pipeline.study.protocols import Mechanism
 
 from .design import Design
 from .mechanisms.noisy_differences import NoisyDifferences
@@ -18,6 +19,9 @@ from .model import Rasch
 from .theory.cramer_rao import cramer_rao_risk
 from .theory.noise_risk import expected_counts, noise_risk
 from .theory.sensitivity import laplace_scale, noise_variance
+
+if TYPE_CHECKING:
+    from .data.recorded import RecordedResponses
 
 DRAWN = 10  # sets of difficulties over which predictions are averaged
 DELTA = 1e-4  # of the Gaussian, unless another is given, which hardly matters here
@@ -115,7 +119,7 @@ def kendall(
     return float(ndtr(-gap / np.sqrt(2 * risk)[:, None]).mean())
 
 
-def stress(model: Any) -> Mapping[str, Mapping[str, Any]]:
+def stress(model: object) -> Mapping[str, Mapping[str, Any]]:
     """How persons and items may differ from `rasch`; nothing for data of one's own."""
     if not isinstance(model, Rasch):
         return {}
@@ -140,7 +144,7 @@ def stress(model: Any) -> Mapping[str, Mapping[str, Any]]:
     }
 
 
-def survey(model: Any, mechanism: Any) -> str:
+def survey(model: "Rasch | RecordedResponses", mechanism: Mechanism) -> str:
     """Who answers what, and who makes it private, in one sentence."""
     if not isinstance(model, Rasch):
         people = (

@@ -206,7 +206,7 @@ def _users_who_answer(parts: Components) -> Components:
     return parts._replace(model=replace(model, U=round(model.U * share)))
 
 
-def _not_adjusted(part: Any) -> Any:
+def _not_adjusted(part: object) -> object:
     if isinstance(part, ScoreClusteringAdjusted):
         return ScoreClustering(part.N, part.beta)
     return part
@@ -281,24 +281,24 @@ class OfPrivateBit(OtherMetric):
         return np.full(replications, nats / information.lemma_9(N, w, bit))
 
 
-def _record_told(part: Any) -> Any:
+def _record_told(part: object) -> object:
     if isinstance(part, (information_best, information_largest, information_one_bit)):
         return RecordTold(part)
     return part
 
 
-def _pair_asked(part: Any) -> Any:
+def _pair_asked(part: object) -> object:
     if not isinstance(part, information_majority):
         return part
     declared: Any = part  # its parameters are the fields of a class that the decorator makes
     return information_pairwise(N=declared.N, w=declared.w, epsilon=declared.epsilon)
 
 
-def _twice_spent(part: Any) -> Any:
+def _twice_spent(part: object) -> object:
     return OddsAtTwice(part) if isinstance(part, odds_largest) else part
 
 
-def _private_bit(part: Any) -> Any:
+def _private_bit(part: object) -> object:
     return OfPrivateBit(part) if isinstance(part, lemma_9_share) else part
 
 

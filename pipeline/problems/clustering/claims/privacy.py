@@ -1,5 +1,7 @@
 """Claims of Banerjee, Hegde and Massoulié on privacy: what a user's bits spend of her budget."""
 
+from typing import cast
+
 import xarray as xr
 
 from pipeline.analysis.claims import Claim, NegativeControl
@@ -23,7 +25,7 @@ def _spent(results: xr.Dataset) -> Cells:
         results, "ones_released", min_levels=dict(epsilon=3, b=2, mechanism=1, estimator=1)
     )
     has_several = data["mechanism"] == "multi_max_sense"
-    bits = 1 + has_several * (constant(results, "Q") - 1)
+    bits = 1 + has_several * (cast(int, constant(results, "Q")) - 1)
     cells = summarise(data)
     share = cells["ones_released"]
     relative = cells["ones_released_mcse"] / share

@@ -5,7 +5,7 @@ do what they say.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -85,7 +85,7 @@ class OneFlip(Wrapper):
         return replace(release, answers=data.answers * (1 - 2 * flipped))
 
 
-def _flip_not_told(release: Any, rng: np.random.Generator) -> ReleasedAnswers:
+def _flip_not_told(release: object, rng: np.random.Generator) -> ReleasedAnswers:
     return replace(cast(ReleasedAnswers, release), flip=0.0)
 
 
@@ -201,8 +201,8 @@ def _as_vote(part: Method | MajorityVote) -> MajorityVote:
     return MajorityVote(n=part.n, m=part.m)
 
 
-def _labels_of_start(estimate: Any) -> CrowdEstimate:
-    return replace(cast(CrowdEstimate, estimate), labels=(estimate.start >= 0.5).view(np.int8))
+def _labels_of_start(estimate: CrowdEstimate) -> CrowdEstimate:
+    return replace(estimate, labels=(estimate.start >= 0.5).view(np.int8))
 
 
 VOTE = SimulatedControl(

@@ -4,6 +4,7 @@ The probabilities are exact for two items.
 """
 
 from collections.abc import Callable, Mapping
+from typing import cast
 
 import numpy as np
 import xarray as xr
@@ -67,7 +68,8 @@ _LAW = "variance of released counts over that of the law by which they are weigh
 
 def _rare_exponent(results: xr.Dataset) -> xr.DataArray:
     """The exponent in every cell of xu/rare, whose items are equally far apart."""
-    return _hoeffding(results["signal"], (results["m"] - 1) * constant(results, "spacing"))
+    spacing = cast(float, constant(results, "spacing"))
+    return _hoeffding(results["signal"], (results["m"] - 1) * spacing)
 
 
 @measure_every_cell("−log of a mean error of rankings over the exponent")

@@ -20,7 +20,7 @@ from pipeline.problems.common.changes import (
     with_parameters,
 )
 from pipeline.study.arrays import Booleans, Floats
-from pipeline.study.protocols import Components
+from pipeline.study.protocols import Components, Release
 from pipeline.study.wrong_worlds import Change
 
 from ..estimators.spectral import Spectral
@@ -84,7 +84,7 @@ def noisier(
     is meant; None is all.
     """
 
-    def noisy(release: Any, rng: np.random.Generator) -> Any:
+    def noisy(release: Release, rng: np.random.Generator) -> Release:
         if not isinstance(release, Differences):
             return release
         deviation = np.sqrt(variance(release))[:, None, None]
@@ -142,32 +142,32 @@ def own_noise(share: float) -> Change:
     )
 
 
-def is_laplace(mechanism: Any) -> bool:
+def is_laplace(mechanism: object) -> bool:
     """Whether noise is discrete Laplace."""
     return isinstance(mechanism, DiscreteLaplace)
 
 
-def is_noisy(mechanism: Any) -> bool:
+def is_noisy(mechanism: object) -> bool:
     """Whether noise is added to counts."""
     return isinstance(mechanism, NoisyDifferences)
 
 
-def is_dense(mechanism: Any) -> bool:
+def is_dense(mechanism: object) -> bool:
     """Whether noise is added to the counts of all pairs."""
     return isinstance(mechanism, NoisyDifferences) and mechanism.p0 == 1
 
 
-def is_sparse(mechanism: Any) -> bool:
+def is_sparse(mechanism: object) -> bool:
     """Whether noise is added to counts on a sparse graph."""
     return isinstance(mechanism, NoisyDifferences) and mechanism.p0 < 1
 
 
-def is_tight(mechanism: Any) -> bool:
+def is_tight(mechanism: object) -> bool:
     """Whether noise is made for what a row can change."""
     return isinstance(mechanism, NoisyDifferences) and mechanism.calibration == "tight"
 
 
-def is_flipping(mechanism: Any) -> bool:
+def is_flipping(mechanism: object) -> bool:
     """Whether responses are flipped."""
     return isinstance(mechanism, RandomizedResponse)
 

@@ -1,7 +1,5 @@
 """The noise that was released in each replication: its variance, and the error that it adds."""
 
-from typing import Any
-
 import numpy as np
 from scipy.special import expit
 
@@ -17,7 +15,7 @@ OBSERVED: float = parameter("probability that a response is observed", default=1
 
 
 @metric("variance of the noise that was drawn, over that stated")
-def noise_drawn(truth: ItemParameters, release: Any, *, p: float = OBSERVED) -> Floats:
+def noise_drawn(truth: ItemParameters, release: object, *, p: float = OBSERVED) -> Floats:
     """Mean over released Y_ij of ((Y_ij − E Y_ij)² − Var Y_ij)/σ², given abilities.
 
     (reps,); noise of variance σ² makes it 1. E and Var are those of the persons'
@@ -49,7 +47,7 @@ def _released_pairs(release: Differences) -> Booleans:
 @metric("predicted squared error that the noise adds", units="logits²", least=0.0)
 def noise_risk(
     truth: ItemParameters,
-    release: Any,
+    release: object,
     *,
     estimator: str = parameter("estimator, whose error is predicted", choices=theory.ESTIMATORS),
     p: float = OBSERVED,

@@ -8,7 +8,7 @@ would widen intervals for values not seen, but these numbers are exact.
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from pipeline.study.parameters import parameter
 from pipeline.study.parts import BaseMetric
 
 from ..model import ItemParameters
+from ..releases import Differences
 from ..theory import privacy_loss
 
 ITEMS: int = parameter("items", unit="items", low=2)
@@ -62,7 +63,7 @@ class PersonSpent(BaseMetric):
     units: ClassVar[str] = "1"
     exact: ClassVar[bool] = True
 
-    def __call__(self, truth: ItemParameters, release: Any, estimate: Any) -> Floats:
+    def __call__(self, truth: ItemParameters, release: Differences, estimate: object) -> Floats:
         """The share, (reps,)."""
         if self.mechanism not in ("discrete_gaussian", "discrete_laplace"):
             return np.full(len(truth.theta), np.nan)
