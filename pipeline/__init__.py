@@ -5,7 +5,7 @@ are the problems, by their names, such as `pl.ranking`:
 
 - studies: `run`, `simulate`, `report`, `open_results`, `summarise`, `judge`, `boundary`; `Study`,
   `Grid`
-- stored studies: `status`, `verify`, `compare`, `list_studies`
+- stored studies: `plan`, `status`, `verify`, `compare`, `list_studies`
 - decisions: `advise`, how small ε may be or how many people are needed
 - one data set: parts of a problem such as `pl.ranking.Debiased(m=10).fit(release)`;
   `simulate_data`, `simulate_release`
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pipeline.library.advise import advise as advise
     from pipeline.library.answers import compare as compare
     from pipeline.library.answers import list_studies as list_studies
+    from pipeline.library.answers import plan as plan
     from pipeline.library.answers import status as status
     from pipeline.library.answers import verify as verify
     from pipeline.library.results import boundary as boundary
@@ -90,6 +91,7 @@ _NAMES = {  # name -> module that holds it
     "compare": "library.answers",
     "judge": "library.results",
     "list_studies": "library.answers",
+    "plan": "library.answers",
     "metric": "study.metric",
     "open_results": "library.results",
     "parameter": "study.parameters",

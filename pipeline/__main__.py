@@ -121,8 +121,8 @@ def _perform(arguments: list[str]) -> int:
     """Perform a task; some compose no config, as their declarations say."""
     task = task_of(arguments)
     if JSON in arguments and not task.answers:
-        takers = " and ".join(f"task={name}" for name, known in TASKS.items() if known.answers)
-        allowed = f"goes with {takers}, not with task={task.name}"
+        takers = ", ".join(f"task={name}" for name, known in TASKS.items() if known.answers)
+        allowed = f"is answered by {takers}, not by task={task.name}"
         raise InvalidInput("command line", JSON, allowed)
     if task.composes:
         return _run(arguments)

@@ -11,8 +11,9 @@ from pipeline.advice.beside import beside, stressed
 from pipeline.advice.certificate import ERROR, Certificate, Measured, certify
 from pipeline.advice.choice import choose
 from pipeline.advice.question import Question, read
-from pipeline.advice.records import ChangedMean, StressCase, strict
+from pipeline.advice.records import ChangedMean, StressCase
 from pipeline.study.parameters import InvalidInput
+from pipeline.study.strict_json import strict
 
 
 @dataclass(frozen=True, repr=False)

@@ -13,9 +13,10 @@ from pipeline.advice.atlas import NotInAtlas, Solved
 from pipeline.advice.axis import Axis
 from pipeline.advice.interpolation import band
 from pipeline.advice.question import Question
-from pipeline.advice.records import Mean, MechanismRow, strict
+from pipeline.advice.records import Mean, MechanismRow
 from pipeline.advice.targets import Target
 from pipeline.study.arrays import Floats
+from pipeline.study.strict_json import strict
 
 POINTS = 2001  # of a curve
 FROM_ATLAS = "  from the atlas, NOT certified: interpolated between cells simulated in advance"

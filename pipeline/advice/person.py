@@ -5,14 +5,29 @@ does.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
-from pipeline.privacy.attacks import Attack as AttackOnPerson
 from pipeline.study.guarantee import Guarantee
 from pipeline.study.protocols import Mechanism
 
 RATES = (0.01, 0.05)  # of false alarms
 HIGH = 10.0  # nats of a person above which an answer warns: odds may change by a factor of 22,026
 SURE = 0.999  # from which on a chance is "more than 99.9 %"
+
+
+class BestAttack(Protocol):
+    """What `attacks()` of a mechanism give, as `pipeline.privacy.attacks.Attack`."""
+
+    @property
+    def epsilon(self) -> float: ...
+
+    @property
+    def delta(self) -> float: ...
+
+    @property
+    def exact(self) -> bool: ...
+
+    def power(self, false_alarms: float) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -67,7 +82,7 @@ def terms(mechanism: Mechanism) -> dict[str, Terms | None]:
     return by_unit
 
 
-def _terms(attack: AttackOnPerson) -> Terms:
+def _terms(attack: BestAttack) -> Terms:
     """What one attack, as `privacy.attacks` describes it, says."""
     odds = None
     certain = None

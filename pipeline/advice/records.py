@@ -3,7 +3,6 @@
 Each record has its own entry of JSON, by the names of its fields.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -83,18 +82,3 @@ def promise_of(question: Question, level: float) -> Promise:
         spent={name: float(budget) for name, budget in spent.items()},
         in_a_persons_terms=terms(mechanism),
     )
-
-
-def strict(values: Mapping[str, object]) -> dict[str, object]:
-    """Values as strict JSON has them: None for a number that is not finite, lists for tuples."""
-    return {name: _strict(value) for name, value in values.items()}
-
-
-def _strict(value: object) -> object:
-    if isinstance(value, Mapping):
-        return strict(value)
-    if isinstance(value, (list, tuple)):
-        return [_strict(entry) for entry in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

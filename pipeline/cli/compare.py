@@ -1,9 +1,12 @@
 """`task=compare` in the terminal: how two studies differ, metric by metric."""
 
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from pipeline.cli.exit_codes import EXIT_DONE
+from pipeline.cli.json_answer import print_json
 from pipeline.reporting.formatting import count, levels, number
 from pipeline.study.parameters import printable
 from pipeline.workflow.compare import CONFIDENCE, Comparison, MetricDifference, compare
@@ -12,15 +15,44 @@ from pipeline.workflow.settings import Storage
 MOST = 5  # cells shown of a metric
 
 
-def perform(outputs: Path, names: str | None, storage: Storage) -> int:
+def perform(outputs: Path, names: str | None, storage: Storage, as_json: bool = False) -> int:
     """Print how two studies differ, the first less the second; returns the exit code."""
     comparison = compare(outputs, names, storage)
+    if as_json:
+        return print_json(EXIT_DONE, record(comparison))
     for line in _opening(comparison):
         print(line)
     for metric in comparison.metrics:
         for line in _lines(metric, comparison.cells):
             print(printable(line))
     return EXIT_DONE
+
+
+def record(comparison: Comparison) -> dict[str, Any]:
+    """A comparison as one object of JSON; of each metric all cells, those first that differ by most
+    standard errors.
+    """
+    return {
+        "first": comparison.first,
+        "second": comparison.second,
+        "cells": comparison.cells,
+        "left_out": list(comparison.left_out),
+        "paired": comparison.paired,
+        "confidence": CONFIDENCE,
+        "metrics": [_record_of_metric(metric) for metric in comparison.metrics],
+    }
+
+
+def _record_of_metric(metric: MetricDifference) -> dict[str, Any]:
+    cells = metric.furthest(metric.known)
+    return {
+        "metric": metric.metric,
+        "label": metric.label,
+        "unit": metric.unit,
+        "known": metric.known,
+        "apart": metric.apart,
+        "cells": [dataclasses.asdict(cell) for cell in cells],
+    }
 
 
 def _opening(comparison: Comparison) -> Iterator[str]:

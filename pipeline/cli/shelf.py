@@ -2,19 +2,50 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from pipeline.cli.exit_codes import EXIT_DONE
+from pipeline.cli.json_answer import print_json
 from pipeline.execution.amounts import format_bytes
 from pipeline.reporting.formatting import count
 from pipeline.study.parameters import printable
 from pipeline.workflow.shelf import Shelf, Shelved, has_index, listed, remove
 
 
-def perform_list(outputs: Path) -> int:
+def perform_list(outputs: Path, as_json: bool = False) -> int:
     """Print all studies with their verdicts and sizes; returns the exit code."""
-    for line in _lines(listed(outputs)):
+    shelf = listed(outputs)
+    if as_json:
+        return print_json(EXIT_DONE, record(shelf))
+    for line in _lines(shelf):
         print(line)
     return EXIT_DONE
+
+
+def record(shelf: Shelf) -> dict[str, Any]:
+    """All studies as one object of JSON."""
+    page = None
+    if shelf.page is not None and not shelf.page_is_foreign:
+        page = str(shelf.page)
+    return {
+        "outputs": str(shelf.outputs),
+        "page": page,
+        "studies": [_record_of_study(study) for study in shelf.studies],
+    }
+
+
+def _record_of_study(study: Shelved) -> dict[str, Any]:
+    return {
+        "name": study.name,
+        "path": str(study.path),
+        "title": study.title,
+        "state": study.state,
+        "replications": study.replications,
+        "verdicts": study.verdicts,
+        "changed": study.changed,
+        "when": study.when,
+        "bytes": study.parts,
+    }
 
 
 def perform_remove(outputs: Path, names: str | None, sure: bool) -> int:

@@ -1,11 +1,11 @@
 """`task=status` in the terminal: the state of studies for a person, or as JSON."""
 
 import dataclasses
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO
+from pipeline.cli.json_answer import print_json
 from pipeline.execution.amounts import format_bytes, format_time
 from pipeline.execution.sessions import RUNNING, Facts
 from pipeline.reporting.formatting import count
@@ -45,8 +45,7 @@ def perform(studies: Sequence[StoredStudy], invocation: Invocation, as_json: boo
     code = max(EXIT_CODES[study.state] for study in statuses)
     if as_json:
         records = [record(study) for study in statuses]
-        print(json.dumps({"exit_code": code, "studies": records}, indent=1))
-        return code
+        return print_json(code, {"studies": records})
     for study in statuses:
         print("\n".join(lines(study)))
         if study.progress is not None:

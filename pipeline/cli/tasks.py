@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from pipeline.cli import inspect, on_end, shelf, status, submit, verify
+from pipeline.cli import on_end, plan, replay, shelf, status, submit, verify
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO
 from pipeline.execution.clusters import Cluster
 from pipeline.execution.errors import SweepError
@@ -60,7 +60,7 @@ def perform(
     Raises InvalidInput for mistakes that show only in what is stored.
     """
     if settings.results is not None:
-        return verify.perform_on_copy(settings.results)
+        return verify.perform_on_copy(settings.results, as_json)
     request = Request(settings, cluster, experiments, raw, invocation, as_json)
     if settings.task in WITHOUT_STORED_STUDIES:
         return WITHOUT_STORED_STUDIES[settings.task](request)
@@ -106,7 +106,7 @@ def _controls(request: Request) -> int:
 
 
 def _list(request: Request) -> int:
-    return shelf.perform_list(request.outputs)
+    return shelf.perform_list(request.outputs, request.as_json)
 
 
 def _remove(request: Request) -> int:
@@ -118,7 +118,7 @@ def _compare(request: Request) -> int:
     from pipeline.cli import compare  # SciPy
 
     settings = request.settings
-    return compare.perform(request.outputs, settings.studies, settings.store)
+    return compare.perform(request.outputs, settings.studies, settings.store, request.as_json)
 
 
 def _run(request: Request, studies: Studies) -> int:
@@ -127,7 +127,7 @@ def _run(request: Request, studies: Studies) -> int:
 
 
 def _plan(request: Request, studies: Studies) -> int:
-    return inspect.plan_of(studies, request.cluster)
+    return plan.perform(studies, request.cluster, request.as_json)
 
 
 def _submit(request: Request, studies: Studies) -> int:
@@ -140,7 +140,7 @@ def _report(request: Request, studies: Studies) -> int:
 
 
 def _verify(request: Request, studies: Studies) -> int:
-    return verify.perform(studies, request.settings, request.cluster)
+    return verify.perform(studies, request.settings, request.cluster, request.as_json)
 
 
 def _status(request: Request, studies: Studies) -> int:
@@ -148,7 +148,7 @@ def _status(request: Request, studies: Studies) -> int:
 
 
 def _replay(request: Request, studies: Studies) -> int:
-    return max(inspect.replay(stored, request.settings) for stored in studies)
+    return max(replay.perform(stored, request.settings) for stored in studies)
 
 
 WITHOUT_STORED_STUDIES: Mapping[str, Callable[[Request], int]] = {

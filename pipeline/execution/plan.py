@@ -1,4 +1,4 @@
-"""What a run would do, before anything starts: units, time, memory, bytes."""
+"""What a run will take, before anything starts: time, memory, bytes, and whether there is room."""
 
 import os
 from collections.abc import Sequence
@@ -8,17 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.execution.amounts import format_bytes, format_time
-from pipeline.execution.clusters import Cluster, default_workers
-from pipeline.execution.probe import BYTES, SECONDS, probe
+from pipeline.execution.clusters import Cluster
+from pipeline.execution.probe import probe
 from pipeline.execution.room import room_in
 from pipeline.execution.schedule import Schedule
 from pipeline.execution.trials import check_own_parts
-from pipeline.storage.layout import counted
 from pipeline.storage.replications import Listing, Store
 from pipeline.storage.results import is_sealed
-from pipeline.study.machine import memory
 from pipeline.study.parameters import InvalidInput
-from pipeline.study.refinement import LEVELS
 from pipeline.study.study import Study
 
 UNIT_OVERHEAD = 500  # bytes of a unit's description, about
@@ -74,7 +71,7 @@ def shortage(stores: Sequence[Store]) -> InvalidInput | None:
         study = store.study
         if is_sealed(store) or store.url:
             continue
-        share_to_do = 1 - _listing(store).done.mean()
+        share_to_do = 1 - listing_of(store).done.mean()
         sealed = sealed_bytes(study)
         needed += int((stored_bytes(study) - sealed) * share_to_do) + sealed
         files += int(len(study.grid) * study.blocks * share_to_do)
@@ -106,7 +103,7 @@ def check_lifetime(stores: Sequence[Store], cluster: Cluster) -> None:
         return
     for store in stores:
         study = store.study
-        if _listing(store).done.all():
+        if listing_of(store).done.all():
             continue
         seconds = _longest(study)
         if seconds is not None and 2 * seconds > lifetime:
@@ -142,7 +139,7 @@ def predict(store: Store, listing: Listing | None = None) -> Prediction:
     Raises WrongPart where a part of one's own is not deterministic, or gives what its protocol does
     not allow.
     """
-    schedule = Schedule(store.study, listing or _listing(store))
+    schedule = Schedule(store.study, listing or listing_of(store))
     check_own_parts(store.study, schedule.trials)
     measured = probe(store.study, schedule.costs)
     seconds = None
@@ -153,127 +150,8 @@ def predict(store: Store, listing: Listing | None = None) -> Prediction:
     )
 
 
-def text(store: Store, cluster: Cluster) -> str:
-    """The plan of one study, for a person."""
-    study = store.study
-    listing = _listing(store)
-    expected = predict(store, listing)
-    workers = cluster.workers or default_workers()
-    lines = [
-        f"{study.name}: {store.backend}",
-        *_units(study, listing, expected),
-        *_precision(study),
-        *_refinement(study),
-        *_looks(study),
-        *_effort(expected, workers, study),
-        _room(store),
-    ]
-    return "\n".join(lines)
-
-
-def _units(study: Study, listing: Listing, expected: Prediction) -> list[str]:
-    """The lines on cells and units."""
-    wanted = counted(study)
-    axes = " × ".join(f"{axis}[{len(levels)}]" for axis, levels in study.grid.axes.items())
-    blocks = f"{study.blocks} blocks of {study.block:,} replications"
-    if not wanted.all():
-        blocks = f"up to {blocks}"
-    pending = f"{expected.pending:,}"
-    if study.precision:
-        pending = f"at most {pending}"
-    return [
-        f"  cells         {len(study.grid):,} = {axes}",
-        f"  units         {wanted.sum():,} = cells × {blocks}",
-        f"  done          {int((listing.done & wanted).sum()):,}; to do {pending}",
-    ]
-
-
-def _precision(study: Study) -> list[str]:
-    """A line for each target of precision."""
-    return [
-        f"  precision     {target}; {study.replications:,} replications at most"
-        for target in study.precision
-    ]
-
-
-def _refinement(study: Study) -> list[str]:
-    """The line on levels that are added; none for a study that adds none."""
-    refine = study.refine
-    if not refine:
-        return []
-    curves = ""
-    if refine.second:
-        curves = f", and {LEVELS} curves over {refine.second}"
-    return [
-        f"  refine        {refine}; up to {refine.most} rounds add {LEVELS} levels to a curve "
-        f"each{curves}, of which these numbers know none before it is reached"
-    ]
-
-
-def _looks(study: Study) -> list[str]:
-    """The line on looks at claims; none for a study of a fixed number of replications."""
-    until = study.until
-    if not until:
-        return []
-    looks = ", ".join(f"{look.replications:,}" for look in until.looks(study.block))
-    if not looks:
-        return []
-    earlier = ""
-    if study.block > until.least:
-        earlier = "; a smaller block looks earlier"
-    return [
-        f"  until         {until}; looks after {looks}: these numbers are of the one that is "
-        f"reached{earlier}"
-    ]
-
-
-def _room(store: Store) -> str:
-    """The line on bytes and files."""
-    study = store.study
-    size = format_bytes(stored_bytes(study))
-    return (
-        f"  {store.backend.kind:14}about {size} when complete, raw and sealed; "
-        f"{counted(study).sum():,} files until then, one for each unit"
-    )
-
-
-def _effort(expected: Prediction, workers: int, study: Study) -> list[str]:
-    """The lines on time and memory."""
-    if expected.seconds is None:
-        return [
-            f"  time, memory  unknown: one replication takes more than {SECONDS:g} s or "
-            f"{format_bytes(BYTES)}; task=replay simulates one unit"
-        ]
-    about = "about"
-    if study.precision:
-        about = "at most"
-    time = (
-        f"  time          {about} {format_time(expected.seconds / workers)} on {workers} workers "
-        f"({format_time(expected.seconds)} of work)"
-    )
-    return [time, _memory(expected, workers)]
-
-
-def _memory(expected: Prediction, workers: int) -> str:
-    """The line on memory, where that on time is known."""
-    if expected.memory is None:
-        return (
-            "  memory        unknown: one replication of some cell takes more than "
-            f"{format_bytes(BYTES)}; task=replay simulates one unit"
-        )
-    line = f"  memory        about {format_bytes(int(expected.memory))} per worker"
-    if expected.most_replications is not None:
-        line += (
-            f", extrapolated: {expected.most_replications:,} replications at once take more than "
-            f"{format_bytes(BYTES)}"
-        )
-    if expected.memory * workers > memory():
-        line += ": more than there is here; fewer workers, or a smaller block"
-    return line
-
-
-def _listing(store: Store) -> Listing:
-    """What is done; nothing, where the study is not begun."""
+def listing_of(store: Store) -> Listing:
+    """What is done of a study; nothing, where it is not begun."""
     if store.exists():
         return store.listing()
     study = store.study

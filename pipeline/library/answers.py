@@ -11,14 +11,37 @@ from pipeline.library.requests import Changes, ClusterLike, ExperimentLike
 from pipeline.library.runs import BLAS_THREADS
 from pipeline.study.parameters import path_of
 from pipeline.workflow import compare as comparing
+from pipeline.workflow import plan as planning
 from pipeline.workflow import shelf
 from pipeline.workflow import status as states
 from pipeline.workflow import verify as verifying
 from pipeline.workflow.compare import Comparison
+from pipeline.workflow.plan import Plan
 from pipeline.workflow.rounds import reached
 from pipeline.workflow.shelf import Shelved
 from pipeline.workflow.status import StudyStatus
 from pipeline.workflow.verify import Verified
+
+
+def plan(
+    experiment: ExperimentLike, *, cluster: ClusterLike = "local", **changes: Unpack[Changes]
+) -> Plan:
+    """What `pipeline.run` would do: units, those that are done, predicted time and memory, bytes.
+
+    Simulates for at most a second and stores nothing. Arguments as in `pipeline.run`. Raises
+    InvalidInput for a mistake, and for parts of one's own that are not deterministic.
+
+    >>> import pipeline as pl
+    >>> planned = pl.plan("xu/lemmas", size="quick", outputs="nowhere")
+    >>> planned.done, planned.expected.pending == planned.units
+    (0, True)
+    """
+    job = requests.read(experiment, changes, cluster, "plan")
+    (stored,) = job.studies
+    stored.store.backend.check()
+    with threadpoolctl.threadpool_limits(BLAS_THREADS, "blas"):
+        (planned,) = planning.planned([reached(stored)], job.cluster)
+    return planned
 
 
 def status(experiment: ExperimentLike, **changes: Unpack[Changes]) -> StudyStatus:

@@ -42,7 +42,8 @@ _ALL = (
     ),
     Task(
         "plan",
-        "what run would do: cells, units, what is done, predicted time, memory and bytes",
+        "what run would do: cells, units, what is done, predicted time, memory and bytes; --json",
+        answers=True,
     ),
     Task("status", "what is done and what failed, from disk alone; --json", answers=True),
     Task(
@@ -51,16 +52,19 @@ _ALL = (
     ),
     Task(
         "list",
-        "all studies in outputs, with verdicts, sizes and dates; writes a page with their pictures",
+        "all studies in outputs, with verdicts, sizes and dates; writes a page with their "
+        "pictures; --json",
         words="outputs=FOLDER",
+        answers=True,
     ),
     Task(
         "compare",
         "how two finished studies differ, cell by cell: studies=NAME,NAME, as pipeline list prints "
-        "them",
+        "them; --json",
         alone=("studies",),
         words="outputs=FOLDER, store.url=…",
         bare="studies",
+        answers=True,
     ),
     Task(
         "remove",
@@ -72,8 +76,9 @@ _ALL = (
     Task(
         "verify",
         "check every stored file; repair=true marks damaged units as not run; results=PATH: only "
-        "this copy",
+        "this copy; --json",
         alone=("repair", "results"),
+        answers=True,
     ),
     Task(
         "controls",

@@ -1,6 +1,7 @@
 """Names of tasks as words: both spellings of a task are one thing, and what it takes is said in one place."""
 
 import json
+import math
 import re
 import shutil
 
@@ -77,8 +78,8 @@ def test_both_spellings_print_and_keep_the_same(tmp_path, call):
         ("plan xu/lemmas", "write experiment=xu/lemmas"),
         ("plan unit=c0-0", "goes with task=replay only, not task=plan"),
         ("status studies=a", "goes with task=compare or remove only"),
-        ("plan --json", "goes with task=status and task=advise, not with task=plan"),
-        ("release --json", "goes with task=status and task=advise"),
+        ("replay unit=c0-0 --json", "task=compare, task=verify, task=advise, not by task=replay"),
+        ("release --json", "is answered by task=plan, task=status, task=list, "),
         ("replay a b", "cannot be read"),
         ("task=verify unit=c0-0", "goes with task=replay only, not task=verify"),
     ],
@@ -109,6 +110,42 @@ def test_json_is_the_same_in_both_spellings(tmp_path, call):
     words = arguments(tmp_path)
     answers = [call(task, "--json", *words) for task in ("status", "task=status")]
     assert answers[0][:2] == answers[1][:2] and json.loads(answers[0][1])
+
+
+def test_plan_list_verify_and_compare_answer_in_json(tmp_path, call):
+    """Each says what it prints for a person; a person's lines are not beside it."""
+    words = arguments(tmp_path)
+    code, out, _ = call("plan", "--json", *words)
+    (planned,) = json.loads(out)["studies"]
+    assert code == 0 and planned["done"] == 0 and planned["to_do"] == planned["units"] > 0
+    assert planned["cells"] == math.prod(planned["axes"].values())
+    assert planned["seconds"] * planned["workers"] == pytest.approx(planned["seconds_of_work"])
+    assert call("run", *words)[0] == 0
+    (planned,) = json.loads(call("plan", "--json", *words)[1])["studies"]
+    assert planned["done"] == planned["units"] and planned["to_do"] == 0
+    code, out, _ = call("list", "--json", f"outputs={tmp_path}")
+    listed = json.loads(out)
+    (study,) = listed["studies"]
+    assert code == listed["exit_code"] == 0 and study["state"] == "sealed"
+    code, out, _ = call("verify", "--json", *words)
+    (verified,) = json.loads(out)["studies"]
+    assert code == 0 and verified["sound"] and verified["damaged"] == []
+    chunks = [path for path in tmp_path.rglob("results.zarr/*/c/**/*") if path.is_file()]
+    chunks[0].write_bytes(b"")
+    other = arguments(tmp_path, seed="7")
+    assert call("run", *other)[0] == 0
+    names = [
+        each["name"]
+        for each in json.loads(call("list", "--json", f"outputs={tmp_path}")[1])["studies"]
+    ]
+    difference = json.loads(
+        call("compare", "--json", f"studies={','.join(names)}", f"outputs={tmp_path}")[1]
+    )
+    assert [difference["first"], difference["second"]] == names and difference["cells"] == 4
+    assert all(len(metric["cells"]) == metric["known"] for metric in difference["metrics"])
+    code, out, _ = call("verify", "--json", *words)
+    answer = json.loads(out)
+    assert code == answer["exit_code"] == 1 and len(answer["studies"][0]["damaged"]) == 1
 
 
 @pytest.mark.parametrize(
