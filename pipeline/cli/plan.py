@@ -41,7 +41,7 @@ def _perform_as_json(studies: Sequence[StoredStudy], cluster: Cluster) -> int:
     records = [record(planned_study) for planned_study in planned(studies, cluster)]
     missing = plan.shortage([stored.store for stored in studies])
     warning = "" if missing is None else str(missing)
-    entries = {"studies": records, "warning": warning, "script": cluster.script()}
+    entries = {"studies": records, "warning": warning, "script": cluster.script() or ""}
     return print_json(EXIT_DONE, entries)
 
 

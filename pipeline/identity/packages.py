@@ -71,13 +71,9 @@ class Installed:
         LEFT_OUT[:] = [f"{broken.package} ({broken.why})" for broken in self.broken]
 
     def _add_problem(self, entry: EntryPoint, brought: dict[str, EntryPoint]) -> None:
-        try:
-            with redirect_stdout(sys.stderr):  # what it prints belongs to no answer
-                new = entry.load()
-        except (MemoryError, KeyboardInterrupt):
-            raise
-        except BaseException as error:
-            self.broken.append(broken_by(entry, error))
+        new = loaded(entry)
+        if isinstance(new, Broken):
+            self.broken.append(new)
             return
         if not isinstance(new, Problem) or new.name != entry.name:
             self.broken.append(Broken(entry, "is not a Problem of that name"))
@@ -155,6 +151,18 @@ def _readable(group: str) -> Iterable[EntryPoint]:
             yield from distribution.entry_points.select(group=group)
         except Exception:
             continue
+
+
+def loaded(entry: EntryPoint) -> object:
+    """What an entry point names, of whatever group; a `Broken` where it cannot be loaded."""
+    try:
+        with redirect_stdout(sys.stderr):  # what it prints belongs to no answer
+            named: object = entry.load()
+            return named
+    except (MemoryError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        return broken_by(entry, error)
 
 
 def broken_by(entry: EntryPoint, error: BaseException) -> Broken:

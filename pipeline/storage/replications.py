@@ -18,6 +18,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -101,19 +102,28 @@ class Store:
         self.url = url
         self.timeout = timeout
         self._folder = None if folder is None else Path(folder)
-        self.backend: Backend
-        if url is None:
-            self.backend = Folder(self.folder)
-        else:
-            self.backend = open_backend(url, timeout)
         self._cells: dict[int, tuple[str, bytes]] = {}
-        self.packs = Packs(self.backend)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A worker may be in another folder, or on a machine without the driver's.
         if self.url is not None:
             return Store, (self.study, None, self.url, self.timeout)
         return Store, (self.study, self.folder.absolute(), None, self.timeout)
+
+    @cached_property
+    def backend(self) -> Backend:
+        """Where the study is stored; opened when it is first used.
+
+        A worker that was sent the store first executes what registers the backend's class.
+        """
+        if self.url is None:
+            return Folder(self.folder)
+        return open_backend(self.url, self.timeout)
+
+    @cached_property
+    def packs(self) -> Packs:
+        """Many units in one file each."""
+        return Packs(self.backend)
 
     @property
     def folder(self) -> Path:

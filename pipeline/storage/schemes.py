@@ -3,21 +3,22 @@
 No other list of them exists. The one of this package is found as any other: by an entry
 point of the group `pipeline.backends`, which names a subclass of `UrlBackend` by its
 scheme. A package that is broken, or brings a scheme that another one has, is left out,
-and stops no other.
+and stops no other. A program, or a file given with --with, registers one of its own;
+workers execute such a file, too, before a store is opened.
 """
 
 import inspect
-import sys
-from contextlib import redirect_stdout
 from functools import lru_cache
 from importlib.metadata import EntryPoint
+from typing import cast
 
-from pipeline.identity.packages import Broken, broken_by, entries_of
+from pipeline.identity.packages import Broken, entries_of, loaded
 from pipeline.storage.url_backend import UrlBackend
 from pipeline.study.parameters import InvalidInput
 
 BACKENDS = "pipeline.backends"
 ATTRIBUTES = ("scheme", "form")  # that a class must have
+_REGISTERED: dict[str, type[UrlBackend]] = {}  # in this process, by their schemes
 
 
 def check_url(url: str) -> str:
@@ -42,17 +43,51 @@ def open_backend(url: str, timeout: float) -> UrlBackend:
 
 def is_url(text: str) -> bool:
     """Whether a text starts like the URL of a backend."""
-    return ":" in text and any(entry.name == _scheme_of(text) for entry in entries_of(BACKENDS))
+    scheme = _scheme_of(text)
+    if ":" not in text:
+        return False
+    return scheme in _REGISTERED or any(entry.name == scheme for entry in entries_of(BACKENDS))
+
+
+def register(new: type[UrlBackend]) -> type[UrlBackend]:
+    """Add a backend in this process; also as a decorator of its class.
+
+    Raises InvalidInput where it lacks something, or its scheme is that of another one. The same
+    class, executed again, takes the former one's place.
+    """
+    why = _lacks(new)
+    if why:
+        raise InvalidInput("backend", getattr(new, "__name__", str(new)), why)
+    for entry in entries_of(BACKENDS):
+        if entry.name == new.scheme and entry.module != new.__module__:
+            raise InvalidInput("backend", new.scheme, f"is the scheme of {entry.value} already")
+    other = _REGISTERED.get(new.scheme, new)
+    if other.__module__ != new.__module__:
+        where = f"{other.__module__}.{other.__name__}"
+        raise InvalidInput("backend", new.scheme, f"is the scheme of {where} already")
+    _REGISTERED[new.scheme] = new
+    return new
 
 
 def forget() -> None:
-    """Let the next question find what was installed, or taken away, since the first."""
-    _class_of.cache_clear()
+    """Let the next question find what was installed, or taken away, since the first.
+
+    What was registered is not known any more.
+    """
+    _REGISTERED.clear()
+    _installed.cache_clear()
+
+
+def _class_of(scheme: str) -> type[UrlBackend]:
+    """The class for a scheme; InvalidInput if there is none, or if its package is broken."""
+    if scheme in _REGISTERED:
+        return _REGISTERED[scheme]
+    return _installed(scheme)
 
 
 @lru_cache(maxsize=16)  # workers ask for it again with every task
-def _class_of(scheme: str) -> type[UrlBackend]:
-    """The class for a scheme; InvalidInput if there is none, or if its package is broken."""
+def _installed(scheme: str) -> type[UrlBackend]:
+    """The class that a package brings. Raises as `_class_of`."""
     entries = entries_of(BACKENDS)
     if not entries:
         raise InvalidInput(
@@ -81,7 +116,7 @@ def _scheme_of(url: str) -> str:
 
 def _forms(entries: list[EntryPoint]) -> list[str]:
     """The URLs of all sound backends, in words, sorted by their schemes."""
-    backends: dict[str, type[UrlBackend]] = {}
+    backends = dict(_REGISTERED)
     for entry in entries:
         backend = _load(entry)
         if not isinstance(backend, Broken):
@@ -91,17 +126,16 @@ def _forms(entries: list[EntryPoint]) -> list[str]:
 
 def _load(entry: EntryPoint) -> type[UrlBackend] | Broken:
     """The class that an entry point names, or why it is left out."""
-    try:
-        with redirect_stdout(sys.stderr):  # what it prints belongs to no answer
-            backend = entry.load()
-    except (MemoryError, KeyboardInterrupt):
-        raise
-    except BaseException as error:
-        return broken_by(entry, error)
-    reason = _lacks(backend)
-    if not reason and backend.scheme != entry.name:
-        reason = f"calls its scheme {backend.scheme}"
-    return Broken(entry, reason) if reason else backend
+    named = loaded(entry)
+    if isinstance(named, Broken):
+        return named
+    reason = _lacks(named)
+    if reason:
+        return Broken(entry, reason)
+    backend = cast(type[UrlBackend], named)
+    if backend.scheme != entry.name:
+        return Broken(entry, f"calls its scheme {backend.scheme}")
+    return backend
 
 
 def _lacks(backend: object) -> str:

@@ -4,6 +4,7 @@ import json
 import math
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -130,19 +131,16 @@ def test_plan_list_verify_and_compare_answer_in_json(tmp_path, call):
     code, out, _ = call("verify", "--json", *words)
     (verified,) = json.loads(out)["studies"]
     assert code == 0 and verified["sound"] and verified["damaged"] == []
-    chunks = [path for path in tmp_path.rglob("results.zarr/*/c/**/*") if path.is_file()]
-    chunks[0].write_bytes(b"")
-    other = arguments(tmp_path, seed="7")
-    assert call("run", *other)[0] == 0
-    names = [
-        each["name"]
-        for each in json.loads(call("list", "--json", f"outputs={tmp_path}")[1])["studies"]
-    ]
-    difference = json.loads(
-        call("compare", "--json", f"studies={','.join(names)}", f"outputs={tmp_path}")[1]
-    )
+    assert call("run", *arguments(tmp_path, seed="7"))[0] == 0
+    listed = json.loads(call("list", "--json", f"outputs={tmp_path}")[1])
+    names = [study["name"] for study in listed["studies"]]
+    both = f"studies={','.join(names)}"
+    difference = json.loads(call("compare", "--json", both, f"outputs={tmp_path}")[1])
     assert [difference["first"], difference["second"]] == names and difference["cells"] == 4
     assert all(len(metric["cells"]) == metric["known"] for metric in difference["metrics"])
+    folder = Path(planned["storage"])
+    chunks = [path for path in folder.rglob("results.zarr/*/c/**/*") if path.is_file()]
+    chunks[0].write_bytes(b"")
     code, out, _ = call("verify", "--json", *words)
     answer = json.loads(out)
     assert code == answer["exit_code"] == 1 and len(answer["studies"][0]["damaged"]) == 1

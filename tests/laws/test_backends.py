@@ -116,6 +116,36 @@ def test_a_package_brings_a_backend(site, tmp_path):  # noqa: F811
         schemes.check_url("gs://bucket/a")
 
 
+def test_a_file_given_with_with_brings_a_backend(tmp_path):
+    """Its class is registered, and so it is in workers, which get the file with their first task."""
+    file = tmp_path / "own_store.py"
+    register = "from pipeline.storage.schemes import register\n"
+    file.write_text(register + ONE_FILE.replace("class OneFile", "@register\nclass OneFile"))
+    url = {"store.url": f"sqlite://{tmp_path}/own", "cluster": "local", "cluster.workers": "2"}
+    words = [f"--with={file}", *arguments(tmp_path / "report", **url)]
+    done = command(words, env=environment(), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert units(tmp_path / "own") == 0 and "results.zarr/zarr.json" in stored(tmp_path / "own")
+    done = command([*words, "task=verify"], env=environment(), cwd=tmp_path)
+    assert done.returncode == 0 and "8 units checked, 0 damaged" in done.stdout, done
+
+
+def test_a_scheme_is_registered_once(site):  # noqa: F811
+    """Again by the same program, as in a notebook; not beside a package's, nor what lacks something."""
+    classes = {}
+    exec(ONE_FILE, classes)
+    new = classes["OneFile"]
+    assert schemes.register(schemes.register(new)) is new and schemes.is_url("sqlite:///data")
+    assert schemes.check_url("sqlite:///data/") == "sqlite:///data"
+    elsewhere = type("Other", (new,), {"__module__": "elsewhere"})
+    with pytest.raises(InvalidInput, match="is the scheme of builtins.OneFile already"):
+        schemes.register(elsewhere)
+    with pytest.raises(InvalidInput, match="scheme of .*S3 already"):
+        schemes.register(type("Mine", (new,), {"scheme": "s3"}))
+    with pytest.raises(InvalidInput, match="is no subclass of UrlBackend"):
+        schemes.register(int)
+
+
 BROKEN = {
     "import nowhere\n": "ModuleNotFoundError: No module named 'nowhere'",
     "OneFile = 5\n": "is no subclass of UrlBackend",

@@ -7,13 +7,12 @@ broken, or brings a name that another one has, is left out, and stops no other.
 
 import inspect
 import os
-import sys
 from collections.abc import Iterable, Mapping
-from contextlib import redirect_stdout
 from importlib.metadata import EntryPoint
+from typing import cast
 
 from pipeline.execution.systems.base import System
-from pipeline.identity.packages import Broken, broken_by, entries_of
+from pipeline.identity.packages import Broken, entries_of, loaded
 from pipeline.study.parameters import InvalidInput, nearest
 
 SYSTEMS = "pipeline.systems"
@@ -97,15 +96,12 @@ def job(environment: Mapping[str, str] = os.environ) -> str | None:
 
 def _load(entry: EntryPoint) -> None:
     """Add what an entry point names, or note why it is left out."""
-    try:
-        with redirect_stdout(sys.stderr):  # what it prints belongs to no answer
-            new = entry.load()
-    except (MemoryError, KeyboardInterrupt):
-        raise
-    except BaseException as error:
-        _LEFT_OUT[entry.name] = broken_by(entry, error)
+    new = loaded(entry)
+    if isinstance(new, Broken):
+        _LEFT_OUT[entry.name] = new
         return
     why = _lacks(new)
+    new = cast(type[System], new)
     if not why and new.name != entry.name:
         why = f"calls itself {new.name}"
     other = _INSTALLED.get(entry.name)
