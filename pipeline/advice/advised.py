@@ -3,15 +3,24 @@
 import dataclasses
 import html
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from pipeline.advice import text, words
 from pipeline.advice.question import Question
 from pipeline.advice.records import MechanismRow, Promise, promise_of
 from pipeline.advice.targets import Target
 from pipeline.study.parameters import DataFile
+from pipeline.study.strict_json import strict
+
+
+@runtime_checkable
+class Recorded(Protocol):
+    """What says itself how it is recorded."""
+
+    def record(self) -> dict[str, Any]:
+        """For JSON."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -24,6 +33,9 @@ class Advised(ABC):
     """
 
     interval: ClassVar[str]  # what low and high are the ends of
+    recorded: ClassVar[
+        tuple[str, ...]
+    ]  # attributes that follow the question and the promise in JSON
     question: Question
     level: float
     value: float
@@ -42,10 +54,6 @@ class Advised(ABC):
     @abstractmethod
     def result(self) -> str:
         """What is learned, and how sure that is, in one sentence."""
-
-    @abstractmethod
-    def record(self) -> dict[str, Any]:
-        """The answer as one object of strict JSON; see docs/advise.md."""
 
     @property
     def problem(self) -> str:
@@ -164,6 +172,14 @@ class Advised(ABC):
             f"<details><summary>numbers</summary><pre>{numbers}</pre></details></div>"
         )
 
+    def record(self) -> dict[str, Any]:
+        """The answer as one object of strict JSON; see docs/advise.md."""
+        entries = self._begin_record()
+        for name in self.recorded:
+            entries[name] = _entry(getattr(self, name))
+        record: dict[str, Any] = strict(entries)
+        return record
+
     def _begin_record(self) -> dict[str, Any]:
         """The first entries of JSON: sentences, the question, and the promise."""
         targets = [
@@ -182,6 +198,19 @@ class Advised(ABC):
             **dataclasses.asdict(self.promise),
             "seed": self.seed,
         }
+
+
+def _entry(value: object) -> object:
+    """An attribute of an answer as an entry of JSON: records as mappings of their fields."""
+    if isinstance(value, Recorded):
+        return value.record()
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.asdict(value)
+    if isinstance(value, Mapping):
+        return {name: _entry(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_entry(part) for part in value]
+    return value
 
 
 def better_side(larger: bool) -> Literal["more", "less"]:

@@ -1,6 +1,5 @@
 """The answer to a question, or the reason why there is none, in one line."""
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +12,6 @@ from pipeline.advice.choice import choose
 from pipeline.advice.question import Question, read
 from pipeline.advice.records import ChangedMean, StressCase
 from pipeline.study.parameters import InvalidInput
-from pipeline.study.strict_json import strict
 
 
 @dataclass(frozen=True, repr=False)
@@ -33,6 +31,23 @@ class Answer(Advised):
     interval = "95 % interval"
     source = "simulation"
     confidence = 1 - ERROR
+    recorded = (
+        "value",
+        "low",
+        "high",
+        "boundary",
+        "better",
+        "beyond",
+        "source",
+        "certified",
+        "confidence",
+        "measured",
+        "replications",
+        "not_converged",
+        "beside",
+        "stress",
+        "mechanisms",
+    )
 
     @property
     def certified(self) -> bool:
@@ -94,32 +109,6 @@ class Answer(Advised):
     def aside(self) -> list[str]:
         """What would be with one thing changed; lines for a person."""
         return [*text.beside_lines(self.beside, self.stress)]
-
-    def record(self) -> dict[str, Any]:
-        """The answer as one object of strict JSON; see docs/advise.md."""
-        beside_entries = {}
-        for name, means in self.beside.items():
-            beside_entries[name] = [dataclasses.asdict(mean) for mean in means]
-        entries = {
-            **self._begin_record(),
-            "value": self.value,
-            "low": self.low,
-            "high": self.high,
-            "boundary": self.boundary,
-            "better": self.better,
-            "beyond": self.beyond,
-            "source": self.source,
-            "certified": self.certified,
-            "confidence": self.confidence,
-            "measured": [measured.record() for measured in self.measured],
-            "replications": self.replications,
-            "not_converged": self.not_converged,
-            "beside": beside_entries,
-            "stress": [dataclasses.asdict(case) for case in self.stress],
-            "mechanisms": [dataclasses.asdict(row) for row in self.mechanisms],
-        }
-        record: dict[str, Any] = strict(entries)
-        return record
 
 
 def answer(request: Mapping[str, Any] | Question) -> Answer:

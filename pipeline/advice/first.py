@@ -1,9 +1,8 @@
 """A first answer, from the atlas alone: in a second or two, and never certified."""
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -16,7 +15,6 @@ from pipeline.advice.question import Question
 from pipeline.advice.records import Mean, MechanismRow
 from pipeline.advice.targets import Target
 from pipeline.study.arrays import Floats
-from pipeline.study.strict_json import strict
 
 POINTS = 2001  # of a curve
 FROM_ATLAS = "  from the atlas, NOT certified: interpolated between cells simulated in advance"
@@ -118,6 +116,18 @@ class First(Advised):
     source = "atlas"
     certified = False
     confidence = None
+    recorded = (
+        "value",
+        "low",
+        "boundary",
+        "high",
+        "better",
+        "source",
+        "certified",
+        "confidence",
+        "measured",
+        "mechanisms",
+    )
 
     @property
     def result(self) -> str:
@@ -131,24 +141,6 @@ class First(Advised):
     def in_short(self) -> list[str]:
         """Its sentences, its headline, its band, and where it comes from."""
         return [*self.opening(), self.headline, self.boundary_line(), FROM_ATLAS]
-
-    def record(self) -> dict[str, Any]:
-        """The answer as one object of strict JSON; see docs/advise.md."""
-        entries = {
-            **self._begin_record(),
-            "value": self.value,
-            "low": self.low,
-            "boundary": self.boundary,
-            "high": self.high,
-            "better": self.better,
-            "source": self.source,
-            "certified": self.certified,
-            "confidence": self.confidence,
-            "measured": [dataclasses.asdict(mean) for mean in self.measured],
-            "mechanisms": [dataclasses.asdict(row) for row in self.mechanisms],
-        }
-        record: dict[str, Any] = strict(entries)
-        return record
 
 
 def first(question: Question) -> First:

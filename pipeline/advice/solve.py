@@ -12,6 +12,7 @@ import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from pipeline.advice.person import Attack, terms
 from pipeline.advice.processes import end_with_parent, most_processes
 from pipeline.advice.simulation import Simulator
 from pipeline.identity import registry
+from pipeline.study.advice import Atlas as DeclaredAtlas
 from pipeline.study.files import write_whole
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.problem import Problem
@@ -162,6 +164,62 @@ def tried(problem: Problem, mechanism: str) -> list[int]:
     return [k * count // TRIED for k in range(TRIED)]
 
 
+@dataclass(frozen=True)
+class _Kept:
+    """Cells of a mechanism that the atlas has already. digest: of the code that made them."""
+
+    cells: list[Row]
+    digest: str
+
+
+@dataclass(frozen=True)
+class _Maker:
+    """Makes the atlas of one problem. pool: of processes that solve; levels: of ε."""
+
+    problem: Problem
+    pool: ProcessPoolExecutor
+    levels: Sequence[float]
+
+    def solved(
+        self, mechanism: str, numbers: Sequence[int], replications: Sequence[int | None]
+    ) -> list[Row]:
+        """The cells of some combinations of sizes; replications: of each, None for as many as the
+        effort allows.
+        """
+        count = len(numbers)
+        sizes = rows(self.problem, mechanism)
+        answers = self.pool.map(
+            solve,
+            itertools.repeat(self.problem.name, count),
+            itertools.repeat(mechanism, count),
+            [sizes[k] for k in numbers],
+            itertools.repeat(self.levels, count),
+            replications,
+        )
+        return [*answers]
+
+    def comes_out_as(self, mechanism: str, kept: Sequence[Row]) -> bool:
+        """Whether some of the kept cells come out as they are, solved again by the code here."""
+        numbers = tried(self.problem, mechanism)
+        former = [kept[k] for k in numbers]
+        again = self.solved(mechanism, numbers, [row["replications"] for row in former])
+        return all(map(agree, former, again))
+
+    def table(self, mechanism: str, kept: _Kept | None) -> tuple[dict[str, Any], str]:
+        """The mechanism's cells as a table, and what was done for it, in words."""
+        sizes = rows(self.problem, mechanism)
+        digest = code(question(self.problem, mechanism, sizes[0]))
+        axes = axes_of(self.problem, mechanism)
+        if kept is not None and kept.digest == digest:
+            return _table(kept.cells, axes, digest), "made by this code already"
+        if kept is not None and self.comes_out_as(mechanism, kept.cells):
+            text = f"{TRIED} combinations of sizes come out as they are; all are kept"
+            return _table(kept.cells, axes, digest), text
+        count = len(sizes)
+        cells = self.solved(mechanism, range(count), [None] * count)
+        return _table(cells, axes, digest), f"solved, {count * len(self.levels)} cells"
+
+
 def make(problem: Problem, pool: ProcessPoolExecutor) -> None:
     """Make the atlas of one problem where it is missing, or was made by other code.
 
@@ -169,54 +227,38 @@ def make(problem: Problem, pool: ProcessPoolExecutor) -> None:
     """
     wanted = declared(problem)
     file = path(problem)
-    before = _before(problem)
     assert wanted is not None and file is not None
     heading = _heading(wanted.axes, wanted.parameters, EFFORT)
-    levels = levels_of(problem)
-    old: dict[str, list[Row]] = {}
+    kept = _kept(problem, wanted, heading)
     tables: dict[str, Any] = {}
-    if before is not None and _heading(before.axes, before.parameters, before.effort) == heading:
-        for name, former in before.mechanisms.items():
-            same_metrics = tuple(former.mean) == wanted.metrics
-            if name in wanted.mechanisms and same_metrics and former.axes == axes_of(problem, name):
-                old[name] = [cut(before, name, k) for k in range(len(rows(problem, name)))]
-                tables[name] = _table(old[name], former.axes, former.code)
-
-    def solved(
-        mechanism: str, numbers: Sequence[int], cells: Sequence[Row] | None = None
-    ) -> list[Row]:
-        count = len(numbers)
-        sizes = rows(problem, mechanism)
-        before = [None if cells is None else cells[k]["replications"] for k in numbers]
-        answers = pool.map(
-            solve,
-            itertools.repeat(problem.name, count),
-            itertools.repeat(mechanism, count),
-            [sizes[k] for k in numbers],
-            itertools.repeat(levels, count),
-            before,
-        )
-        return [*answers]
-
+    for name, former in kept.items():
+        tables[name] = _table(former.cells, axes_of(problem, name), former.digest)
+    maker = _Maker(problem, pool, levels_of(problem))
     for mechanism in wanted.mechanisms:
-        sizes = rows(problem, mechanism)
-        trial = tried(problem, mechanism)
-        digest = code(question(problem, mechanism, sizes[0]))
-        cells = old.get(mechanism)
-        if cells and tables[mechanism]["code"] == digest:
-            text = "made by this code already"
-        elif cells and all(map(agree, [cells[k] for k in trial], solved(mechanism, trial, cells))):
-            text = f"{TRIED} combinations of sizes come out as they are; all are kept"
-        else:
-            cells = solved(mechanism, range(len(sizes)))
-            text = f"solved, {len(sizes) * len(levels)} cells"
-        tables[mechanism] = _table(cells, axes_of(problem, mechanism), digest)
+        tables[mechanism], text = maker.table(mechanism, kept.get(mechanism))
         content = {
             **heading,
             "mechanisms": {name: tables[name] for name in wanted.mechanisms if name in tables},
         }
         write_whole(file, (_text(content) + "\n").encode())
         print(f"{problem.name}: {mechanism}: {text}", flush=True)
+
+
+def _kept(problem: Problem, wanted: DeclaredAtlas, heading: Mapping[str, Any]) -> dict[str, _Kept]:
+    """What may stay of the atlas that there is: mechanism -> cells of the wanted sizes, metrics and
+    effort.
+    """
+    before = _before(problem)
+    if before is None or _heading(before.axes, before.parameters, before.effort) != heading:
+        return {}
+    kept: dict[str, _Kept] = {}
+    for name, former in before.mechanisms.items():
+        if name not in wanted.mechanisms or tuple(former.mean) != wanted.metrics:
+            continue
+        if former.axes == axes_of(problem, name):
+            cells = [cut(before, name, k) for k in range(len(rows(problem, name)))]
+            kept[name] = _Kept(cells, former.code)
+    return kept
 
 
 def _before(problem: Problem) -> Atlas | None:
