@@ -153,7 +153,7 @@ def question(problem: Problem, mechanism: str, sizes: Mapping[str, Any]) -> Ques
     targets = []
     for name in wanted.metrics:
         metric = problem.metric(name)
-        least, most = limits(metric)
+        least, most = range_of(metric)
         targets.append(Target(name, "<=", least, least, most))
     values = {**about.parameters, **wanted.parameters, **sizes, "estimator": about.estimators[0]}
     return Question(problem, "epsilon", tuple(targets), values, {}, SEED).using(mechanism)
@@ -171,7 +171,7 @@ def axes_of(problem: Problem, mechanism: str) -> dict[str, tuple[float, ...]]:
     return {name: levels for name, levels in wanted.axes.items() if name in taken}
 
 
-def limits(metric: type[Metric]) -> tuple[float, float]:
+def range_of(metric: type[Metric]) -> tuple[float, float]:
     """Range of a metric's values."""
     return metric.least, metric.most
 

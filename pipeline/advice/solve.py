@@ -113,7 +113,7 @@ def levels_of(problem: Problem) -> list[float]:
     return list(levels)
 
 
-def agree(row: Row, other: Row) -> bool:
+def equal_rows(row: Row, other: Row) -> bool:
     """Whether two solutions are the same.
 
     But for what another processor's rounding may do to a few replications.
@@ -203,7 +203,7 @@ class _Maker:
         numbers = tried(self.problem, mechanism)
         former = [kept[k] for k in numbers]
         again = self.solved(mechanism, numbers, [row["replications"] for row in former])
-        return all(map(agree, former, again))
+        return all(map(equal_rows, former, again))
 
     def table(self, mechanism: str, kept: _Kept | None) -> tuple[dict[str, Any], str]:
         """The mechanism's cells as a table, and what was done for it, in words."""

@@ -17,7 +17,7 @@ from pipeline.workflow.experiment import Experiment
 from pipeline.workflow.invocation import Invocation
 from pipeline.workflow.job import Job
 from pipeline.workflow.narration import Narration
-from pipeline.workflow.rounds import reached
+from pipeline.workflow.rounds import continued
 from pipeline.workflow.settings import Settings
 from pipeline.workflow.studies import StoredStudy, stored_studies
 
@@ -71,7 +71,7 @@ def perform(
             stored.store.exists()
     _check_parts_suffice(settings, studies)
     if settings.task != "run":  # which looks itself at how many replications there are to be
-        studies = [reached(stored) for stored in studies]
+        studies = [continued(stored) for stored in studies]
     return ON_STORED_STUDIES[settings.task](request, studies)
 
 

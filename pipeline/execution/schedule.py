@@ -56,7 +56,7 @@ class Schedule:
     Args:
         shard: (number, how many), to deal the units out to several drivers; all deal in the same
             way, whatever is done, and cells that share data go together.
-        limits: of a study with targets of precision; all blocks of a group of cells then belong to
+        needed: of a study with targets of precision; all blocks of a group of cells then belong to
             one shard, and no unit of a group is yielded once it is decided.
         chance: draws the order of blocks, of cells in a block, and of those that share data, so
             that several drivers of one study seldom begin the same unit; the more a cell costs, the
@@ -69,12 +69,12 @@ class Schedule:
         study: Study,
         listing: Listing,
         shard: tuple[int, int] = (0, 1),
-        limits: NeededBlocks | None = None,
+        needed: NeededBlocks | None = None,
         chance: np.random.Generator | None = None,
     ):
         self.study = study
         self.listing = listing
-        self.limits = limits
+        self.needed = needed
         self.costs: Floats = study.costs
         self.chance = chance
         self._group: Integers = Pairing(study).of_cell
@@ -112,15 +112,15 @@ class Schedule:
     @property
     def _wanted(self) -> Booleans:
         """(cells, blocks): units of this shard that count, as far as is known."""
-        if self.limits is None:
+        if self.needed is None:
             return self.mine
-        return self.mine & (np.arange(self.study.blocks) < self.limits.predicted[:, None])
+        return self.mine & (np.arange(self.study.blocks) < self.needed.predicted[:, None])
 
     @property
     def _left(self) -> Booleans:
-        if self.limits is None:
+        if self.needed is None:
             return self._wanted & ~self.done
-        return self._wanted & ~self.limits.done
+        return self._wanted & ~self.needed.done
 
     @property
     def pending(self) -> int:
@@ -220,7 +220,7 @@ class Schedule:
                 unit = Unit(cell, block)
                 if self.done[unit] or unit in self.suspects:
                     continue
-                if self.limits is not None and self.limits.decided(cell):
+                if self.needed is not None and self.needed.decided(cell):
                     continue
                 yield unit, float(self.costs[cell])
 

@@ -109,12 +109,12 @@ def bundles(schedule: Schedule) -> list[Bundle]:
 
     Without those that are not wanted any more.
     """
-    limits = schedule.limits
+    needed = schedule.needed
     by_ends = sorted(schedule.suspects.items(), key=lambda item: item[1])
     return [
         Bundle([unit], float(schedule.costs[unit.cell]), ends)
         for unit, ends in by_ends
-        if limits is None or not limits.decided(unit.cell)
+        if needed is None or not needed.decided(unit.cell)
     ]
 
 
@@ -140,8 +140,8 @@ def _give_up(store: Store, schedule: Schedule, unit: Unit, ends: int) -> None:
         schedule.given_up.append(unit)
     schedule.listing.done[unit] = True
     schedule.done[unit] = True
-    if schedule.limits is not None:
-        schedule.limits.learn([unit])
+    if schedule.needed is not None:
+        schedule.needed.learn([unit])
 
 
 def _left_behind(store: Store) -> dict[str, in_work.Note]:

@@ -25,7 +25,7 @@ from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
 from pipeline.identity import own_files, patches
-from pipeline.identity.live_code import code_texts, reached
+from pipeline.identity.live_code import code_texts, live_code
 from pipeline.identity.patches import foreign_members
 from pipeline.identity.places import is_own
 from pipeline.identity.registry import SCRIPT, has_others
@@ -54,7 +54,7 @@ def fingerprint(part: type | Callable[..., object]) -> str:
     """
     texts = [part.__qualname__, *sorted(_module(name).digest for name in _needed(part))]
     if _in_memory(part):
-        texts += reached(part).texts
+        texts += live_code(part).texts
     if others_ran():
         texts += [f"{name} {digest}" for name, digest in _patches_of(part).items()]
     return hashlib.blake2b("\n".join(texts).encode(), digest_size=8).hexdigest()
@@ -174,7 +174,7 @@ def third_parties(parts: Iterable[Any]) -> set[str]:
             for name in _closure(start):
                 imported.update((other, start) for other in _module(name).imports)
         if _in_memory(part):
-            imported.update((name, part.__module__) for name in reached(part).modules)
+            imported.update((name, part.__module__) for name in live_code(part).modules)
     for file in own_files.loaded():
         imported.update((name, PROGRAM) for name in own_files.surroundings(file).packages)
     tops = {name.partition(".")[0] for name, start in imported if not _own(name, start)}
@@ -320,7 +320,7 @@ def _starts(part: object) -> frozenset[str]:
     module: str = part.__module__
     if not _in_memory(part):
         return frozenset({module})
-    return frozenset(name for name in reached(part).modules if _own(name, module))
+    return frozenset(name for name in live_code(part).modules if _own(name, module))
 
 
 def _needed(part: object) -> frozenset[str]:

@@ -41,7 +41,7 @@ LOADS = ("LOAD_GLOBAL", "LOAD_NAME")
 ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 
 
-class Reached(NamedTuple):
+class LiveCode(NamedTuple):
     """texts: the code and values that a part uses, of its own module.
 
     modules: others that they come from.
@@ -51,11 +51,11 @@ class Reached(NamedTuple):
     modules: frozenset[str]
 
 
-def reached(part: object) -> Reached:
+def live_code(part: object) -> LiveCode:
     """What a class or function of a notebook or script computes with."""
     names: set[str] = set()
     texts = tuple(_texts(part, part.__module__, {}, names))
-    return Reached(texts, frozenset(names))
+    return LiveCode(texts, frozenset(names))
 
 
 def code_texts(code: CodeType, documented: bool = False) -> Iterator[str]:

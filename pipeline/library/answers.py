@@ -17,7 +17,7 @@ from pipeline.workflow import status as states
 from pipeline.workflow import verify as verifying
 from pipeline.workflow.compare import Comparison
 from pipeline.workflow.plan import Plan
-from pipeline.workflow.rounds import reached
+from pipeline.workflow.rounds import continued
 from pipeline.workflow.shelf import Shelved
 from pipeline.workflow.status import StudyStatus
 from pipeline.workflow.verify import Verified
@@ -40,7 +40,7 @@ def plan(
     (stored,) = job.studies
     stored.store.backend.check()
     with threadpoolctl.threadpool_limits(BLAS_THREADS, "blas"):
-        (planned,) = planning.planned([reached(stored)], job.cluster)
+        (planned,) = planning.planned([continued(stored)], job.cluster)
     return planned
 
 
@@ -57,7 +57,7 @@ def status(experiment: ExperimentLike, **changes: Unpack[Changes]) -> StudyStatu
     (stored,) = job.studies
     stored.store.backend.check()
     stored.store.exists()
-    return states.status([reached(stored)], job.invocation)[0]
+    return states.status([continued(stored)], job.invocation)[0]
 
 
 def verify(
@@ -84,7 +84,7 @@ def verify(
     (stored,) = job.studies
     stored.store.backend.check()
     with threadpoolctl.threadpool_limits(BLAS_THREADS, "blas"):
-        (verified,) = verifying.verify([reached(stored)], settings, job.cluster)
+        (verified,) = verifying.verify([continued(stored)], settings, job.cluster)
     return verified
 
 

@@ -22,7 +22,7 @@ from pipeline.workflow import run as tasks
 from pipeline.workflow.failed_units import failed_units
 from pipeline.workflow.job import Job
 from pipeline.workflow.narration import Narration
-from pipeline.workflow.rounds import reached
+from pipeline.workflow.rounds import continued
 from pipeline.workflow.sealed import is_current
 from pipeline.workflow.studies import ScheduledStudy, StoredStudy
 
@@ -99,7 +99,7 @@ def report(
     with threadpoolctl.threadpool_limits(BLAS_THREADS, "blas"):
         (begun,) = job.studies
         begun.store.backend.check()
-        stored = reached(begun)
+        stored = continued(begun)
         tasks.report(job.of([stored]))
     is_interim = not is_current(stored.store)
     return report_record.folder(job.settings, [stored], interim=is_interim) / "report.html"

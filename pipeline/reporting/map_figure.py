@@ -52,7 +52,7 @@ SMALLEST = 5.0  # points
 
 
 @dataclass(frozen=True)
-class Layout:
+class MapLayout:
     """Levels of `across` from the bottom, positions of the columns (None if they differ between
     rows), panels.
     """
@@ -63,7 +63,7 @@ class Layout:
     wide: int  # tiles in a row, at most
 
     @classmethod
-    def of(cls, table: "DataFrame", data: xr.Dataset, spec: Map) -> "Layout":
+    def of(cls, table: "DataFrame", data: xr.Dataset, spec: Map) -> "MapLayout":
         """From the cells: numbers ascend, names stand in the order of the grid, the first row on
         top.
         """
@@ -92,7 +92,7 @@ def drawn(spec: Map, results: xr.Dataset, summary: xr.Dataset) -> Drawing:
     """
     shown = _shown(spec, results, summary)
     table = tabulate(shown.columns, summary, spec)
-    layout = Layout.of(table, summary, spec)
+    layout = MapLayout.of(table, summary, spec)
     map_figure = _MapFigure(spec, summary, table, layout)
     figure = map_figure.figure(shown.label)
     places = f"{symbol(spec.position)} and {symbol(spec.across)}"
@@ -162,7 +162,7 @@ class _MapFigure:
     spec: Map
     data: xr.Dataset
     table: "DataFrame"
-    layout: Layout
+    layout: MapLayout
     marks: list[Mark] = field(default_factory=list)
     ends: list[float] = field(default_factory=list)
 
@@ -327,7 +327,7 @@ class _Block(NamedTuple):
     missed: Booleans
 
 
-def _blocks(shown: "DataFrame", spec: Map, layout: Layout) -> Iterator[_Block]:
+def _blocks(shown: "DataFrame", spec: Map, layout: MapLayout) -> Iterator[_Block]:
     """All rows at once where they share their positions, else one by one."""
     mean = shown["mean"].to_numpy(float)
     y = np.arange(-0.5, len(layout.rows))

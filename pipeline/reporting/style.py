@@ -135,7 +135,7 @@ def colours(levels: Sequence[Any]) -> list[Any]:
     return [shades(0.82 * i / steps) for i in range(len(levels))]
 
 
-def limits(values: Iterable[float], log: bool, margin: float = 0.05) -> tuple[float, float]:
+def axis_limits(values: Iterable[float], log: bool, margin: float = 0.05) -> tuple[float, float]:
     """Ends of an axis a little beyond the values, also for a single one."""
     finite = [value for value in values if math.isfinite(value)]
     if log:
@@ -199,7 +199,7 @@ def scale(
     """Scale, limits and plain-number ticks, `at` these values if they fit, of an axis for what is
     drawn on it.
     """
-    low, high = limits(values, log)
+    low, high = axis_limits(values, log)
     axes = axis.axes
     is_abscissa = axis is axes.xaxis
     if is_abscissa:

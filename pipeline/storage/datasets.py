@@ -126,7 +126,7 @@ def blank(study: Study) -> "xr.Dataset":
     status = {"status": (dims, np.zeros(shape, np.int8), describe(study, "status"))}
     attributes = {
         "experiment": study.name,
-        "study": json.dumps(study.identity, sort_keys=True),
+        "study": json.dumps(study.description, sort_keys=True),
         "replications": study.replications,
     }
     return xr.Dataset(variables | status, coordinates_of(study), attributes)

@@ -373,7 +373,7 @@ class Store:
         return int(self._cell(cell)[0], 16)
 
     def _description(self) -> bytes:
-        return _describe(self.study.identity)
+        return _describe(self.study.description)
 
     def wrong_description(self) -> str:
         """What is wrong with the study's description; empty if nothing is.
@@ -394,7 +394,9 @@ class Store:
         try:
             identity = json.loads(description)
             del identity["digest"]
-            return set(identity) == set(self.study.identity) and _describe(identity) == description
+            return (
+                set(identity) == set(self.study.description) and _describe(identity) == description
+            )
         except (ValueError, TypeError, KeyError, RecursionError):
             return False
 
@@ -403,7 +405,7 @@ class Store:
             return self.invalid("is damaged; task=verify repair=true writes it again", DESCRIPTION)
         theirs = json.loads(description)
         ours = json.loads(self._description())
-        different = ", ".join(name for name in self.study.identity if theirs[name] != ours[name])
+        different = ", ".join(name for name in self.study.description if theirs[name] != ours[name])
         return self.invalid(f"holds another study ({different} differ); choose another folder")
 
     def _files(self) -> Iterator[UnitFile]:

@@ -57,7 +57,7 @@ def request(study: Study) -> str:
     changed.
     """
     content: dict[str, Any] = {
-        **study.identity,
+        **study.description,
         "grid": [_levels(product) for product in study.grid.products],
         "replications": study.replications,
         "coordinates": [

@@ -287,7 +287,7 @@ class Study(Checked):
         return self.replications // self.block
 
     @cached_property
-    def identity(self) -> dict[str, Any]:
+    def description(self) -> dict[str, Any]:
         """What makes stored numbers comparable: all but levels and replications.
 
         A file counts by its content.
@@ -311,7 +311,7 @@ class Study(Checked):
     @cached_property
     def key(self) -> str:
         """Eight hexadecimal digits that name the identity."""
-        return digest(canonical(self.identity), 4).hex()
+        return digest(canonical(self.description), 4).hex()
 
     @cached_property
     def derivations(self) -> dict[str, tuple[Callable[..., Any], tuple[str, ...]]]:

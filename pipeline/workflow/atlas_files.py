@@ -188,7 +188,7 @@ def _axis(
 def _metric(problem: Problem, name: str, mean: Floats) -> dict[str, Any]:
     """A metric as the page's script takes it. mean: (axes…, ε) of any mechanism."""
     metric = problem.metric(name)
-    limits = [limit if math.isfinite(limit) else None for limit in atlas.limits(metric)]
+    limits = [limit if math.isfinite(limit) else None for limit in atlas.range_of(metric)]
     falls_with_epsilon = float((mean[..., 0] - mean[..., -1]).sum()) > 0  # so it is to be small
     halves = {half: axis for half, axis in _halves(problem).items() if half in fields(metric)}
     label = metric.long_name + "".join(f", {half} = {axis}/2" for half, axis in halves.items())

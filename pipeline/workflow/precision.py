@@ -24,11 +24,11 @@ def rule_of(study: Study) -> Rule | None:
     return Rule(study)
 
 
-def all_done(study: Study, listing: Listing, limits: NeededBlocks | None) -> bool:
+def all_done(study: Study, listing: Listing, needed: NeededBlocks | None) -> bool:
     """Whether every unit that counts is there."""
-    if limits is None:
+    if needed is None:
         return bool(listing.done[counted(study)].all())
-    return bool(listing.done[np.arange(listing.done.shape[1]) < limits.predicted[:, None]].all())
+    return bool(listing.done[np.arange(listing.done.shape[1]) < needed.predicted[:, None]].all())
 
 
 def settled(store: Store, listing: Listing) -> Settled | None:
@@ -60,7 +60,7 @@ def on_target(store: Store) -> OnTarget | None:
     )
 
 
-def limits(store: Store, listing: Listing, cluster: Cluster) -> NeededBlocks | None:
+def needed_blocks(store: Store, listing: Listing, cluster: Cluster) -> NeededBlocks | None:
     """How many blocks the cells still need, read from those that are finished.
 
     None without targets of precision.

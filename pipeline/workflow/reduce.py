@@ -168,7 +168,7 @@ def _attributes(stored: StoredStudy, partial: bool, writers: set[str]) -> Mappin
         "experiment": study.name,
         "request": "interim" if partial else results.request(study),
         "reduced_by": reduced_by(study),
-        "study": json.dumps(study.identity, sort_keys=True),
+        "study": json.dumps(study.description, sort_keys=True),
         "cells": len(study.grid),
         "replications": study.replications,
         "versions": json.dumps(results.versions(), sort_keys=True),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # loaded where there is a refinement
     import xarray as xr
 
 
-def reached(stored: StoredStudy) -> StoredStudy:
+def continued(stored: StoredStudy) -> StoredStudy:
     """The study with the levels of all rounds that follow from its sealed results, from that with
     the levels given.
     """
@@ -88,7 +88,7 @@ def _sealed(store: Store) -> "Iterator[xr.Dataset]":
     study = store.study
     backend = store.backend
     wanted = {
-        "study": json.dumps(study.identity, sort_keys=True),
+        "study": json.dumps(study.description, sort_keys=True),
         "replications": study.replications,
         "precision": list(map(str, study.precision)),
         "reduced_by": reduced_by(study),

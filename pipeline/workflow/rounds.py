@@ -10,7 +10,7 @@ from pipeline.workflow.events import MoreLevels, MoreReplications, Round
 from pipeline.workflow.studies import StoredStudy
 from pipeline.workflow.until import Judged
 
-__all__ = ["Judged", "grows", "reached", "what_follows"]
+__all__ = ["Judged", "grows", "continued", "what_follows"]
 
 
 def grows(stored: StoredStudy) -> bool:
@@ -18,13 +18,13 @@ def grows(stored: StoredStudy) -> bool:
     return bool(stored.study.refine or stored.study.until)
 
 
-def reached(stored: StoredStudy, judged: Judged | None = None) -> StoredStudy:
+def continued(stored: StoredStudy, judged: Judged | None = None) -> StoredStudy:
     """The study with the levels and replications that follow from its sealed results. judged: see
-    `until.reached`.
+    `until.continued`.
     """
     if stored.study.until:
-        return until.reached(stored, {} if judged is None else judged)
-    return refinement.reached(stored)
+        return until.continued(stored, {} if judged is None else judged)
+    return refinement.continued(stored)
 
 
 def what_follows(now: StoredStudy, then: StoredStudy) -> Round | None:

@@ -11,14 +11,14 @@ from pipeline.study.parameters import InvalidInput
 from pipeline.workflow import reduce, report_record
 from pipeline.workflow.events import FellShort, ShardDone
 from pipeline.workflow.job import Job
-from pipeline.workflow.precision import limits, on_target
+from pipeline.workflow.precision import needed_blocks, on_target
 from pipeline.workflow.publish import publish
 from pipeline.workflow.refinement import crossings
-from pipeline.workflow.rounds import Judged, grows, reached, what_follows
+from pipeline.workflow.rounds import Judged, continued, grows, what_follows
 from pipeline.workflow.sealed import is_current
 from pipeline.workflow.shortfalls import line_of
 from pipeline.workflow.simulate import simulate
-from pipeline.workflow.studies import ScheduledStudy, StoredStudy, agree
+from pipeline.workflow.studies import ScheduledStudy, StoredStudy, check_code
 
 ROUNDS = 5  # of sealing and reporting, while another driver replaces the results
 LEAST_TIME = 1e-3  # seconds that a later round has at least, so that it stops in its own way
@@ -86,14 +86,14 @@ def complete(job: Job) -> list[ScheduledStudy]:
     if job.settings.stop_after is not None:
         deadline = time.monotonic() + job.settings.stop_after
     judged: Judged = {}
-    known = [reached(stored, judged) for stored in job.studies]
+    known = [continued(stored, judged) for stored in job.studies]
     while True:
         parts = simulate(_until(deadline, job.of(known)))
         growing = [stored for stored in known if grows(stored)]
         if not growing:
             return parts
         seal(growing, job.cluster)
-        following = [reached(stored, judged) for stored in job.studies]
+        following = [continued(stored, judged) for stored in job.studies]
         rounds = map(what_follows, known, following)
         growths = [growth for growth in rounds if growth is not None]
         if not growths:
@@ -134,7 +134,7 @@ def report(job: Job) -> Outcome:
     with job.taking_notices():
         parts = [*_begun(job)]
         for part in parts:
-            agree(part.stored, part.schedule, job.settings, job.cluster)
+            check_code(part.stored, part.schedule, job.settings, job.cluster)
             if not part.schedule.listing.done.any():
                 name = part.stored.study.name
                 raise InvalidInput(
@@ -159,8 +159,8 @@ def _begun(job: Job) -> Iterator[ScheduledStudy]:
             raise InvalidInput("task", "report", f"{stored.study.name} is not begun; run it first")
     for stored in job.studies:
         listing = stored.store.listing()
-        needed = limits(stored.store, listing, job.cluster)
-        yield ScheduledStudy(stored, Schedule(stored.study, listing, limits=needed))
+        needed = needed_blocks(stored.store, listing, job.cluster)
+        yield ScheduledStudy(stored, Schedule(stored.study, listing, needed=needed))
 
 
 def seal(studies: Sequence[StoredStudy], cluster: Cluster) -> None:

@@ -41,7 +41,7 @@ from pipeline.workflow.events import (
 )
 from pipeline.workflow.failed_units import failed_units, last_line
 from pipeline.workflow.job import Job
-from pipeline.workflow.studies import ScheduledStudy, agree, runner, scheduled
+from pipeline.workflow.studies import ScheduledStudy, check_code, runner, scheduled
 
 # Times its predicted seconds: as long this process computes before it starts workers all the same.
 MISJUDGED = 10
@@ -71,7 +71,7 @@ def simulate(job: Job) -> list[ScheduledStudy]:
     else:
         _tell_that_all_was_done(job, parts)
     for part in parts:
-        agree(part.stored, part.schedule, job.settings, job.cluster)
+        check_code(part.stored, part.schedule, job.settings, job.cluster)
     return parts
 
 
@@ -102,12 +102,12 @@ def left_to_do(part: ScheduledStudy, job: Job) -> ScheduledStudy:
     """The study with what is left to do after a sweep, whoever did the rest."""
     store = part.stored.store
     listing = store.listing()
-    limits = part.schedule.limits
-    if limits:
+    needed = part.schedule.needed
+    if needed:
         done = np.argwhere(listing.done).tolist()
-        limits.learn(Unit(cell, block) for cell, block in done)
+        needed.learn(Unit(cell, block) for cell, block in done)
     shard = job.settings.shard_numbers
-    after = Schedule(part.stored.study, listing, shard, limits, np.random.default_rng())
+    after = Schedule(part.stored.study, listing, shard, needed, np.random.default_rng())
     suspects.find(store, after)
     return ScheduledStudy(part.stored, after)
 
@@ -265,7 +265,7 @@ class _StudySweep:
         total_cost = pace = driver = None
         # With targets it is not known how much is wanted, and large first bundles could be far more
         # than that.
-        if not self.schedule.limits:
+        if not self.schedule.needed:
             total_cost = self.schedule.cost
             pace = 1 / COST_OF_A_SECOND
             driver = work.notes.driver
@@ -299,8 +299,8 @@ class _StudySweep:
         self.efforts.add(bundle.units, [work.effort for work in works])
         if alike.too_many:
             self.sweeping.stop.set()
-        if self.schedule.limits:
-            self.schedule.limits.learn(bundle.units)
+        if self.schedule.needed:
+            self.schedule.needed.learn(bundle.units)
         advance = advance_of(works, bundle, workers)
         self.sweeping.job.tell(Progressed(advance))
         self.session.advance(advance)
@@ -321,7 +321,7 @@ def what_is_left(parts: Sequence[ScheduledStudy]) -> Callable[[], tuple[int, flo
     None where they do not: without targets of precision.
     """
     schedules = [part.schedule for part in parts]
-    if not any(schedule.limits for schedule in schedules):
+    if not any(schedule.needed for schedule in schedules):
         return None
 
     def left() -> tuple[int, float]:

@@ -17,7 +17,7 @@ from pipeline.storage.in_work import Driver
 from pipeline.storage.replications import Listing, Store
 from pipeline.study.study import Study
 from pipeline.workflow.experiment import Experiment
-from pipeline.workflow.precision import all_done, limits
+from pipeline.workflow.precision import all_done, needed_blocks
 from pipeline.workflow.sealed import is_current
 from pipeline.workflow.settings import Settings
 
@@ -74,11 +74,11 @@ def scheduled(stored: StoredStudy, settings: Settings, cluster: Cluster) -> Sche
     # Before the listing: another driver may come to its end in between.
     sealed = is_current(stored.store)
     listing = stored.store.listing()
-    known = limits(stored.store, listing, cluster)
+    known = needed_blocks(stored.store, listing, cluster)
     if sealed and not all_done(stored.study, listing, known):
         with stored.store.locked():
             results.unseal(stored.store, every=False)
-        known = limits(stored.store, listing, cluster)
+        known = needed_blocks(stored.store, listing, cluster)
     schedule = _schedule(stored, settings, listing, known)
     if settings.retry_failed:
         agreement.forget_tries(stored.store)
@@ -86,7 +86,7 @@ def scheduled(stored: StoredStudy, settings: Settings, cluster: Cluster) -> Sche
         failed = [unit for unit in failures(listing) if schedule.mine[unit]]
         if failed:
             _take_back(stored.store, listing, failed)
-            known = limits(stored.store, listing, cluster)
+            known = needed_blocks(stored.store, listing, cluster)
             schedule = _schedule(stored, settings, listing, known)
     suspects.find(stored.store, schedule)
     return schedule
@@ -124,7 +124,9 @@ def runner(stored: StoredStudy, schedule: Schedule, settings: Settings) -> Runne
     )
 
 
-def agree(stored: StoredStudy, schedule: Schedule, settings: Settings, cluster: Cluster) -> None:
+def check_code(
+    stored: StoredStudy, schedule: Schedule, settings: Settings, cluster: Cluster
+) -> None:
     """Make sure that the code here computes the stored numbers.
 
     Where workers are elsewhere, on one of them.

@@ -32,7 +32,7 @@ Judged: TypeAlias = dict[str, "Ends"]  # study -> its looks so far
 NAMED = 6  # cells that are named of those that ended alike
 
 
-def reached(stored: StoredStudy, judged: Judged) -> StoredStudy:
+def continued(stored: StoredStudy, judged: Judged) -> StoredStudy:
     """The study with the replications that every cell has when its claims are decided, or at the
     next look.
 

@@ -21,7 +21,7 @@ from pipeline.workflow import own_experiments, report_record
 from pipeline.workflow.reduce import worth_a_cluster
 from pipeline.workflow.sealed import is_current
 from pipeline.workflow.settings import Settings
-from pipeline.workflow.studies import StoredStudy, agree
+from pipeline.workflow.studies import StoredStudy, check_code
 
 OF_REPORT = "it or another file of this report is not as it was written; task=report makes it anew"
 LONGEST = 300  # characters of what is said of a damage
@@ -95,7 +95,7 @@ def verify(
     if failed:
         return
     for stored in studies:
-        agree(stored, Schedule(stored.study, stored.store.listing()), settings, cluster)
+        check_code(stored, Schedule(stored.study, stored.store.listing()), settings, cluster)
 
 
 def verify_copy(path: str) -> VerifiedCopy:
@@ -228,7 +228,7 @@ def _misplaced(stored: StoredStudy, where: str) -> list[str]:
     root = f"{where}{results.SEALED}/zarr.json"
     if not attributes:
         return []
-    if attributes["study"] != json.dumps(stored.study.identity, sort_keys=True):
+    if attributes["study"] != json.dumps(stored.study.description, sort_keys=True):
         return [f"{root}: is of another study"]
     if where and where != f"{results.REQUESTS}/{attributes['request']}/":
         return [f"{root}: is of another request"]

@@ -251,9 +251,9 @@ def test_cells_that_ship_are_what_is_computed(name, monkeypatch):
     mechanism, sizes = wanted.mechanisms[0], solve.rows(found, wanted.mechanisms[0])[0]
     cells = solve.cut(shipped, mechanism, 0)
     again = solve.solve(name, mechanism, sizes, solve.levels_of(found), cells["replications"])
-    assert solve.agree(cells, again)
+    assert solve.equal_rows(cells, again)
     monkeypatch.setattr(atlas, "SEED", 7)
-    assert not solve.agree(cells, solve.solve(name, mechanism, sizes, solve.levels_of(found)))
+    assert not solve.equal_rows(cells, solve.solve(name, mechanism, sizes, solve.levels_of(found)))
 
 
 def test_the_atlas_is_small():

@@ -52,10 +52,14 @@ def stored(folder):
 
 
 def units(folder):
-    """How many units are stored; none before there is a database."""
+    """How many units are stored; none before there is a database with a table."""
     if not [*folder.rglob("*.sqlite")]:
         return 0
-    return sum(key.startswith("replications/units/") for key in stored(folder))
+    try:
+        keys = stored(folder)
+    except sqlite3.OperationalError:
+        return 0
+    return sum(key.startswith("replications/units/") for key in keys)
 
 
 def test_it_is_short():
@@ -125,7 +129,7 @@ def test_a_file_given_with_with_brings_a_backend(tmp_path):
     words = [f"--with={file}", *arguments(tmp_path / "report", **url)]
     done = command(words, env=environment(), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert units(tmp_path / "own") == 0 and "results.zarr/zarr.json" in stored(tmp_path / "own")
+    assert units(tmp_path / "own") == 8 and "results.zarr/zarr.json" in stored(tmp_path / "own")
     done = command([*words, "task=verify"], env=environment(), cwd=tmp_path)
     assert done.returncode == 0 and "8 units checked, 0 damaged" in done.stdout, done
 
@@ -140,7 +144,7 @@ def test_a_scheme_is_registered_once(site):  # noqa: F811
     elsewhere = type("Other", (new,), {"__module__": "elsewhere"})
     with pytest.raises(InvalidInput, match="is the scheme of builtins.OneFile already"):
         schemes.register(elsewhere)
-    with pytest.raises(InvalidInput, match="scheme of .*S3 already"):
+    with pytest.raises(InvalidInput, match="s3: is the scheme of .* already"):
         schemes.register(type("Mine", (new,), {"scheme": "s3"}))
     with pytest.raises(InvalidInput, match="is no subclass of UrlBackend"):
         schemes.register(int)

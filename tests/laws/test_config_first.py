@@ -511,7 +511,7 @@ def test_folders_that_are_not_ours(what, tmp_path, capsys):
     outputs = tmp_path / "there"
     folder = outputs / f"{study.name}-{study.key}"
     put, says = ON_DISK[what]
-    put = put if callable(put) else _store(_identity(study.identity | put))
+    put = put if callable(put) else _store(_identity(study.description | put))
     put(folder, outputs)
     before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
     refused(capsys, [*SMALL, f"outputs={outputs}"], "outputs", says)

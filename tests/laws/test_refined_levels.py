@@ -18,7 +18,7 @@ from pipeline.workflow import run
 from pipeline.workflow.config import read_experiment
 from pipeline.workflow.events import NothingToDo
 from pipeline.workflow.experiment import Experiment, Text
-from pipeline.workflow.refinement import boundary_lines, reached
+from pipeline.workflow.refinement import boundary_lines, continued
 from pipeline.workflow.studies import StoredStudy
 from tests.helpers.engine import contents, job_of, mapping, stored, without_report
 from tests.helpers.servers.buckets import Objects, moto
@@ -59,7 +59,7 @@ def test_rounds_end_with_a_crossing_for_every_curve(expected):
         < len(one.study.grid)
         <= len(refined().grid) + 2 * 2 * LEVELS
     )
-    assert reached(stored(refined(), folder)).study == one.study  # from the sealed results alone
+    assert continued(stored(refined(), folder)).study == one.study  # from the sealed results alone
     lines = boundary_lines(one)
     assert [line.partition(": crosses at epsilon = ")[0] for line in lines] == [
         "error_l2 = 0.5 at m = 3",
@@ -81,7 +81,7 @@ def test_same_bytes_on_any_cluster_and_after_interruptions(how, expected, tmp_pa
             complete(refined(), tmp_path)
         monkeypatch.setattr(run, "seal", sealing)
         complete(refined(refine=ASKED | {"most": 1}), tmp_path)
-        one = reached(stored(refined(), tmp_path))
+        one = continued(stored(refined(), tmp_path))
         units = [unit for unit, _ in Schedule(one.study, one.store.listing())]
         assert len(one.study.grid) > len(refined().grid) + LEVELS and units
         Runner(one.store)(units[::2])
@@ -120,14 +120,14 @@ def test_levels_of_a_second_axis_are_added(of_two_axes):
     found = pl.boundary(xr.open_zarr(folder / SEALED)).squeeze().sortby("L")
     assert found.sizes == {"L": len(items)} and (found["crossings"] == 1).all()
     assert found["low"][0] > found["high"][-1]  # more users need less ε
-    assert reached(stored(refined(**TWO), folder)).study == one.study
+    assert continued(stored(refined(**TWO), folder)).study == one.study
 
 
 @pytest.mark.parametrize("how", ["threads", "interrupted"])
 def test_same_levels_of_both_axes_anywhere(how, of_two_axes, tmp_path):
     if how == "interrupted":  # one round less, then units of the next
         complete(refined(**TWO | {"refine": TWO["refine"] | {"most": 1}}), tmp_path)
-        one = reached(stored(refined(**TWO), tmp_path))
+        one = continued(stored(refined(**TWO), tmp_path))
         units = [unit for unit, _ in Schedule(one.study, one.store.listing())]
         Runner(one.store)(units[1::2])
     complete(refined(**TWO), tmp_path, Threads(workers=4) if how == "threads" else None)
@@ -154,7 +154,7 @@ def test_new_levels_stop_at_their_targets_too(targeted):
     new = counted[len(refined().grid) :]
     assert len(new) > 2 * LEVELS and 40 <= min(new) < 400 and len({*new}) > 2
     assert all(": crosses at epsilon = " in line for line in boundary_lines(one))
-    assert reached(stored(refined(**TARGETED), folder)).study == one.study
+    assert continued(stored(refined(**TARGETED), folder)).study == one.study
     wide = pl.boundary(xr.open_zarr(folder / SEALED))
     assert (
         wide["crossings"].values.tolist() == [[[1]], [[1]]] and (wide["low"] < wide["value"]).all()
@@ -285,7 +285,7 @@ def test_a_limit_of_time_is_that_of_all_rounds_together(monkeypatch):
         "simulate": simulate,
         "grows": lambda stored: True,
         "seal": lambda *_: None,
-        "reached": lambda stored, judged: stored,
+        "continued": lambda stored, judged: stored,
         "what_follows": lambda *_: next(rounds),
     }.items():
         monkeypatch.setattr(run, name, fake)

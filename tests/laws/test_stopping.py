@@ -47,11 +47,11 @@ def finish(what, folder, executor=None, order=None, stops=()):
     one.store.begin()
     for after in (*stops, None):
         listing = one.store.listing()
-        limits = precision.limits(one.store, listing, Synchronous())
-        schedule, stop, seen = Schedule(what, listing, limits=limits), threading.Event(), []
+        needed = precision.needed_blocks(one.store, listing, Synchronous())
+        schedule, stop, seen = Schedule(what, listing, needed=needed), threading.Event(), []
 
-        def on_done(flags, bundle, workers, limits=limits, stop=stop, seen=seen, after=after):
-            limits.learn(bundle.units)
+        def on_done(flags, bundle, workers, needed=needed, stop=stop, seen=seen, after=after):
+            needed.learn(bundle.units)
             seen.append(bundle)
             if len(seen) == after:
                 stop.set()

@@ -21,7 +21,7 @@ from pipeline.study.errors import Stopped
 from pipeline.study.parameters import InvalidInput
 from pipeline.workflow import run
 from pipeline.workflow.events import NothingToDo
-from pipeline.workflow.rounds import reached
+from pipeline.workflow.rounds import continued
 from tests.helpers import toy_paper
 from tests.helpers.engine import contents, job_of, without_report
 
@@ -167,7 +167,7 @@ def test_same_bytes_after_stops_and_with_what_there_was_before(tmp_path, expecte
 
 def test_what_is_reached_follows_from_sealed_results_alone(expected):
     one, _ = expected
-    assert reached(asked(one.store.folder.parent.parent)).study == one.study
+    assert continued(asked(one.store.folder.parent.parent)).study == one.study
     assert one.study.until.most == MOST
 
 

@@ -327,7 +327,7 @@ def experiment(**data):
 def test_mistakes_are_reported_where_a_person_gave_them(tmp_path):
     path = file(tmp_path, GOOD).path
     study = read_experiment(experiment(path=path)).study
-    assert study.identity["parameters"]["data_path"].startswith("sha256:")
+    assert study.description["parameters"]["data_path"].startswith("sha256:")
     for data, said in (
         (dict(path=file(tmp_path, GOOD + "x,a,a\n", "bad.csv").path), "data.path="),
         (dict(path=path, items=file(tmp_path, "a\nb\nc\nd\n", "bad.txt").path), "data.items="),

@@ -421,7 +421,7 @@ def experiment(**data):
 def test_mistakes_are_reported_where_a_person_gave_them(tmp_path):
     path = file(tmp_path, GOOD).path
     study = read_experiment(experiment(path=path)).study
-    assert study.identity["parameters"]["data_path"].startswith("sha256:")
+    assert study.description["parameters"]["data_path"].startswith("sha256:")
     for bad in (
         dict(path=file(tmp_path, GOOD + "x,a,a,a\n", "bad.csv").path),
         dict(path=str(tmp_path / "none.csv")),
