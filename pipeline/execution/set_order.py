@@ -30,7 +30,7 @@ def makes_sets(parts: Iterable[Any]) -> bool:
     return False
 
 
-def _is_of_sets(value: Any, module: str) -> bool:
+def _is_of_sets(value: object, module: str) -> bool:
     """Whether a value is a set, or code of this module that makes one."""
     if isinstance(value, SETS):
         return True

@@ -172,7 +172,7 @@ class _Watch:
         if self.watches(threading.get_ident()) and _asker() == OWN:
             self.variables[name] = value
 
-    def note_look(self, function: str, path: Any) -> None:
+    def note_look(self, function: str, path: Named) -> None:
         """Note that a person's code looks at a path, or asks for the working directory."""
         if not self.watches(threading.get_ident()) or not _looks_itself():
             return
@@ -230,9 +230,9 @@ def _noting(function: Callable[..., Any]) -> Callable[..., Any]:
     name = function.__name__
 
     @functools.wraps(function)
-    def noting(*arguments: Any, **named: Any) -> Any:
+    def noting(*arguments: object, **named: object) -> object:
         if _WATCHES and not getattr(_BUSY, "notes", False):
-            path = arguments[0] if arguments else named.get("path", 0)
+            path = cast(Named, arguments[0] if arguments else named.get("path", 0))
             _BUSY.notes = True
             try:
                 _WATCHES[-1].note_look(name, path)
