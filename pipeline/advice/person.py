@@ -19,15 +19,19 @@ class BestAttack(Protocol):
     """What `attacks()` of a mechanism give, as `pipeline.privacy.attacks.Attack`."""
 
     @property
-    def epsilon(self) -> float: ...
+    def epsilon(self) -> float:
+        """Budget, in nats."""
 
     @property
-    def delta(self) -> float: ...
+    def delta(self) -> float:
+        """0 where the budget is pure."""
 
     @property
-    def exact(self) -> bool: ...
+    def exact(self) -> bool:
+        """False where `power` is a bound."""
 
-    def power(self, false_alarms: float) -> float: ...
+    def power(self, false_alarms: float) -> float:
+        """Chance of a true alarm of the best test with that chance of a false one."""
 
 
 @dataclass(frozen=True)

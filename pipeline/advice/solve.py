@@ -165,7 +165,7 @@ def tried(problem: Problem, mechanism: str) -> list[int]:
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _Former:
     """Cells of a mechanism that the atlas has already. digest: of the code that made them."""
 
     cells: list[Row]
@@ -198,25 +198,25 @@ class _Maker:
         )
         return [*answers]
 
-    def comes_out_as(self, mechanism: str, kept: Sequence[Row]) -> bool:
-        """Whether some of the kept cells come out as they are, solved again by the code here."""
+    def comes_out_as(self, mechanism: str, cells: Sequence[Row]) -> bool:
+        """Whether some cells come out as they are, solved again by the code here."""
         numbers = tried(self.problem, mechanism)
-        former = [kept[k] for k in numbers]
-        again = self.solved(mechanism, numbers, [row["replications"] for row in former])
-        return all(map(equal_rows, former, again))
+        tried_before = [cells[k] for k in numbers]
+        again = self.solved(mechanism, numbers, [row["replications"] for row in tried_before])
+        return all(map(equal_rows, tried_before, again))
 
-    def table(self, mechanism: str, kept: _Kept | None) -> tuple[dict[str, Any], str]:
+    def table(self, mechanism: str, former: _Former | None) -> tuple[dict[str, Any], str]:
         """The mechanism's cells as a table, and what was done for it, in words."""
         sizes = rows(self.problem, mechanism)
         digest = code(question(self.problem, mechanism, sizes[0]))
         axes = axes_of(self.problem, mechanism)
-        if kept is not None and kept.digest == digest:
-            return _table(kept.cells, axes, digest), "made by this code already"
-        if kept is not None and self.comes_out_as(mechanism, kept.cells):
+        if former is not None and former.digest == digest:
+            return _table(former.cells, axes, digest), "made by this code already"
+        if former is not None and self.comes_out_as(mechanism, former.cells):
             text = f"{TRIED} combinations of sizes come out as they are; all are kept"
-            return _table(kept.cells, axes, digest), text
+            return _table(former.cells, axes, digest), text
         count = len(sizes)
-        cells = self.solved(mechanism, range(count), [None] * count)
+        cells = self.solved(mechanism, range(count), [None for _ in sizes])
         return _table(cells, axes, digest), f"solved, {count * len(self.levels)} cells"
 
 
@@ -229,13 +229,13 @@ def make(problem: Problem, pool: ProcessPoolExecutor) -> None:
     file = path(problem)
     assert wanted is not None and file is not None
     heading = _heading(wanted.axes, wanted.parameters, EFFORT)
-    kept = _kept(problem, wanted, heading)
+    formers = _formers(problem, wanted, heading)
     tables: dict[str, Any] = {}
-    for name, former in kept.items():
-        tables[name] = _table(former.cells, axes_of(problem, name), former.digest)
+    for name, mechanism_cells in formers.items():
+        tables[name] = _table(mechanism_cells.cells, axes_of(problem, name), mechanism_cells.digest)
     maker = _Maker(problem, pool, levels_of(problem))
     for mechanism in wanted.mechanisms:
-        tables[mechanism], text = maker.table(mechanism, kept.get(mechanism))
+        tables[mechanism], text = maker.table(mechanism, formers.get(mechanism))
         content = {
             **heading,
             "mechanisms": {name: tables[name] for name in wanted.mechanisms if name in tables},
@@ -244,21 +244,23 @@ def make(problem: Problem, pool: ProcessPoolExecutor) -> None:
         print(f"{problem.name}: {mechanism}: {text}", flush=True)
 
 
-def _kept(problem: Problem, wanted: DeclaredAtlas, heading: Mapping[str, Any]) -> dict[str, _Kept]:
+def _formers(
+    problem: Problem, wanted: DeclaredAtlas, heading: Mapping[str, Any]
+) -> dict[str, _Former]:
     """What may stay of the atlas that there is: mechanism -> cells of the wanted sizes, metrics and
     effort.
     """
     before = _before(problem)
     if before is None or _heading(before.axes, before.parameters, before.effort) != heading:
         return {}
-    kept: dict[str, _Kept] = {}
+    formers: dict[str, _Former] = {}
     for name, former in before.mechanisms.items():
         if name not in wanted.mechanisms or tuple(former.mean) != wanted.metrics:
             continue
         if former.axes == axes_of(problem, name):
             cells = [cut(before, name, k) for k in range(len(rows(problem, name)))]
-            kept[name] = _Kept(cells, former.code)
-    return kept
+            formers[name] = _Former(cells, former.code)
+    return formers
 
 
 def _before(problem: Problem) -> Atlas | None:

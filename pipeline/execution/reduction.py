@@ -27,13 +27,16 @@ class Sums(Protocol):
     """Moments of some cells, as `pipeline.analysis.moments.Moments`."""
 
     @property
-    def values(self) -> Floats: ...
+    def values(self) -> Floats:
+        """(metrics, cells…, statistics)."""
 
     @property
-    def counts(self) -> Array: ...
+    def counts(self) -> Array:
+        """(cells…, counts) of the status."""
 
     @property
-    def pairs(self) -> Mapping[int, Floats]: ...
+    def pairs(self) -> Mapping[int, Floats]:
+        """Axis of the cells -> (metrics, cells…, levels, statistics of pairs)."""
 
 
 # Of (metrics, cells…, reps), (cells…, reps) and the paired axes.

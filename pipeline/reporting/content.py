@@ -112,7 +112,7 @@ def study(
 ) -> ShownSection:
     """What the page shows of a section. folder: of the page. table: see `tables.summary_table`."""
     summary = section.summary
-    facts = Facts.read(section.facts)
+    facts = section.facts
     return ShownSection(
         id=slug(section.name),
         name=section.name,

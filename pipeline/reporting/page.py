@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dask.utils import format_bytes, format_time
 
@@ -79,7 +79,7 @@ def write(
     folder: Path,
     title: str,
     sections: Sequence[Section],
-    facts: Mapping[str, Any],
+    about: About,
     common: Drawn | None = None,
     turn: AbstractContextManager[object] | None = None,
 ) -> Path:
@@ -87,14 +87,14 @@ def write(
 
     Returns the page.
 
-    facts: see `About`. common: figure of all studies, which stands first. turn: entered while files
+    about: the program. common: figure of all studies, which stands first. turn: entered while files
     take their place, when all of them are made; what it raises leaves the older ones there. Each
     file appears whole or not at all, the page last.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     with _staged(folder / FIGURES) as figures:
-        contents = _Contents(folder, figures, About(**facts))
+        contents = _Contents(folder, figures, about)
         first = contents.draw_common(common) if common else None
         for section in sections:
             contents.add(section)

@@ -1,17 +1,42 @@
 """One study on a page: what those who write the page know of it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import xarray as xr
-
-from pipeline.reporting.drawn import Drawn
-
 if TYPE_CHECKING:
+    import xarray as xr
+
     from pipeline.analysis.claims import Judgement
+    from pipeline.reporting.drawn import Drawn
 
 Rows = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A unit that failed: its name, what happened, and the command that shows it again."""
+
+    unit: str
+    error: str
+    replay: str
+
+
+@dataclass(frozen=True)
+class CellOfCost:
+    """A cell that cost much: its labels, replications that ran, and its share of all work."""
+
+    cell: str
+    run: int
+    share: float
+
+
+@dataclass(frozen=True)
+class Effort:
+    """Seconds of work of all sessions, 0 where none measured them, and the cells that cost most."""
+
+    seconds: float
+    rows: Sequence[CellOfCost]
 
 
 @dataclass(frozen=True)
@@ -20,11 +45,11 @@ class Facts:
 
     seed; units, of work; missing: units, of an interim report; replications of a cell. folder: of
     the results. config: YAML text. source: of the data, a sentence. experiment: command that runs
-    it. failures: unit, error, replay of each. sessions: started, seconds, units, workers, lost,
+    it. sessions: started, seconds, units, workers, lost,
     state, machine, versions of each. privacy: mechanism and guarantee of each, with
     spent (whose budget it is -> least and greatest, nats) and remarks. shortfalls: what did not
-    converge or is not finite, by part. crossings: sentences; crossing_confidence: of each. effort:
-    seconds of work, rows of the cells that cost most. ends: replications after which cells ended.
+    converge or is not finite, by part. crossings: sentences; crossing_confidence: of each. ends:
+    replications after which cells ended.
     parts: role -> name -> meaning; constants: name -> value; paired: axes on the same data.
     """
 
@@ -36,23 +61,17 @@ class Facts:
     config: str | None = None
     source: str | None = None
     experiment: str | None = None
-    failures: Rows = ()
+    failures: Sequence[Failure] = ()
     sessions: Rows = ()
     privacy: Rows = ()
     shortfalls: str | None = None
     crossings: Sequence[str] = ()
-    crossing_confidence: str | None = None
-    effort: Mapping[str, Any] | None = None
+    crossing_confidence: float | None = None
+    effort: Effort | None = None
     ends: Rows = ()
     parts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     constants: Mapping[str, Any] = field(default_factory=dict)
     paired: Sequence[str] = ()
-
-    @classmethod
-    def read(cls, facts: Mapping[str, Any]) -> "Facts":
-        """From a mapping, of which only what a page shows is read."""
-        names = [declared.name for declared in fields(cls)]
-        return cls(**{name: facts[name] for name in names if name in facts})
 
 
 @dataclass(frozen=True)
@@ -67,8 +86,8 @@ class Section:
     name: str
     title: str
     question: str
-    summary: xr.Dataset
-    figures: Sequence[Drawn] = ()
+    summary: "xr.Dataset"
+    figures: "Sequence[Drawn]" = ()
     verdicts: "Sequence[Judgement]" = ()
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: Facts = field(default_factory=Facts)
     paper: str = ""

@@ -16,6 +16,13 @@ from pipeline.advice.first import Curve, curve
 from pipeline.advice.question import Question
 from pipeline.advice.targets import advice_of
 from pipeline.identity.registry import problems
+from pipeline.reporting.shown_atlas import (
+    ShownAxis,
+    ShownMechanism,
+    ShownMetric,
+    ShownProblem,
+    Start,
+)
 from pipeline.study.arrays import Floats
 from pipeline.study.files import write_whole
 from pipeline.study.parameters import InvalidInput, fields, path_of
@@ -107,7 +114,7 @@ def _page(question: Question | None) -> str:
     """The page over all problems whose cells were made by the code that is here."""
     from pipeline.reporting.advice_page import page  # Jinja
 
-    shown = list[dict[str, Any]]()
+    shown: list[ShownProblem] = []
     skipped = list[str]()
     for problem in problems().values():
         try:
@@ -130,33 +137,33 @@ def _page(question: Question | None) -> str:
         raise InvalidInput(
             "save", PAGE, f"no cells of the atlas can be used: {why}; `make atlas` makes them again"
         )
-    return page(shown, _start(question, {entry["name"] for entry in shown}), skipped)
+    return page(shown, _start(question, {entry.name for entry in shown}), skipped)
 
 
 def _shown(
     problem: Problem, stored: atlas.Atlas, usable: Mapping[str, atlas.Solved]
-) -> dict[str, Any]:
+) -> ShownProblem:
     """A problem as the page's script takes it."""
     first = next(iter(usable.values()))
     mechanisms = [_mechanism(name, solved) for name, solved in usable.items()]
     known_risks = set[str]()
     for solved in usable.values():
         known_risks.update(solved.risk)
-    return {
-        "name": problem.name,
-        "title": problem.title,
-        "people": advice_of(problem).parameter_of("people") or None,
-        "parameters": stored.parameters,
-        "axes": [_axis(problem, stored, usable, name) for name in stored.axes],
-        "metrics": [_metric(problem, name, mean) for name, mean in first.mean.items()],
-        "risks": sorted(known_risks & {"answer", "person"}),
-        "mechanisms": mechanisms,
-    }
+    return ShownProblem(
+        name=problem.name,
+        title=problem.title,
+        people=advice_of(problem).parameter_of("people") or None,
+        parameters=stored.parameters,
+        axes=[_axis(problem, stored, usable, name) for name in stored.axes],
+        metrics=[_metric(problem, name, mean) for name, mean in first.mean.items()],
+        risks=sorted(known_risks & {"answer", "person"}),
+        mechanisms=mechanisms,
+    )
 
 
 def _axis(
     problem: Problem, stored: atlas.Atlas, usable: Mapping[str, atlas.Solved], name: str
-) -> dict[str, Any]:
+) -> ShownAxis:
     """An axis of the cells as the page's script takes it."""
     levels = stored.axes[name]
     *_, last_axis = stored.axes
@@ -172,45 +179,34 @@ def _axis(
     declared = _declared(problem, name)
     whole = "int" in str(declared.type)
     middle = float(f"{math.sqrt(levels[0] * levels[-1]):.2g}")
-    usual = declared.default
+    usual: Any = declared.default
     if usual not in levels:
         usual = round(middle) if whole else middle
-    return {
-        "name": name,
-        "label": f"{meaning(problem, name)} ({short}{only})",
-        "short": short,
-        "levels": levels,
-        "whole": whole,
-        "usual": usual,
-    }
+    label = f"{meaning(problem, name)} ({short}{only})"
+    return ShownAxis(name, label, short, levels, whole, usual)
 
 
-def _metric(problem: Problem, name: str, mean: Floats) -> dict[str, Any]:
+def _metric(problem: Problem, name: str, mean: Floats) -> ShownMetric:
     """A metric as the page's script takes it. mean: (axes…, ε) of any mechanism."""
     metric = problem.metric(name)
     limits = [limit if math.isfinite(limit) else None for limit in atlas.range_of(metric)]
     falls_with_epsilon = float((mean[..., 0] - mean[..., -1]).sum()) > 0  # so it is to be small
     halves = {half: axis for half, axis in _halves(problem).items() if half in fields(metric)}
     label = metric.long_name + "".join(f", {half} = {axis}/2" for half, axis in halves.items())
-    return {
-        "name": name,
-        "label": label,
-        "limits": limits,
-        "sign": 1 if falls_with_epsilon else -1,
-        "halves": halves,
-    }
+    sign = 1 if falls_with_epsilon else -1
+    return ShownMetric(name, label, limits, sign, halves)
 
 
-def _mechanism(name: str, solved: atlas.Solved) -> dict[str, Any]:
+def _mechanism(name: str, solved: atlas.Solved) -> ShownMechanism:
     """A mechanism's cells as the page's script takes them."""
-    return {
-        "name": name,
-        "estimator": solved.estimator,
-        "axes": [*solved.axes],
-        "mean": _lists(solved.mean),
-        "error": _lists(solved.error),
-        "risk": _lists(solved.risk),
-    }
+    return ShownMechanism(
+        name=name,
+        estimator=solved.estimator,
+        axes=[*solved.axes],
+        mean=_lists(solved.mean),
+        error=_lists(solved.error),
+        risk=_lists(solved.risk),
+    )
 
 
 def _lists(arrays: Mapping[str, Any]) -> dict[str, list[float]]:
@@ -245,7 +241,7 @@ def _declared(problem: Problem, name: str) -> Field[Any]:
     raise AssertionError(name)  # an axis is a parameter of one of them
 
 
-def _start(question: Question | None, names: set[str]) -> dict[str, Any] | None:
+def _start(question: Question | None, names: set[str]) -> Start | None:
     """Where the page begins: at a question's problem, sizes and first target."""
     if question is None or question.problem.name not in names:
         return None
@@ -257,16 +253,9 @@ def _start(question: Question | None, names: set[str]) -> dict[str, Any] | None:
     for name, value in question.values.items():
         if isinstance(value, (int, float)):
             sizes[name] = value
-    start: dict[str, Any] = {
-        "problem": question.problem.name,
-        "metric": None,
-        "target": None,
-        "sizes": sizes,
-    }
-    if known:
-        start["metric"] = first.metric
-        start["target"] = first.value
-    return start
+    if not known:
+        return Start(question.problem.name, None, None, sizes)
+    return Start(question.problem.name, first.metric, first.value, sizes)
 
 
 def _curves(question: Question) -> list[Curve]:

@@ -1,11 +1,12 @@
 """What the cells of a study cost, for its report."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pipeline.execution.sessions import sessions
 from pipeline.reporting.formatting import levels
+from pipeline.reporting.section import CellOfCost, Effort
 from pipeline.storage.layout import Layout, positions
 from pipeline.workflow.studies import StoredStudy, varying_labels
 
@@ -15,12 +16,10 @@ if TYPE_CHECKING:  # a run with nothing to do must not wait for it
 MOST = 6  # cells that are named
 
 
-def effort(stored: StoredStudy, summary: "xr.Dataset") -> dict[str, Any]:
-    """Seconds of work of all sessions, and of the most costly cells their labels, replications and
-    predicted share.
+def effort(stored: StoredStudy, summary: "xr.Dataset") -> Effort:
+    """Seconds of work of all sessions, and the most costly cells with their predicted share.
 
-    seconds: 0 where no session measured them. summary: of the study's results, as
-    `summarise_moments` gives it.
+    summary: of the study's results, as `summarise_moments` gives it.
     """
     study = stored.study
     runs = summary["n_run"].values.reshape(-1)[positions(study, Layout.of(study))]
@@ -30,13 +29,7 @@ def effort(stored: StoredStudy, summary: "xr.Dataset") -> dict[str, Any]:
         most_costly = np.argsort(-costs, kind="stable")[:MOST].tolist()
     rows = []
     for cell in most_costly:
-        row = {
-            "cell": levels(varying_labels(study, cell)),
-            "run": int(runs[cell]),
-            "share": float(costs[cell] / costs.sum()),
-        }
-        rows.append(row)
-    return {
-        "seconds": sum(past.seconds_work or 0.0 for past in sessions(stored.store.folder)),
-        "rows": rows,
-    }
+        share = float(costs[cell] / costs.sum())
+        rows.append(CellOfCost(levels(varying_labels(study, cell)), int(runs[cell]), share))
+    seconds = sum(past.seconds_work or 0.0 for past in sessions(stored.store.folder))
+    return Effort(seconds, rows)

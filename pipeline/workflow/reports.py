@@ -34,7 +34,8 @@ from pipeline.workflow.until import ends
 if TYPE_CHECKING:  # a run with nothing to do must not wait for these
     from pipeline.analysis.claims import Judgement
     from pipeline.reporting.drawn import Drawn
-    from pipeline.reporting.page import Section
+    from pipeline.reporting.page import About, Section
+    from pipeline.reporting.section import Facts
     from pipeline.workflow.assess import Item, Source
 
 
@@ -119,11 +120,11 @@ def _section(
             Judgement(claim, *answers["claim", number]) for number, claim in enumerate(claims)
         ],
         paper=problem(study.problem).paper,
-        facts={
-            **facts(stored, invocation, interim=is_interim),
-            "effort": effort(stored, summary),
-            "shortfalls": shortfalls.of_summary(summary, estimator),
-        },
+        facts=dataclasses.replace(
+            facts(stored, invocation, interim=is_interim),
+            effort=effort(stored, summary),
+            shortfalls=shortfalls.of_summary(summary, estimator),
+        ),
     )
 
 
@@ -143,8 +144,8 @@ def _common_figure(
 
 def _data_sources(sections: Sequence["Section"]) -> Iterator[DataSource]:
     for section in sections:
-        if section.facts["source"]:
-            yield DataSource(section.name, section.facts["source"])
+        if section.facts.source:
+            yield DataSource(section.name, section.facts.source)
 
 
 def _judged(sections: Sequence["Section"]) -> Iterator[Judged]:
@@ -165,8 +166,8 @@ def judged(judgements: Sequence["Judgement"]) -> Iterator[Judged]:
 
 def _fell_short(sections: Sequence["Section"]) -> Iterator[FellShort]:
     for section in sections:
-        if section.facts["shortfalls"]:
-            yield FellShort(section.name, section.facts["shortfalls"])
+        if section.facts.shortfalls:
+            yield FellShort(section.name, section.facts.shortfalls)
 
 
 def title_of(studies: Sequence[StoredStudy]) -> str:
@@ -182,10 +183,12 @@ def about(
     sections: Sequence["Section"],
     studies: Sequence[StoredStudy],
     invocation: Invocation,
-) -> dict[str, Any]:
+) -> "About":
     """What a page says of the program and of how to repeat the studies, with the files that this
     needs.
     """
+    from pipeline.reporting.page import About
+
     records = [RECORD]
     if len(studies) > 1:
         records = [f"{section.name.replace('/', '-')}.yaml" for section in sections]
@@ -193,62 +196,57 @@ def about(
     files = dict(zip(records, configs, strict=True))
     for file in own_files.loaded():
         files[file.name] = file.content
-    all_sessions = itertools.chain.from_iterable(section.facts["sessions"] for section in sections)
+    all_sessions = itertools.chain.from_iterable(section.facts.sessions for section in sections)
     years = [str(session["started"])[:4] for session in all_sessions]
-    return {
-        "command": str(invocation.again()),
-        "version": provenance.version(),
-        "commit": provenance.commit(),
-        "bibtex": provenance.bibtex(title, years),
-        "mistakes": provenance.mistakes(),
-        "files": files,
-    }
+    return About(
+        command=str(invocation.again()),
+        version=provenance.version(),
+        commit=provenance.commit(),
+        bibtex=provenance.bibtex(title, years),
+        mistakes=provenance.mistakes(),
+        files=files,
+    )
 
 
-def facts(stored: StoredStudy, invocation: Invocation, interim: bool = False) -> dict[str, Any]:
+def facts(stored: StoredStudy, invocation: Invocation, interim: bool = False) -> "Facts":
     """What was run, for the page: data, config, sessions, failures, privacy, and what computed the
     numbers.
     """
+    from pipeline.reporting.section import Facts, Failure
+
     study = stored.study
     store = stored.store
     listing = store.listing()
     failed = []
     for unit in failures(listing):
-        failure = {
-            "unit": unit_name(study, unit),
-            "error": f"{unit_in_words(study, unit)}: {last_line(store, unit)}",
-            "replay": invocation.replay_anywhere(study, unit),
-        }
-        failed.append(failure)
+        error = f"{unit_in_words(study, unit)}: {last_line(store, unit)}"
+        replay = invocation.replay_anywhere(study, unit)
+        failed.append(Failure(unit_name(study, unit), error, replay))
     missing = 0
     if interim:
         missing = int((~listing.done & counted(study)).sum())
     crossing_confidence = None
     if study.refine:
         crossing_confidence = study.refine.confidence
-    return {
-        "command": str(invocation),
-        "folder": f"{store.backend}/{seal.place(store)}".rstrip("/"),
-        "seed": study.seed,
-        "replications": study.replications,
-        "block": study.block,
-        "cells": len(study.grid),
-        "units": int(counted(study).sum()),
-        "ends": list(map(dataclasses.asdict, ends(study))),
-        "missing": missing,
-        "config": shown(stored.raw),
-        "sessions": [session.content() for session in sessions(store.folder)],
-        "failures": failed,
-        "privacy": statements.privacy(study),
-        "key": study.key,
-        "source": statements.source(study),
-        "experiment": str(invocation.alone(study).again()),
-        "crossings": boundary_lines(stored),
-        "crossing_confidence": crossing_confidence,
-        "parts": statements.parts(study),
-        "paired": [axis for axis in study.paired_axes if len(study.grid.axes[axis]) > 1],
-        "constants": _constants(study),
-    }
+    return Facts(
+        folder=f"{store.backend}/{seal.place(store)}".rstrip("/"),
+        seed=study.seed,
+        replications=study.replications,
+        units=int(counted(study).sum()),
+        ends=list(map(dataclasses.asdict, ends(study))),
+        missing=missing,
+        config=shown(stored.raw),
+        sessions=[session.content() for session in sessions(store.folder)],
+        failures=failed,
+        privacy=statements.privacy(study),
+        source=statements.source(study),
+        experiment=str(invocation.alone(study).again()),
+        crossings=boundary_lines(stored),
+        crossing_confidence=crossing_confidence,
+        parts=statements.parts(study),
+        paired=[axis for axis in study.paired_axes if len(study.grid.axes[axis]) > 1],
+        constants=_constants(study),
+    )
 
 
 def _constants(study: Study) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.summary import summarise
 from pipeline.reporting import page, specs
 from pipeline.reporting.drawn import render
+from pipeline.reporting.section import Facts
 from tests.helpers.chromium import BROWSER, Chromium
 
 if BROWSER is None:
@@ -53,7 +54,7 @@ def report(tmp_path_factory):
     summary = summarise(data)
     drawn = [render(spec, data, summary) for spec in figures]
     section = page.Section(
-        "a/b", "A title <b>", "Why?", summary, drawn, [verdict("a.b", "supported")], {"seed": 1}
+        "a/b", "A title <b>", "Why?", summary, drawn, [verdict("a.b", "supported")], Facts(seed=1)
     )
     spent = {"one comparison": (0.1, 4.0), "all comparisons of a user": (1.0, np.inf)}
     summary.attrs |= {
@@ -76,10 +77,10 @@ def report(tmp_path_factory):
             verdict("a.d", "inconclusive"),
             verdict("a.e", "supported"),
         ],
-        facts={"privacy": privacy},
+        facts=Facts(privacy=privacy),
     )
     folder = tmp_path_factory.mktemp("report")
-    return page.write(folder, "A title <b>", [section, last], {"command": "pipeline"})
+    return page.write(folder, "A title <b>", [section, last], page.About(command="pipeline"))
 
 
 def verdict(name, word):

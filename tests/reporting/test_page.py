@@ -23,6 +23,7 @@ from pipeline.reporting import archive, endings, methods, page, specs
 from pipeline.reporting.drawn import render
 from pipeline.reporting.findings import findings
 from pipeline.reporting.formatting import check_lines, with_interval
+from pipeline.reporting.section import CellOfCost, Effort, Facts, Failure
 from pipeline.reporting.specs import FORMATS
 
 FIGURES = [
@@ -98,9 +99,7 @@ FACTS = {
         SESSION,
         {"started": "2026-01-02", "seconds": 10, "units": 5, "workers": 4, "interrupted": False},
     ],
-    "failures": [
-        {"unit": "c1-0", "error": f"ValueError: {EVIL}", "replay": "pipeline task=replay unit=c1-0"}
-    ],
+    "failures": [Failure("c1-0", f"ValueError: {EVIL}", "pipeline task=replay unit=c1-0")],
     "privacy": [
         {
             "mechanism": "flip_it",
@@ -161,13 +160,17 @@ def sections(data, **changes):
         summary=summary,
         figures=drawn,
         verdicts=judged,
-        facts=FACTS,
+        facts=Facts(**FACTS),
         paper="Paper & Co",
     )
     return [
         page.Section(**first | changes),
         page.Section(
-            "a/two", "Two", "", summarise(data.isel(m=[0])), facts={"privacy": FACTS["privacy"][:1]}
+            "a/two",
+            "Two",
+            "",
+            summarise(data.isel(m=[0])),
+            facts=Facts(privacy=FACTS["privacy"][:1]),
         ),
     ]
 
@@ -179,14 +182,14 @@ def written(make, tmp_path_factory):
     status[0, 0, 0, 0, :3], status[0, 0, 1, 0, :2] = 2, 3
     data = data.assign(status=status)
     folder = tmp_path_factory.mktemp("report")
-    facts = FACTS | {"folder": str(folder.parent / "a")}
-    about = {
-        "command": "pipeline suite=demo",
-        "version": "1.2",
-        "commit": "abc-dirty",
-        "bibtex": "@software{it}",
-        "files": {"a-one.yaml": b"name: a/one"},
-    }
+    facts = Facts(**FACTS | {"folder": str(folder.parent / "a")})
+    about = page.About(
+        command="pipeline suite=demo",
+        version="1.2",
+        commit="abc-dirty",
+        bibtex="@software{it}",
+        files={"a-one.yaml": b"name: a/one"},
+    )
     path = page.write(folder, f"All {EVIL}", sections(data, facts=facts), about)
     assert path == folder / "report.html"
     return folder, path.read_text(), Reader(path.read_text()), data
@@ -329,7 +332,7 @@ def test_findings_prefer_contradicted_claims_and_main_findings():
 
 def test_without_claims_the_first_screen_has_the_ends_of_the_means(make, tmp_path):
     (one, _) = sections(make(replications=10, noise=0), verdicts=())
-    text = page.write(tmp_path, "T", [one], {}).read_text()
+    text = page.write(tmp_path, "T", [one], page.About()).read_text()
     first = between(text, '<header id="top">', "</header>")
     assert (
         "Error of it (logits): 0.273, without an interval to 0.75, without an interval "
@@ -351,10 +354,10 @@ def test_failures_come_first_and_the_first_picture_shows_something(make, tmp_pat
         changed = dataclasses.replace(
             one, figures=[empty, one.figures[1]], summary=summarise(data.assign(status=status))
         )
-        text = page.write(tmp_path, "T", [changed], {}).read_text()
+        text = page.write(tmp_path, "T", [changed], page.About()).read_text()
         assert said in between(text, '<p class="notice">', "</p>").replace(" .", ".")
         assert "<h2>Empty" not in text and "<h3>Empty" in text
-    assert "failed</b>" not in page.write(tmp_path, "T", [one], {}).read_text()
+    assert "failed</b>" not in page.write(tmp_path, "T", [one], page.About()).read_text()
 
 
 def test_a_page_says_what_stopped_the_cells_and_what_they_cost(make, tmp_path):
@@ -368,9 +371,9 @@ def test_a_page_says_what_stopped_the_cells_and_what_they_cost(make, tmp_path):
         replications=12,
         above_target=[[{"m": 20, "L": 100}, 1.5], [{"m": 20, "L": 400}, None]],
     )
-    effort = {"seconds": 100.0, "rows": [{"cell": "m = 20", "run": 12, "share": 0.25}]}
-    one = page.Section("a", "A", "", summarise(data), facts={"effort": effort})
-    text = page.write(tmp_path, "T", [one], {}).read_text()
+    effort = Effort(100.0, [CellOfCost("m = 20", run=12, share=0.25)])
+    one = page.Section("a", "A", "", summarise(data), facts=Facts(effort=effort))
+    text = page.write(tmp_path, "T", [one], page.About()).read_text()
     assert "2 of 4 groups of cells are above the target" in between(
         text, '<p class="notice">', "</p>"
     )
@@ -381,12 +384,12 @@ def test_a_page_says_what_stopped_the_cells_and_what_they_cost(make, tmp_path):
 
 
 def test_crossings_are_said_with_their_confidence(make, tmp_path):
-    facts = {
-        "crossings": ["error = 0.5 at m = 3: crosses at epsilon = 2.0 [1.9, 2.1]"],
-        "crossing_confidence": 0.95,
-    }
+    facts = Facts(
+        crossings=["error = 0.5 at m = 3: crosses at epsilon = 2.0 [1.9, 2.1]"],
+        crossing_confidence=0.95,
+    )
     text = page.write(
-        tmp_path, "T", [page.Section("a", "A", "", summarise(make()), facts=facts)], {}
+        tmp_path, "T", [page.Section("a", "A", "", summarise(make()), facts=facts)], page.About()
     ).read_text()
     said = between(text, '<h3 id="a-crossings">', "</p>")
     assert (
@@ -398,8 +401,8 @@ def test_crossings_are_said_with_their_confidence(make, tmp_path):
         not in page.write(
             tmp_path,
             "T",
-            [page.Section("a", "A", "", summarise(make()), facts={"crossings": []})],
-            {},
+            [page.Section("a", "A", "", summarise(make()), facts=Facts(crossings=[]))],
+            page.About(),
         ).read_text()
     )
 
@@ -431,7 +434,7 @@ def test_checks_that_are_too_weak_are_linked_from_the_first_screen(make, tmp_pat
     )
     weak.sound = False
     section = page.Section("a", "A", "", summarise(make()), verdicts=[one, weak])
-    text = page.write(tmp_path, "T", [section], {}).read_text()
+    text = page.write(tmp_path, "T", [section], page.About()).read_text()
     first = text[: text.index("</header>")]
     assert (
         "1 is supported" in between(first, '<div id="answer">', "</div>")
@@ -455,7 +458,7 @@ def test_an_identity_is_called_so_and_is_no_finding(make, tmp_path):
         verdict("a.same", "identity", Estimate(1, 1, 1)),
     )
     section = page.Section("a", "A", "", summarise(make(replications=5)), (), [same, one])
-    text = page.write(tmp_path, "T", [section], {}).read_text()
+    text = page.write(tmp_path, "T", [section], page.About()).read_text()
     first = text[: text.index("</header>")]
     assert (
         '<b class="is-identity">1 is an identity</b>' in first
@@ -474,9 +477,9 @@ def test_an_interim_page_names_what_nothing_is_known_of(make, tmp_path):
         "A",
         "",
         summarise(data.assign(status=status)),
-        facts={"missing": 5, "units": 8, "replications": 4},
+        facts=Facts(missing=5, units=8, replications=4),
     )
-    text = page.write(tmp_path, "T", [one], {}).read_text()
+    text = page.write(tmp_path, "T", [one], page.About()).read_text()
     assert "5 of 8 units are missing" in (first := between(text, '<header id="top">', "</header>"))
     assert "Nothing is known at m = 20." in first
     assert (
@@ -508,10 +511,10 @@ def test_versions_are_said_once(make, tmp_path):
     newer = {**SESSION, "versions": {"numpy": "2.5"}}
     three = [
         first,
-        page.Section("b", "B", "", second.summary, facts={"sessions": [SESSION]}),
-        page.Section("c", "C", "", second.summary, facts={"sessions": [SESSION, newer]}),
+        page.Section("b", "B", "", second.summary, facts=Facts(sessions=[SESSION])),
+        page.Section("c", "C", "", second.summary, facts=Facts(sessions=[SESSION, newer])),
     ]
-    text = page.write(tmp_path, "T", three, {}).read_text()
+    text = page.write(tmp_path, "T", three, page.About()).read_text()
     assert text.count("Versions: numpy 2.4.") == 1 and text.count("Versions of c: numpy 2.5.") == 1
 
 
@@ -562,19 +565,21 @@ def test_the_largest_files_stay_out_of_a_page_that_would_be_too_large(monkeypatc
 def test_methods_to_paste(make, tmp_path):
     data = make(replications=10, m=[10], L=[100, 400])
     data["status"][0, 0, 0, 0, :2] = 3
-    facts = {
-        "seed": 7,
-        "paired": ["rule"],
-        "constants": {"lambda_scale": 0.5},
-        "parts": {
+    facts = Facts(
+        seed=7,
+        paired=["rule"],
+        constants={"lambda_scale": 0.5},
+        parts={
             "model": {"btl": "A model."},
             "mechanism": {"flip_it": ""},
             "estimator": {"plain": "One. But not always.", "other": "Two."},
         },
-    }
+    )
     (one, _) = sections(data, facts=facts, figures=())
     text = between(
-        page.write(tmp_path, "T", [one], {}).read_text(), '<details class="methods">', "</details>"
+        page.write(tmp_path, "T", [one], page.About()).read_text(),
+        '<details class="methods">',
+        "</details>",
     )
     order = [
         "Aims. Why?",
@@ -665,29 +670,29 @@ def test_verdicts_csv(written):
 
 def test_writing_again_gives_the_same_bytes_and_leaves_nothing_old(make, tmp_path):
     data = make(replications=5)
-    page.write(tmp_path, "T", sections(data), {"command": "c"})
+    page.write(tmp_path, "T", sections(data), page.About(command="c"))
     first = {
         path.relative_to(tmp_path): path.read_bytes()
         for path in tmp_path.rglob("*")
         if path.is_file()
     }
-    page.write(tmp_path, "T", sections(data), {"command": "c"})
+    page.write(tmp_path, "T", sections(data), page.About(command="c"))
     assert first == {
         path.relative_to(tmp_path): path.read_bytes()
         for path in tmp_path.rglob("*")
         if path.is_file()
     }
-    page.write(tmp_path, "T", sections(data, figures=()), {})
+    page.write(tmp_path, "T", sections(data, figures=()), page.About())
     assert not list((tmp_path / "figures").iterdir())
 
 
 def test_a_broken_figure_leaves_the_old_report(make, tmp_path, monkeypatch):
     data = make(replications=5)
-    path = page.write(tmp_path, "Old", sections(data), {})
+    path = page.write(tmp_path, "Old", sections(data), page.About())
     before = path.read_text()
     monkeypatch.setattr("pipeline.reporting.inline.inline", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        page.write(tmp_path, "New", sections(data), {})
+        page.write(tmp_path, "New", sections(data), page.About())
     assert path.read_text() == before and len(list((tmp_path / "figures").iterdir())) == 8
     assert not list(tmp_path.rglob("*.partial"))
 
@@ -695,7 +700,7 @@ def test_a_broken_figure_leaves_the_old_report(make, tmp_path, monkeypatch):
 def test_a_page_without_anything_to_say(make, tmp_path):
     data = make(replications=1, m=[10], L=[100], x=[1.0], rule=["plain"])
     text = page.write(
-        tmp_path, "Bare", [page.Section("bare", "", "", summarise(data))], {}
+        tmp_path, "Bare", [page.Section("bare", "", "", summarise(data))], page.About()
     ).read_text()
     reader = Reader(text)
     assert "1 replication in 1 cell" in " ".join(reader.text.split())
@@ -725,7 +730,7 @@ def test_an_estimate_is_said_once_and_a_weak_check_is_named(make, tmp_path):
     found = verdict("a.b", "supported", Estimate(-0.5, -0.6, -0.4), "inconclusive")
     found.check.text = "exponent -0.50 [-0.60, -0.40], claimed -0.5"
     section = page.Section("a", "A", "", summarise(make(replications=5)), (), [found])
-    text = page.write(tmp_path, "T", [section], {}).read_text()
+    text = page.write(tmp_path, "T", [section], page.About()).read_text()
     assert text.count("exponent <b>−0.50 [−0.60, −0.40]</b>, claimed −0.5") == 1
     assert "inconclusive: the check is too weak" in text and "with 99 % confidence" in text
 
