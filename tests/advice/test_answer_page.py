@@ -52,7 +52,7 @@ def test_the_page_says_what_the_command_prints_and_repeats_it(tmp_path, capsys):
         f"at least {record['value']:g}",
         "half of the people",
         "What is assumed",
-        record["budget"],
+        record["guarantee"]["budget"],
     ):
         assert part in said, part
     content = page.read_text("utf-8")
