@@ -8,7 +8,14 @@ from pipeline.reporting import specs
 from pipeline.reporting.spec_values import NONE_DRAWN, is_finite
 from pipeline.reporting.specs import Curves
 from pipeline.study.checks import mapping
-from pipeline.study.parameters import Checked, InvalidInput, check, fields, nearest, parameter
+from pipeline.study.parameters import (
+    Checked,
+    InvalidInput,
+    check_keys,
+    fields,
+    nearest,
+    parameter,
+)
 
 # Of a study: levels of its axes, derived parameters, metrics.
 Shape = tuple[Mapping[str, Sequence[Any]], Sequence[str], Sequence[str]]
@@ -54,10 +61,7 @@ def read(common: object, studies: Shapes) -> Common | None:
     if common is None:
         return None
     values = mapping(common, "common")
-    for name in values:
-        if name not in KEYS:
-            allowed = f"no such key; allowed: {', '.join(KEYS)}"
-            raise InvalidInput(f"common.{name}", values[name], allowed)
+    check_keys(values, KEYS, "common.")
     entries = values.get("series")
     if not isinstance(entries, list) or not entries:
         allowed = "must be a list of mappings; common=null draws none"
@@ -75,13 +79,8 @@ def read(common: object, studies: Shapes) -> Common | None:
 
 def _series(values: Mapping[str, Any], key: str, studies: Shapes) -> Series:
     """The checked curves of one study."""
-    declared = fields(Series)
-    plain = [name for name in declared if name not in ("curves", "effective")]
-    allowed_keys = (*plain, *OF_CURVES, "effective")
-    for name in values:
-        if name not in allowed_keys:
-            allowed = f"no such key; {nearest(name, allowed_keys)}"
-            raise InvalidInput(f"{key}.{name}", values[name], allowed)
+    plain = [name for name in fields(Series) if name not in ("curves", "effective")]
+    check_keys(values, (*plain, *OF_CURVES, "effective"), f"{key}.")
     experiment = values.get("experiment")
     if not isinstance(experiment, str) or experiment not in studies:
         allowed = (
@@ -92,18 +91,11 @@ def _series(values: Mapping[str, Any], key: str, studies: Shapes) -> Series:
     axes, coordinates, _ = studies[experiment]
     curves = _curves(values, key, studies[experiment])
     effective = _effective(values.get("effective"), f"{key}.effective", [*axes, *coordinates])
-    checked: dict[str, Any] = {}
-    for name in plain:
-        if name in values:
-            checked[name] = check(declared[name], values[name], f"{key}.{name}")
-    for name in ("name", "loss", "size", "without"):
-        if name not in checked:
-            meaning = declared[name].metadata["meaning"]
-            raise InvalidInput(f"{key}.{name}", None, f"is needed ({meaning})")
-    without = checked["without"]
-    if without == checked.get("best", 0.0):
-        raise InvalidInput(f"{key}.without", without, "must be another number than best")
-    return Series(**checked, curves=curves, effective=effective)
+    plain_values = {name: values[name] for name in plain if name in values}
+    series = Series.read(plain_values, f"{key}.", curves=curves, effective=effective)
+    if series.without == series.best:
+        raise InvalidInput(f"{key}.without", series.without, "must be another number than best")
+    return series
 
 
 def _curves(values: Mapping[str, Any], key: str, shape: Shape) -> Curves:

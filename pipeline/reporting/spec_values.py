@@ -40,7 +40,8 @@ class Shape:
         return all(is_number(level) and level > 0 for level in self.axes[axis])
 
 
-def refers(meaning: str, to: str, default: object = MISSING) -> Any:  # noqa: ANN401 - of the type of its annotation, as dataclasses.field
+# Of any type, as what dataclasses.field gives.
+def refers(meaning: str, to: str, default: object = MISSING) -> Any:  # noqa: ANN401
     """A field that names things of the study.
 
     to: an axis, axes, numeric axes, a metric, "axis or derived parameter", "metric or derived

@@ -9,11 +9,12 @@ a module of its own, which `drawn_by` names.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass
+from dataclasses import Field, dataclass
 from typing import Any, ClassVar
 
 from pipeline.reporting import spec_checks
 from pipeline.reporting.spec_values import AXES, Shape, read_value, refers
+from pipeline.study import parameters
 from pipeline.study.parameters import Checked, InvalidInput, fields, nearest, parameter
 
 FORMATS = ("svg", "png", "pdf")  # of figures
@@ -281,25 +282,11 @@ def _figure(figure: object, key: str, shape: Shape) -> Spec:
         raise InvalidInput(f"{key}.kind", kind, nearest(kind, KINDS))
     cls = KINDS[kind]
     values = {name: value for name, value in figure.items() if name != "kind"}
-    _check_names(cls, values, key)
-    declared = fields(cls)
-    checked: dict[str, Any] = {}
-    for name, value in values.items():
-        checked[name] = read_value(declared[name], value, f"{key}.{name}", shape)
-    spec = cls(**checked)
+
+    def reader(declared: Field[Any], value: object, value_key: str) -> object:
+        return read_value(declared, value, value_key, shape)
+
+    unknown = f"{kind} has no such field"
+    spec = parameters.read(cls, values, f"{key}.", unknown=unknown, reader=reader)
     spec.check(key, shape)
     return spec
-
-
-def _check_names(cls: type[Spec], values: Mapping[str, Any], key: str) -> None:
-    """A kind has all fields that are given, and all fields are given that it needs."""
-    declared = fields(cls)
-    for name, value in values.items():
-        if name not in declared:
-            allowed = f"{cls.kind} has no such field; {nearest(name, declared)}"
-            raise InvalidInput(f"{key}.{name}", value, allowed)
-    for name, of_name in declared.items():
-        needed = of_name.default is MISSING and of_name.default_factory is MISSING
-        if needed and values.get(name) is None:
-            allowed = f"is needed ({of_name.metadata['meaning']})"
-            raise InvalidInput(f"{key}.{name}", None, allowed)

@@ -17,6 +17,7 @@ import typing
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import Field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self, TypeAlias, TypedDict, TypeVar, Unpack, cast
 
 from pipeline.study.errors import PipelineError
@@ -231,38 +232,49 @@ class Checked:
         Traceback (most recent call last):
         pipeline.study.parameters.InvalidInput: people.m=5: no such key; allowed: n
         """
-        return read(cls, values, prefix, keys=keys, example=example, **known_already)
+        return read(cls, values, prefix, known_already, keys=keys, example=example)
 
 
 def read(
     cls: type[Declared],
     values: object,
     prefix: str,
+    known_already: Mapping[str, object] = MappingProxyType({}),
     *,
     keys: Iterable[str] = (),
     example: str = "",
-    **known_already: object,
+    unknown: str = "no such key",
+    reader: Callable[[Field[Any], object, str], object] | None = None,
 ) -> Declared:
-    """What `Checked.read` does, of any dataclass whose fields are made by `parameter`."""
+    """What `Checked.read` does, of any dataclass whose fields have meanings.
+
+    unknown: what is said of a key that there is not. reader: field, value, key -> the checked
+    value, for fields that are not made by `parameter`.
+    """
     if not isinstance(values, Mapping):
         allowed = f"must be a mapping such as {example or '{NAME: VALUE}'}"
         raise InvalidInput(prefix.removesuffix("."), values, allowed)
     declared = {name: field for name, field in fields(cls).items() if name not in known_already}
-    check_keys(values, [*keys] or declared, prefix)
+    check_keys(values, [*keys] or declared, prefix, unknown)
     check_needed(values, declared, prefix)
-    checked = {name: check(declared[name], value, prefix + name) for name, value in values.items()}
+    check_value = reader or check
+    checked: dict[str, Any] = {}
+    for name, value in values.items():
+        checked[name] = check_value(declared[name], value, prefix + name)
     try:
         return cls(**checked, **known_already)
     except InvalidInput as error:  # a check of the class itself, which does not know its prefix
         raise InvalidInput(prefix + error.key, error.value, error.allowed) from None
 
 
-def check_keys(values: Mapping[str, Any], known: Iterable[str], prefix: str) -> None:
+def check_keys(
+    values: Mapping[str, Any], known: Iterable[str], prefix: str, unknown: str = "no such key"
+) -> None:
     """Raise InvalidInput for an unknown key of a mapping. prefix: before it, in the error."""
     known = [*known]
     for name, value in values.items():
         if name not in known:
-            raise InvalidInput(f"{prefix}{name}", value, f"no such key; {nearest(name, known)}")
+            raise InvalidInput(f"{prefix}{name}", value, f"{unknown}; {nearest(name, known)}")
 
 
 def check_needed(
