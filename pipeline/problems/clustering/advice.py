@@ -8,6 +8,7 @@ import numpy as np
 from pipeline.privacy.no_privacy import NoPrivacy
 from pipeline.study.advice import Advice, Atlas, Unknown
 from pipeline.study.arrays import Floats
+from pipeline.study.designs import of_design
 from pipeline.study.protocols import Mechanism
 
 from .design import Design, block_law
@@ -23,24 +24,22 @@ from .theory.boundary import is_adjusted
 RANDOM = 0.1  # share of the users who answer at random
 
 
-def recovered(
-    mechanism: str,
-    estimator: str,
-    U: int,
-    N: int,
-    w: int,
-    epsilon: float,
-    b: str,
-    theta: float = 1.0,
-    Q: int = 2,
-    alpha: str = "1",
-    beta: str = "0.5, 0.5",
-) -> float:
+# Parameters of a design in predictions, with defaults as those of the parts.
+predicted = of_design(
+    "N w epsilon b theta Q alpha beta", theta=1.0, Q=2, alpha="1", beta="0.5, 0.5"
+)
+
+
+@predicted
+def recovered(mechanism: str, estimator: str, U: int, design: Design) -> float:
     """Predicted chance that every item is right, Gaussian; see `theory.success`.
 
     ValueError for other mechanisms.
     """
-    design = Design(N, w, epsilon, alpha, beta, b, theta, Q)
+    return _recovered(mechanism, estimator, U, design)
+
+
+def _recovered(mechanism: str, estimator: str, U: int, design: Design) -> float:
     adjusted = is_adjusted(estimator)
     if mechanism == "max_sense":
         return success.maxsense_success(U, design, adjusted)
@@ -48,30 +47,19 @@ def recovered(
         return success.multi_success(U, design, adjusted)
     if mechanism != "pairwise_preference":
         raise ValueError(f"nothing is predicted for {mechanism}")
-    rated = sketch_means.rated_chances(N, w)
+    rated = sketch_means.rated_chances(design.N, design.w)
     chances = sketch_means.pair_means(rated, design.law.alpha, design.law.b)
-    return float(success.pair_success(U, epsilon, design.sizes, chances, adjusted))
+    return float(success.pair_success(U, design.epsilon, design.sizes, chances, adjusted))
 
 
-def misclassified(
-    mechanism: str,
-    estimator: str,
-    U: int,
-    N: int,
-    w: int,
-    epsilon: float,
-    b: str,
-    theta: float = 1.0,
-    Q: int = 2,
-    alpha: str = "1",
-    beta: str = "0.5, 0.5",
-) -> float:
+@predicted
+def misclassified(mechanism: str, estimator: str, U: int, design: Design) -> float:
     """Predicted mean share of items in a wrong cluster, as if items erred by themselves.
 
     1 − P(every item right)^{1/N}.
     """
-    right = recovered(mechanism, estimator, U, N, w, epsilon, b, theta, Q, alpha, beta)
-    return float(1 - right ** (1 / N))
+    right = _recovered(mechanism, estimator, U, design)
+    return float(1 - right ** (1 / design.N))
 
 
 def stress(model: object) -> Mapping[str, Mapping[str, Any]]:

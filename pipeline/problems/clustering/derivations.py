@@ -9,12 +9,14 @@ from typing import Annotated
 
 import numpy as np
 
+from pipeline.study.designs import of_design
 from pipeline.study.parameters import InvalidInput
 
 from .design import Design, block_law
 from .theory import information, sample_sizes, sketch_means, success
 
 MOST = 10**9  # users
+OF_MAXSENSE = "N w epsilon theta alpha beta b"  # what a design of MaxSense is made of
 
 
 def _users(key: str, value: float, users: float) -> int:
@@ -38,26 +40,23 @@ def delta_min(
     return delta if delta > 1e-12 else 0.0
 
 
+def _delta_min(design: Design) -> float:
+    return delta_min(design.theta, design.alpha, design.beta, design.b)
+
+
+@of_design(OF_MAXSENSE)
 def maxsense_load(
-    U: int, N: int, w: int, epsilon: float, theta: float, alpha: str, beta: str, b: str
+    U: int, design: Design
 ) -> Annotated[float, "U w ε̂² δ²/(N² log N), which decides MaxSense", "1"]:
     """U w ε̂² δ_min²/(N² log N). Source: Theorem 15."""
-    return float(sample_sizes.load(U, N, w, epsilon, delta_min(theta, alpha, beta, b)))
+    return float(sample_sizes.load(U, design.N, design.w, design.epsilon, _delta_min(design)))
 
 
-def users_from_load(
-    maxsense_load: Annotated[float, "U w ε̂² δ²/(N² log N)"],
-    N: int,
-    w: int,
-    epsilon: float,
-    theta: float,
-    alpha: str,
-    beta: str,
-    b: str,
-) -> int:
+@of_design(OF_MAXSENSE)
+def users_from_load(maxsense_load: Annotated[float, "U w ε̂² δ²/(N² log N)"], design: Design) -> int:
     """Users with that load, rounded; InvalidInput if δ_min = 0, or outside 1 to 10⁹ users."""
-    delta = delta_min(theta, alpha, beta, b)
-    users = sample_sizes.users_of_load(maxsense_load, N, w, epsilon, delta)
+    delta = _delta_min(design)
+    users = sample_sizes.users_of_load(maxsense_load, design.N, design.w, design.epsilon, delta)
     return _users("maxsense_load", maxsense_load, float(users))
 
 
@@ -134,44 +133,38 @@ def alpha_from_lean(lean: Annotated[float, "α_1 − α_2, two classes"]) -> str
 # --------------------------------------------------------------------------- predictions
 
 
+@of_design(OF_MAXSENSE)
 def maxsense_predicted(
-    U: int, N: int, w: int, epsilon: float, theta: float, alpha: str, beta: str, b: str
+    U: int, design: Design
 ) -> Annotated[float, "predicted success of MaxSense", "probability"]:
     """P(every item right) of MaxSense with plain scores, Gaussian."""
-    return success.maxsense_success(U, Design(N, w, epsilon, alpha, beta, b, theta))
+    return success.maxsense_success(U, design)
 
 
+@of_design(OF_MAXSENSE)
 def maxsense_adjusted_predicted(
-    U: int, N: int, w: int, epsilon: float, theta: float, alpha: str, beta: str, b: str
+    U: int, design: Design
 ) -> Annotated[float, "predicted success of MaxSense, adjusted scores", "probability"]:
     """P(every item right) of MaxSense with adjusted scores, Gaussian."""
-    design = Design(N, w, epsilon, alpha, beta, b, theta)
     return success.maxsense_success(U, design, adjusted=True)
 
 
+@of_design("N w epsilon theta Q alpha beta b")
 def multi_predicted(
-    U: int, N: int, w: int, epsilon: float, theta: float, Q: int, alpha: str, beta: str, b: str
+    U: int, design: Design
 ) -> Annotated[float, "predicted success of Multi-MaxSense", "probability"]:
     """P(every item right) of Multi-MaxSense with plain scores, Gaussian."""
-    return success.multi_success(U, Design(N, w, epsilon, alpha, beta, b, theta, Q))
+    return success.multi_success(U, design)
 
 
+@of_design("N w epsilon alpha beta b")
 def pairwise_predicted(
-    U: int,
-    N: int,
-    w: int,
-    epsilon: float,
-    alpha: str,
-    beta: str,
-    b: str,
-    reading: str,
-    rated_set: str,
+    U: int, design: Design, reading: str, rated_set: str
 ) -> Annotated[float, "predicted success of Pairwise-Preference", "probability"]:
     """P(every item right) of Pairwise-Preference with spectral clustering, Gaussian."""
-    design = Design(N, w, epsilon, alpha, beta, b)
-    rated = sketch_means.rated_chances(N, w, rated_set)
+    rated = sketch_means.rated_chances(design.N, design.w, rated_set)
     chances = sketch_means.pair_means(rated, design.law.alpha, design.law.b, reading)
-    return success.pair_success(U, epsilon, design.sizes, chances)
+    return success.pair_success(U, design.epsilon, design.sizes, chances)
 
 
 # -------------------------------------------------------------------------- lower bounds

@@ -7,11 +7,13 @@ model; estimators with adjusted scores are recognised by their names, as a confi
 writes them.
 """
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import Annotated
 
 import numpy as np
 
+from pipeline.study.designs import of_design
 from pipeline.study.parameters import InvalidInput
 
 from ..design import Design
@@ -22,17 +24,8 @@ SEEN = 10**4  # ratings of an item in the mean, the most that are tried
 HALF = Annotated[float, "U at which half of all replications are predicted to be right", "users"]
 
 
-def users_predicted(
-    mechanism: str,
-    estimator: str,
-    N: int,
-    w: int,
-    epsilon: float,
-    theta: float,
-    alpha: str,
-    beta: str,
-    b: str,
-) -> HALF:
+@of_design("N w epsilon theta alpha beta b")
+def users_predicted(mechanism: str, estimator: str, design: Design) -> HALF:
     """Of a mechanism: pairwise_preference as in Appendix B, adaptive with one answer.
 
     For adaptive_one_bit that of the same questions fixed beforehand, where ratings
@@ -40,7 +33,6 @@ def users_predicted(
     other mechanisms than max_sense, pairwise_preference, one_bit, average_one_bit,
     adaptive, adaptive_one_bit and none.
     """
-    design = Design(N, w, epsilon, alpha, beta, b, theta)
     if mechanism == "max_sense":
         return _maxsense(design, is_adjusted(estimator))
     if mechanism == "pairwise_preference":
@@ -48,13 +40,13 @@ def users_predicted(
     if mechanism == "none":
         return _seen(design)
     if mechanism == "average_one_bit":  # one user in log₂ N tells her rating
-        return _seen(design) * float(np.log2(N))
+        return _seen(design) * float(np.log2(design.N))
     if mechanism == "one_bit":
         return _one_bit(design)
     if mechanism == "adaptive":
-        return 2 * N**2 / w
+        return 2 * design.N**2 / design.w
     if mechanism == "adaptive_one_bit":
-        return float(sample_sizes.users_fixed_questions(N, epsilon))
+        return float(sample_sizes.users_fixed_questions(design.N, design.epsilon))
     allowed = (
         "must be max_sense, pairwise_preference, one_bit, average_one_bit, "
         "adaptive, adaptive_one_bit or none: no boundary is predicted for others"
@@ -62,28 +54,18 @@ def users_predicted(
     raise InvalidInput("mechanism", mechanism, allowed)
 
 
-def users_predicted_multi(
-    mechanism: str,
-    N: int,
-    w: int,
-    epsilon: float,
-    theta: float,
-    Q: int,
-    alpha: str,
-    beta: str,
-    b: str,
-) -> HALF:
+@of_design("N w epsilon theta Q alpha beta b")
+def users_predicted_multi(mechanism: str, design: Design) -> HALF:
     """Of max_sense, and of multi_max_sense with Q questions: plain scores."""
     if mechanism == "max_sense":
-        return _maxsense(Design(N, w, epsilon, alpha, beta, b, theta), False)
-    return _multi(Design(N, w, epsilon, alpha, beta, b, theta, Q))
+        return _maxsense(replace(design, Q=1), False)
+    return _multi(design)
 
 
-def users_predicted_pairs(
-    estimator: str, N: int, w: int, epsilon: float, alpha: str, beta: str, b: str, reading: str
-) -> HALF:
+@of_design("N w epsilon alpha beta b")
+def users_predicted_pairs(estimator: str, design: Design, reading: str) -> HALF:
     """Of pairwise_preference with one of its readings; rated sets are private."""
-    return _pairs(Design(N, w, epsilon, alpha, beta, b), reading, is_adjusted(estimator))
+    return _pairs(design, reading, is_adjusted(estimator))
 
 
 def users_predicted_public(
