@@ -1,5 +1,6 @@
 """Functions of a design: a study gives them the design's parameters by their names."""
 
+import dataclasses
 import functools
 import inspect
 import typing
@@ -10,11 +11,14 @@ R = TypeVar("R")
 DESIGN = "design"  # name of the argument
 
 
-def of_design(names: str, **defaults: object) -> Callable[[Callable[..., R]], Callable[..., R]]:
+def of_design(
+    names: str = "", **defaults: object
+) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """Decorator: in place of a function's argument `design` its fields can be given by name.
 
     names: the fields, with blanks between, in the order in which they stand in place of `design`;
     fields that are not among them keep their defaults. defaults: of fields that need not be given.
+    Without names all fields are meant, with their own defaults.
     So a function is written in terms of one object, and a study, which matches derivations and
     predictions by the names of their arguments, sees the parameters.
 
@@ -30,12 +34,15 @@ def of_design(names: str, **defaults: object) -> Callable[[Callable[..., R]], Ca
     >>> weight(3.0, width=5.0), [*inspect.signature(weight).parameters]
     (30.0, ['density', 'width', 'height'])
     """
-    fields = names.split()
 
     def decorate(function: Callable[..., R]) -> Callable[..., R]:
         declared = inspect.signature(function, eval_str=True)
         design: type = declared.parameters[DESIGN].annotation
-        signature = _by_name(declared, design, fields, defaults)
+        fields = names.split()
+        default_of = defaults
+        if not fields:
+            fields, default_of = _all_fields(design)
+        signature = _by_name(declared, design, fields, default_of)
 
         @functools.wraps(function)
         def call(*values: object, **named: object) -> R:
@@ -49,6 +56,14 @@ def of_design(names: str, **defaults: object) -> Callable[[Callable[..., R]], Ca
         return call
 
     return decorate
+
+
+def _all_fields(design: type) -> tuple[list[str], dict[str, object]]:
+    """Names of all fields of a design, and the defaults of those that have one."""
+    declared = dataclasses.fields(design)
+    names = [field.name for field in declared]
+    with_default = [field for field in declared if field.default is not dataclasses.MISSING]
+    return names, {field.name: field.default for field in with_default}
 
 
 def _by_name(

@@ -1,6 +1,7 @@
 """What `task=advise` asks of crowds, and where it starts."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from scipy.special import ndtr
 from pipeline.privacy.composition import answer_budget
 from pipeline.study.advice import Advice, Atlas, Unknown
 from pipeline.study.arrays import Floats
+from pipeline.study.designs import of_design
 from pipeline.study.protocols import Mechanism
 
 from .design import asked_of_worker
@@ -25,25 +27,46 @@ if TYPE_CHECKING:
 DRAWN = 1000
 
 
-def label_error(
-    n: int,
-    m: int = 1,
-    epsilon: float | None = None,
-    person: float | None = None,
-    person_delta: float = 0.0,
-    questions: int | None = None,
-    mechanism: str = "randomized_response",
-    votes: str = "counts",
-    neighbours_are: str = "replace_one",
-    answered: float = 1.0,
-    ability_law: str = "uniform",
-    ability_low: float = 0.5,
-    ability_high: float = 1.0,
-    ability_a: float = 4.0,
-    ability_b: float = 2.0,
-    expert_exponent: float = 0.4,
-    expert_ability: float = 1.0,
-) -> float:
+@dataclass(frozen=True)
+class Asked:
+    """Who is asked what, and how it is protected: parameters of the model and the mechanisms."""
+
+    n: int
+    m: int = 1
+    epsilon: float | None = None
+    person: float | None = None
+    person_delta: float = 0.0
+    questions: int | None = None
+    mechanism: str = "randomized_response"
+    votes: str = "counts"
+    neighbours_are: str = "replace_one"
+    answered: float = 1.0
+    ability_law: str = "uniform"
+    ability_low: float = 0.5
+    ability_high: float = 1.0
+    ability_a: float = 4.0
+    ability_b: float = 2.0
+    expert_exponent: float = 0.4
+    expert_ability: float = 1.0
+
+    @property
+    def model(self) -> DawidSkene:
+        """Workers whose abilities are averaged over, of one task."""
+        return DawidSkene(
+            n=min(self.n, DRAWN),
+            m=1,
+            ability_law=self.ability_law,
+            ability_low=self.ability_low,
+            ability_high=self.ability_high,
+            ability_a=self.ability_a,
+            ability_b=self.ability_b,
+            expert_exponent=self.expert_exponent,
+            expert_ability=self.expert_ability,
+        )
+
+
+@of_design()
+def label_error(design: Asked) -> float:
     """Predicted mean share of wrong labels: of a vote, if it is Gaussian.
 
     A worker answers with probability q, `answered` times the share of
@@ -53,30 +76,27 @@ def label_error(
     with μ = Σ q w (2r − 1), s² = v + Σ q w² − (q w (2r − 1))². The
     same abilities every time. NaN where no budget is known.
     """
-    model = DawidSkene(
-        n=min(n, DRAWN),
-        m=1,
-        ability_law=ability_law,
-        ability_low=ability_low,
-        ability_high=ability_high,
-        ability_a=ability_a,
-        ability_b=ability_b,
-        expert_exponent=expert_exponent,
-        expert_ability=expert_ability,
-    )
+    return _label_error(design)
+
+
+def _label_error(design: Asked) -> float:
+    model = design.model
     rng = np.random.default_rng(0)
     abilities = model.truth(rng, 1, rng).abilities[0]
-    asked_for = asked_of_worker("questions", questions, m)
-    presence = answered * asked_for / m
-    times = n / len(abilities)
-    if mechanism == "noisy_votes":
-        if person is None:
+    asked_for = asked_of_worker("questions", design.questions, design.m)
+    presence = design.answered * asked_for / design.m
+    times = design.n / len(abilities)
+    if design.mechanism == "noisy_votes":
+        if design.person is None:
             return np.nan
-        noise = ProtectedVotes(person, person_delta, neighbours_are, votes)
+        noise = ProtectedVotes(
+            design.person, design.person_delta, design.neighbours_are, design.votes
+        )
         alike = np.ones(len(abilities))
         return _vote_error(abilities, alike, presence, times, noise.variance(asked_for))
-    if person is not None:
-        epsilon = answer_budget(person, asked_for, person_delta)
+    epsilon = design.epsilon
+    if design.person is not None:
+        epsilon = answer_budget(design.person, asked_for, design.person_delta)
     if epsilon is None:
         return np.nan
     right = np.clip(private_ability(abilities, epsilon), 1e-9, 1 - 1e-9)
@@ -92,48 +112,12 @@ def _vote_error(
     return float(ndtr(-times * means.sum() / np.sqrt(spread)))
 
 
-def label_recovered(
-    n: int,
-    m: int,
-    epsilon: float | None = None,
-    person: float | None = None,
-    person_delta: float = 0.0,
-    questions: int | None = None,
-    mechanism: str = "randomized_response",
-    votes: str = "counts",
-    neighbours_are: str = "replace_one",
-    answered: float = 1.0,
-    ability_law: str = "uniform",
-    ability_low: float = 0.5,
-    ability_high: float = 1.0,
-    ability_a: float = 4.0,
-    ability_b: float = 2.0,
-    expert_exponent: float = 0.4,
-    expert_ability: float = 1.0,
-) -> float:
+@of_design()
+def label_recovered(design: Asked) -> float:
     """Predicted chance that no label is wrong: of m labels that err by
     themselves, see `label_error`.
     """
-    wrong = label_error(
-        n,
-        m,
-        epsilon,
-        person,
-        person_delta,
-        questions,
-        mechanism,
-        votes,
-        neighbours_are,
-        answered,
-        ability_law,
-        ability_low,
-        ability_high,
-        ability_a,
-        ability_b,
-        expert_exponent,
-        expert_ability,
-    )
-    return float((1 - wrong) ** m)
+    return float((1 - _label_error(design)) ** design.m)
 
 
 def stress(model: object) -> Mapping[str, Mapping[str, Any]]:

@@ -10,6 +10,7 @@ from pipeline.privacy.accounting import zcdp_rho
 from pipeline.privacy.integer_laws import laplace_variance
 from pipeline.study.advice import Advice, Atlas, Unknown
 from pipeline.study.arrays import Floats
+from pipeline.study.designs import of_design
 from pipeline.study.protocols import Mechanism
 
 from .design import Design
@@ -56,65 +57,46 @@ def _risk(mechanism: str, estimator: str, design: Design, epsilon: float) -> tup
     return truth.theta, bound + added
 
 
-def error_l2(
-    mechanism: str,
-    estimator: str,
-    n: int,
-    m: int,
-    epsilon_user: float,
-    p: float = 1.0,
-    item_law: str = "normal",
-    item_spread: float = 1.0,
-    spacing: float = 0.1,
-    person_spread: float = 1.0,
-) -> float:
+# Parameters of a design in predictions, with defaults as those of the model.
+predicted = of_design(
+    "n m p item_law item_spread spacing person_spread",
+    p=1.0,
+    item_law="normal",
+    item_spread=1.0,
+    spacing=0.1,
+    person_spread=1.0,
+)
+
+
+@predicted
+def error_l2(mechanism: str, estimator: str, epsilon_user: float, design: Design) -> float:
     """Predicted mean of ‖β̂ − β*‖₂/√m, the root of the mean risk, logits."""
-    design = Design(n, m, p, item_law, item_spread, spacing, person_spread)
-    risk = _risk(mechanism, estimator, design, epsilon_user)[1]
+    return _error_l2(mechanism, estimator, epsilon_user, design)
+
+
+def _error_l2(mechanism: str, estimator: str, epsilon_user: float, design: Design) -> float:
+    _, risk = _risk(mechanism, estimator, design, epsilon_user)
     return float(np.sqrt(risk.mean()))
 
 
-def error_inf(
-    mechanism: str,
-    estimator: str,
-    n: int,
-    m: int,
-    epsilon_user: float,
-    p: float = 1.0,
-    item_law: str = "normal",
-    item_spread: float = 1.0,
-    spacing: float = 0.1,
-    person_spread: float = 1.0,
-) -> float:
+@predicted
+def error_inf(mechanism: str, estimator: str, epsilon_user: float, design: Design) -> float:
     """Predicted mean of ‖β̂ − β*‖∞.
 
     Of m equal Gaussian errors the largest is about √(2 log 2m) times their size.
     """
-    size = error_l2(
-        mechanism, estimator, n, m, epsilon_user, p, item_law, item_spread, spacing, person_spread
-    )
-    return float(np.sqrt(2 * np.log(2 * m))) * size
+    size = _error_l2(mechanism, estimator, epsilon_user, design)
+    return float(np.sqrt(2 * np.log(2 * design.m))) * size
 
 
-def kendall(
-    mechanism: str,
-    estimator: str,
-    n: int,
-    m: int,
-    epsilon_user: float,
-    p: float = 1.0,
-    item_law: str = "normal",
-    item_spread: float = 1.0,
-    spacing: float = 0.1,
-    person_spread: float = 1.0,
-) -> float:
+@predicted
+def kendall(mechanism: str, estimator: str, epsilon_user: float, design: Design) -> float:
     """Predicted mean Kendall distance, of equal Gaussian errors of size s.
 
     The mean over pairs of Φ(−|β_i − β_j|/(s√2)).
     """
-    design = Design(n, m, p, item_law, item_spread, spacing, person_spread)
     theta, risk = _risk(mechanism, estimator, design, epsilon_user)
-    first, second = np.triu_indices(m, 1)
+    first, second = np.triu_indices(design.m, 1)
     gap = np.abs(theta[:, first] - theta[:, second])
     return float(ndtr(-gap / np.sqrt(2 * risk)[:, None]).mean())
 
