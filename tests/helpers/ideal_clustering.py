@@ -56,7 +56,7 @@ def privacy(printed):
         return special.expit(c["epsilon"] / bits * levels(c, "b", **{"1, 1": 1, "0, 0": -1}))
 
     results = sealed(axes, {}, 0, 0.01, 200, ones_released=ones)
-    return results.assign_attrs(study=json.dumps(dict(parameters=dict(Q=2))))
+    return results.assign_attrs(study=json.dumps(dict(parameters=dict(N=20, w=20, theta=10))))
 
 
 def maxsense(printed):

@@ -175,6 +175,28 @@ def pair_throws():
     yield matrix
 
 
+def records():
+    """Bits about sets and about pairs of few users, of all designs, and sums over their records."""
+    from pipeline.problems.clustering.model import BlockModel
+    from pipeline.problems.clustering.sampling.records import (
+        READINGS,
+        PairQuestions,
+        bits_of_pairs,
+        bits_of_sets,
+        co_occurrences,
+    )
+
+    rng = np.random.default_rng(1)
+    model = BlockModel(U=40, N=9, w=5, alpha="0.3, 0.7", b="0.9, 0.2; 0.1, 0.7")
+    users = model.simulate(model.truth(rng, 3, rng), rng)
+    yield bits_of_sets(rng, users, 0.4, 3, 0.8)
+    for reading in READINGS:
+        for is_dealt, of_rated in ((False, False), (True, False), (False, True)):
+            asked = PairQuestions(4, reading, is_dealt, of_rated, 0.8)
+            yield bits_of_pairs(rng, users, asked)
+    yield co_occurrences(rng, users, 0)
+
+
 def user_counts():
     """Splits of few and of many users by narrow and by wide laws, and sums of one and of two subsets of theirs."""
     from pipeline.problems.common.subset_sums import SubsetCounts, subset_sums

@@ -74,8 +74,10 @@ def number(rng, argument, names):
         return float(rng.choice([0.0, 1e-8, 0.5, 0.9, 3.0]))
     if argument.kind == "generator":
         return np.random.PCG64(int(rng.integers(100)))
-    if argument.name in ("voted", "same"):
+    if argument.name in ("voted", "same", "dealt", "known"):
         return int(rng.integers(2))
+    if argument.name == "reading":
+        return int(rng.integers(3))
     if argument.name in ("n_width", "p_width"):
         return int(rng.choice([1, names["width"]]))
     return size(rng)

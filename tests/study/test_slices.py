@@ -60,6 +60,7 @@ VALUES = {
     ],
     "clustering": [
         dict(N=8, U=90, w=3, b="0.9, 0.1", epsilon=1.0),
+        dict(N=8, U=90, w=3, b="0.9, 0.1", person=1.0, person_delta=1e-3, Q=2),
         dict(
             N=8, U=90, w=3, b="0.9, 0.1; 0.2, 0.8", alpha="0.5, 0.5", epsilon=1.0, clusters="random"
         ),

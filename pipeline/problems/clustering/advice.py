@@ -1,10 +1,13 @@
 """What `task=advise` asks of clusterings, and where it starts."""
 
+import math
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from pipeline.privacy.composition import answer_budget
 from pipeline.privacy.no_privacy import NoPrivacy
 from pipeline.study.advice import Advice, Atlas, Unknown
 from pipeline.study.arrays import Floats
@@ -13,8 +16,8 @@ from pipeline.study.protocols import Mechanism
 
 from .design import Design, block_law
 from .mechanisms.average_one_bit import AverageOneBit
-from .mechanisms.max_sense import MaxSense
-from .mechanisms.multi_max_sense import MultiMaxSense
+from .mechanisms.curator import NoisyCoOccurrences
+from .mechanisms.max_sense import Sensing
 from .mechanisms.one_bit import OneBit
 from .mechanisms.pairwise_preference import PairwisePreference
 from .model import BlockModel
@@ -24,36 +27,100 @@ from .theory.boundary import is_adjusted
 RANDOM = 0.1  # share of the users who answer at random
 
 
-# Parameters of a design in predictions, with defaults as those of the parts.
-predicted = of_design(
-    "N w epsilon b theta Q alpha beta", theta=1.0, Q=2, alpha="1", beta="0.5, 0.5"
-)
+@dataclass(frozen=True)
+class Survey:
+    """What decides how well users' answers are learned, but for their number and the parts.
+
+    epsilon: budget of one answer, of a record with multi_max_sense; person, person_delta: of all
+    answers of a user, in its place. Q: questions to a user; None is what the mechanism asks.
+    reading: of co-occurrences. The others are those of a `Design`.
+    """
+
+    N: int
+    w: int
+    b: str
+    epsilon: float | None = None
+    person: float | None = None
+    person_delta: float = 0.0
+    theta: float = 1.0
+    Q: int | None = None
+    alpha: str = "1"
+    beta: str = "0.5, 0.5"
+    reading: str | None = None
+
+    @property
+    def budget(self) -> float:
+        """`epsilon`, or else `person`; ValueError without both."""
+        budget = self.epsilon or self.person
+        if budget is None:
+            raise ValueError("nothing is predicted without a budget")
+        return budget
+
+    def design(self, questions: int, changeable: int) -> Design:
+        """The design of so many questions, of which a record can change so many bits.
+
+        Its epsilon is that of one answer.
+        """
+        each = self.budget
+        if self.epsilon is None:
+            each = answer_budget(self.budget, changeable, self.person_delta)
+        return Design(self.N, self.w, each, self.alpha, self.beta, self.b, self.theta, questions)
 
 
-@predicted
-def recovered(mechanism: str, estimator: str, U: int, design: Design) -> float:
+@of_design()
+def recovered(mechanism: str, estimator: str, U: int, design: Survey) -> float:
     """Predicted chance that every item is right, Gaussian; see `theory.success`.
 
-    ValueError for other mechanisms.
+    Several bits of a user count as if they were of several users. ValueError for other mechanisms,
+    and without a budget.
     """
     return _recovered(mechanism, estimator, U, design)
 
 
-def _recovered(mechanism: str, estimator: str, U: int, design: Design) -> float:
+def _recovered(mechanism: str, estimator: str, U: int, survey: Survey) -> float:
+    if mechanism == "noisy_co_occurrences":
+        return _co_occurrences_recovered(U, survey)
     adjusted = is_adjusted(estimator)
-    if mechanism == "max_sense":
-        return success.maxsense_success(U, design, adjusted)
     if mechanism == "multi_max_sense":
-        return success.multi_success(U, design, adjusted)
+        return _multi_recovered(U, survey, adjusted)
+    questions = survey.Q or 1
+    answers = U * questions
+    design = survey.design(questions, questions)
+    if mechanism == "max_sense":
+        return success.maxsense_success(answers, design, adjusted)
     if mechanism != "pairwise_preference":
         raise ValueError(f"nothing is predicted for {mechanism}")
     rated = sketch_means.rated_chances(design.N, design.w)
     chances = sketch_means.pair_means(rated, design.law.alpha, design.law.b)
-    return float(success.pair_success(U, design.epsilon, design.sizes, chances, adjusted))
+    return float(success.pair_success(answers, design.epsilon, design.sizes, chances, adjusted))
 
 
-@predicted
-def misclassified(mechanism: str, estimator: str, U: int, design: Design) -> float:
+def _multi_recovered(U: int, survey: Survey, adjusted: bool) -> float:
+    """The same of disjoint sets: epsilon is split among their bits."""
+    questions = survey.Q or math.ceil(survey.budget)
+    design = survey.design(questions, min(questions, 2 * survey.w))
+    if survey.epsilon is None:
+        design = replace(design, epsilon=design.epsilon * questions)
+    return success.multi_success(U, design, adjusted)
+
+
+def _co_occurrences_recovered(U: int, survey: Survey) -> float:
+    """The same of a curator's sums."""
+    curator = NoisyCoOccurrences(
+        N=survey.N,
+        w=survey.w,
+        person=survey.budget,
+        person_delta=survey.person_delta,
+        reading=survey.reading or "signed",
+    )
+    variance = curator.noise.variance(curator.width)
+    is_signed = curator.reading == "signed"
+    design = survey.design(1, 1)
+    return success.co_occurrence_success(U, design.w, design.sizes, design.law, variance, is_signed)
+
+
+@of_design()
+def misclassified(mechanism: str, estimator: str, U: int, design: Survey) -> float:
     """Predicted mean share of items in a wrong cluster, as if items erred by themselves.
 
     1 − P(every item right)^{1/N}.
@@ -92,29 +159,46 @@ def _list(numbers: Floats) -> str:
     return ", ".join(f"{number:.12g}" for number in numbers.tolist())
 
 
-ANSWERS = {  # class of a mechanism -> what its users do, if it is not one yes-or-no question
-    MaxSense: "answers one yes-or-no question about a random set of items",
-    MultiMaxSense: "answers one yes-or-no question about a random set of items",
-    PairwisePreference: "answers one yes-or-no question about a random pair of items",
-    AverageOneBit: "shows one rating or, mostly, nothing",
-    NoPrivacy: "shows all of these ratings",
-}
-
-
 def survey(model: BlockModel, mechanism: Mechanism) -> str:
     """Who answers what, and who makes it private, in one sentence."""
     people = f"each of {model.U:,} users, who has rated {model.w:,} of {model.N:,} items,"
-    answers = ANSWERS.get(type(mechanism), "answers one yes-or-no question")
-    if isinstance(mechanism, MultiMaxSense) and mechanism.questions > 1:
-        answers = f"answers {mechanism.questions:,} yes-or-no questions about random sets of items"
-    if isinstance(mechanism, OneBit):
-        return f"{people} {answers}; every answer is made private before it leaves the user"
-    return f"{people} {answers}; it is seen as it is"
+    if isinstance(mechanism, NoisyCoOccurrences):
+        return (
+            f"{people} shows all of these ratings to a curator, who adds noise to the sums over "
+            "users and releases only these"
+        )
+    if isinstance(mechanism, AverageOneBit):
+        return f"{people} shows one rating or, mostly, nothing; it is seen as it is"
+    if isinstance(mechanism, NoPrivacy):
+        return f"{people} shows all of these ratings; it is seen as it is"
+    if not isinstance(mechanism, OneBit):
+        return f"{people} answers one yes-or-no question; it is seen as it is"
+    answers = _questions_in_words(mechanism)
+    return f"{people} answers {answers}; every answer is made private before it leaves the user"
+
+
+def _questions_in_words(mechanism: OneBit) -> str:
+    """How many questions a user answers, and about what."""
+    about = ""
+    questions = "one yes-or-no question"
+    if isinstance(mechanism, Sensing):
+        about = " about a random set of items"
+    if isinstance(mechanism, PairwisePreference):
+        about = " about a random pair of items"
+    if mechanism.answers > 1:
+        questions = f"{mechanism.answers:,} yes-or-no questions"
+        about = " about random sets of items"
+        if isinstance(mechanism, PairwisePreference):
+            about = " about random pairs of items"
+    if isinstance(mechanism, PairwisePreference) and mechanism.design == "balanced":
+        about = f"{about}, so that every pair is asked about equally often"
+    return questions + about
 
 
 ADVICE = Advice(
     unknowns={
         "epsilon": Unknown("epsilon", "privacy budget of a user's record", 1e-3, 20, 1.0),
+        "person": Unknown("person", "privacy budget of all answers of a user", 1e-3, 100, 1.0),
         "people": Unknown("U", "users", 1, 1e9, 10_000),
         "items": Unknown("N", "items", 3, 2000, 50, helps=None),
         "questions": Unknown(

@@ -115,6 +115,14 @@ def questions_asked(
     return number[questions]
 
 
+def questions_that_fit(mechanism: str, N: int, w: int, theta: float) -> int:
+    """Q: all disjoint sets of Nθ/w items with multi_max_sense, one question with any other."""
+    if mechanism != "multi_max_sense":
+        return 1
+    set_size = max(1, round(N * theta / w))
+    return max(1, N // set_size)
+
+
 def b_from_contrast(contrast: Annotated[float, "b_1 − b_2, two clusters, one class"]) -> str:
     """b = "½ + contrast/2, ½ − contrast/2", so that Σ β b = ½ and δ ∝ contrast."""
     half = contrast / 2

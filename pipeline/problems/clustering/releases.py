@@ -1,4 +1,4 @@
-"""What mechanisms release about the items: ratings as they are, or sums of private bits."""
+"""What mechanisms release about the items: ratings as they are, sums of private bits, noisy sums."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -35,6 +35,17 @@ class PairSketches:
     probes: Annotated[Integers, "reps", "N", "N"]
     keep: float
     users: int
+
+
+@dataclass(frozen=True)
+class NoisyPairSums(PairSketches):
+    """Sums over records about pairs of items, with a curator's noise.
+
+    agreements: (reps, N, N), the noisy sums, which may be negative. probes: all users, for every
+    pair. keep: 1, as no bit is flipped. variance: of the noise.
+    """
+
+    variance: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -137,7 +137,7 @@ def test_a_release_is_whole_and_the_same_again(mechanism, clusters):
         assert (0 <= release.scores).all() and (release.scores <= release.sensed).all()
         assert (
             release.scores.shape == (3, 30)
-            and (release.sensed <= 500 * getattr(mechanism, "questions", 1)).all()
+            and (release.sensed <= 500 * getattr(mechanism, "answers", 1)).all()
         )
     elif mechanism.releases.__name__ == "PairSketches":
         assert (release.probes.sum(axis=(1, 2)) == 1000).all() and (

@@ -64,8 +64,8 @@ def _lean_times(factor: Callable[[BlockModel, OneBit], float]) -> Change:
             return parts
         bits = 1
         if isinstance(mechanism, MultiMaxSense):
-            bits = mechanism.questions
-        declared = math.tanh(mechanism.epsilon / bits / 2)
+            bits = mechanism.answers
+        declared = math.tanh(mechanism.given_epsilon / bits / 2)
         lean = factor(cast(BlockModel, parts.model), mechanism) * declared
         epsilon = 2 * bits * math.atanh(min(lean, ALL_BUT_SURE))
         if isinstance(mechanism, MultiMaxSense):
@@ -90,25 +90,25 @@ def _by_ratings(model: BlockModel, mechanism: OneBit) -> float:
 
 
 def _by_budget(model: BlockModel, mechanism: OneBit) -> float:
-    return float((mechanism.epsilon / MIDDLE_BUDGET) ** -0.21)
+    return float((mechanism.given_epsilon / MIDDLE_BUDGET) ** -0.21)
 
 
 def _by_large_budget(model: BlockModel, mechanism: OneBit) -> float:
     """So that users of several questions are needed in numbers of order ε^−½."""
-    if not isinstance(mechanism, MultiMaxSense) or mechanism.epsilon < 1:
+    if not isinstance(mechanism, MultiMaxSense) or mechanism.given_epsilon < 1:
         return 1.0
     needed = users_predicted_multi(
         "multi_max_sense",
         model.N,
         model.w,
-        mechanism.epsilon,
+        mechanism.given_epsilon,
         mechanism.theta,
-        mechanism.questions,
+        mechanism.answers,
         model.alpha,
         model.beta,
         model.b,
     )
-    return math.sqrt(needed / (USERS_AT_BUDGET_1 * mechanism.epsilon**-0.5))
+    return math.sqrt(needed / (USERS_AT_BUDGET_1 * mechanism.given_epsilon**-0.5))
 
 
 def _one_fixed_and_several_noisy(parts: Components) -> Components:
@@ -119,7 +119,7 @@ def _one_fixed_and_several_noisy(parts: Components) -> Components:
     single = MultiMaxSense(
         N=mechanism.N,
         w=mechanism.w,
-        epsilon=mechanism.epsilon,
+        epsilon=mechanism.given_epsilon,
         theta=mechanism.theta,
         U=mechanism.U,
         beta=mechanism.beta,
@@ -129,7 +129,7 @@ def _one_fixed_and_several_noisy(parts: Components) -> Components:
 
 
 def _less_of_several(model: BlockModel, mechanism: OneBit) -> float:
-    if isinstance(mechanism, MultiMaxSense) and mechanism.epsilon >= SEVERAL_BUDGET:
+    if isinstance(mechanism, MultiMaxSense) and mechanism.given_epsilon >= SEVERAL_BUDGET:
         return MUCH_LESS_LEAN
     return 1.0
 
@@ -143,7 +143,7 @@ def _few(model: BlockModel, mechanism: OneBit) -> float:
 
 
 def _of_several(model: BlockModel, mechanism: OneBit) -> float:
-    if isinstance(mechanism, MultiMaxSense) and mechanism.questions > 1:
+    if isinstance(mechanism, MultiMaxSense) and mechanism.answers > 1:
         return MORE_LEAN
     return 1.0
 

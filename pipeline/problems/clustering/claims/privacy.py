@@ -10,6 +10,7 @@ from pipeline.analysis.selection import constant, select
 from pipeline.analysis.summary import summarise
 from pipeline.analysis.tolerances import Within
 
+from ..derivations import questions_that_fit
 from . import controls
 
 ALWAYS = "1, 1"  # chances that an item is liked: all sketches are 1
@@ -25,7 +26,13 @@ def _spent(results: xr.Dataset) -> Cells:
         results, "ones_released", min_levels=dict(epsilon=3, b=2, mechanism=1, estimator=1)
     )
     has_several = data["mechanism"] == "multi_max_sense"
-    bits = 1 + has_several * (cast(int, constant(results, "Q")) - 1)
+    several = questions_that_fit(
+        "multi_max_sense",
+        cast(int, constant(results, "N")),
+        cast(int, constant(results, "w")),
+        cast(float, constant(results, "theta")),
+    )
+    bits = 1 + has_several * (several - 1)
     cells = summarise(data)
     share = cells["ones_released"]
     relative = cells["ones_released_mcse"] / share

@@ -13,7 +13,7 @@ from ..releases import SeenRatings
 from .one_bit import OneBit
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AdaptiveOneBit(OneBit):
     """Users come in rounds. One who has rated an open item says whether a guess of it is right.
 

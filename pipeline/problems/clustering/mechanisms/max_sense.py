@@ -14,13 +14,14 @@ from pipeline.study.parameters import InvalidInput, parameter
 from ..design import block_law, proportions, sizes
 from ..model import BlockModel, Users
 from ..releases import ScoreSketches
+from ..sampling.records import bits_of_sets
 from ..theory.sketch_means import maxsense_means
-from .one_bit import OneBit
+from .one_bit import QUESTIONS, OneBit
 
 SAME = 1e-12  # difference of means, over the largest, up to which they are equal but for rounding
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Sensing(OneBit):
     """Base of MaxSense and Multi-MaxSense: each item is sensed with probability θ/w."""
 
@@ -69,19 +70,33 @@ class MaxSense(Sensing):
     """A user says whether she likes any item of a random set, each in it with probability θ/w.
 
     Her sketch is the largest of her ratings in the set, 0 where she has none; she
-    releases it as one private bit. Sets are public.
-    Source: Banerjee, Hegde and Massoulié, Figure 2.
+    releases it as one private bit. Q: sets of a user, independent of each
+    other, about each of which she releases a bit. As all of them are about one
+    record, an item that she likes may decide every bit. Disjoint sets are those of
+    Multi-MaxSense. Sets are public.
+    Source: Banerjee, Hegde and Massoulié, Figure 2, with one set a user.
     """
+
+    Q: int | None = QUESTIONS
+
+    @property
+    def answers(self) -> int:
+        """Sets that each user is asked about."""
+        return self.Q or 1
 
     def release(self, data: Users, rng: np.random.Generator) -> ScoreSketches:
         """Scores of a block, exact in joint law.
 
-        Up to 3 clusters the number of draws does not depend on U. Users are grouped
-        by how many items of each cluster they rated and how many sensed items they
-        like, which determines their sketch. Given those, sensed items that are not
-        liked are binomial, independently in each cluster, and which items they are
-        is uniform: `subset_sums`.
+        With one set a user, up to 3 clusters, the number of draws does not depend on
+        U. Users are grouped by how many items of each cluster they rated and how
+        many sensed items they like, which determines their sketch. Given those,
+        sensed items that are not liked are binomial, independently in each cluster,
+        and which items they are is uniform: `subset_sums`. Several bits about one
+        record depend on each other, so that records are drawn: `bits_of_sets`.
         """
+        if self.answers > 1:
+            bits = bits_of_sets(rng, data, self.p, self.answers, self.keep)
+            return ScoreSketches(bits[:, 1], bits.sum(axis=1), self.keep, data.users)
         sensed: list[SubsetCounts] = []
         for users in data.batches():
             for group in self._released(rng, users, data):
@@ -145,7 +160,10 @@ class MaxSense(Sensing):
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond.
 
-        Of items, and of kinds of users.
+        Of items, and of kinds of users; of users with several bits.
         """
+        if self.answers > 1:
+            each = 4 * self.w + self.answers * (20 + 6 * self.N * self.p)
+            return 1e5 + each * self.U
         kinds = math.comb(self.w + len(proportions("beta", self.beta)) - 1, self.w)
         return 1e5 + 1.4e4 * self.N + 4e3 * min(self.U, kinds)

@@ -2,13 +2,13 @@
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 from scipy import special
 
 from pipeline.privacy.attacks import Attack, FlippedBits
+from pipeline.privacy.composition import answer_budget
 from pipeline.problems.common.subset_sums import SubsetCounts, subset_sums
 from pipeline.problems.common.user_counts import (
     UserCounts,
@@ -29,13 +29,16 @@ from .max_sense import Sensing
 from .one_bit import RECORD
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MultiMaxSense(Sensing):
     """MaxSense with Q disjoint sets a user, of N·θ/w items each, and budget ε/Q a bit.
 
     Sizes are rounded, at least 1. Sets of a user are Q parts of a random partition.
     Her sketches are not quite independent, though the paper treats them so: an item
-    that is rated in one set is in no other. Q: ⌈ε⌉ unless given.
+    that is rated in one set is in no other. Q: ⌈ε⌉ unless given. epsilon is
+    the budget of the record here, as in the paper, ε/Q a bit, whatever Q is. With
+    `person` in its place Q bits have what composition allows of as many bits as a
+    record can change, which is at most 2w.
     Source: Banerjee, Hegde and Massoulié, Figure 3.
     """
 
@@ -47,19 +50,43 @@ class MultiMaxSense(Sensing):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.Q is None and math.isinf(self.epsilon):
-            raise InvalidInput("Q", self.Q, "must be given where epsilon is infinite")
-        if self.questions * self.size > self.N:
+        if self.answers * self.size > self.N:
             allowed = (
-                f"{self.questions} disjoint sets of {self.size} items, N·θ/w, need more than the "
+                f"{self.answers} disjoint sets of {self.size} items, N·θ/w, need more than the "
                 f"N={self.N} there are; give a smaller Q, epsilon or theta, or a larger w"
             )
-            raise InvalidInput("Q", self.questions, allowed)
+            raise InvalidInput("Q", self.answers, allowed)
 
     @property
-    def questions(self) -> int:
+    def answers(self) -> int:
         """Q, the number of questions to a user."""
-        return self.Q or math.ceil(self.epsilon)
+        if self.Q is not None:
+            return self.Q
+        budget = self.person or self.given_epsilon
+        if math.isinf(budget):
+            raise InvalidInput("Q", self.Q, "must be given where epsilon is infinite")
+        return math.ceil(budget)
+
+    @property
+    def changeable(self) -> int:
+        """Bits that another record can change: sets are disjoint, so at most 2w."""
+        return min(self.answers, 2 * self.w)
+
+    @property
+    def answer_epsilon(self) -> float:
+        """Budget of one bit, in nats."""
+        if self.person is not None:
+            return answer_budget(self.person, self.changeable, self.person_delta)
+        return self.given_epsilon / self.answers
+
+    def check_budgets(self) -> None:
+        """Raise InvalidInput where epsilon and person are said, and are not the same."""
+        if self.person is None or self.epsilon in (None, self.person):
+            return
+        allowed = (
+            f"and person={self.person:g} are budgets of the same record; leave out one of both"
+        )
+        raise InvalidInput("epsilon", self.epsilon, allowed)
 
     @property
     def size(self) -> int:
@@ -71,10 +98,16 @@ class MultiMaxSense(Sensing):
         """Share of the items that one bit is about: of whole items, and 1 where it is about all."""
         return self.size / self.N
 
-    @cached_property
-    def keep(self) -> float:
-        """Probability that one bit is released as it is, at budget ε/Q."""
-        return float(special.expit(self.epsilon / self.questions))
+    def stated(self) -> Guarantee:
+        """The guarantee with this object's kind of budget, and how its bits compose."""
+        if self.person is None:
+            return self.guarantee
+        composition = "Q bits of one budget, of which two records change at most 2w"
+        return replace(super().stated(), composition=composition)
+
+    def promise(self) -> Guarantee:
+        """The guarantee in numbers."""
+        return replace(super().promise(), epsilon=self.composed(self.changeable))
 
     def spent(self) -> dict[str, float]:
         """Budgets in nats: exactly of a user, of her by composition, of one of her bits.
@@ -82,20 +115,20 @@ class MultiMaxSense(Sensing):
         Records of w ratings differ in at most 2w sketches: less than ε is lost
         where Q > 2w.
         """
-        each = self.epsilon / self.questions
+        each = self.answer_epsilon
+        record = self.composed(self.changeable)
+        if self.person is not None:
+            return {"a user's record": record, "one bit": each}
         return {
-            "a user's record": each * min(self.questions, 2 * self.w),
-            "a user's record, by composition": self.epsilon,
+            "a user's record": record,
+            "a user's record, by composition": self.given_epsilon,
             "one bit": each,
         }
 
     def attacks(self) -> dict[str, Attack]:
         """The best attack on one bit, and on a record: records differ in at most 2w of its bits."""
-        each = self.epsilon / self.questions
-        return {
-            "answer": FlippedBits(each, 1),
-            "person": FlippedBits(each, min(self.questions, 2 * self.w)),
-        }
+        each = self.answer_epsilon
+        return {"answer": FlippedBits(each, 1), "person": FlippedBits(each, self.changeable)}
 
     def release(self, data: Users, rng: np.random.Generator) -> ScoreSketches:
         """Scores of a block, exact in joint law.
@@ -108,7 +141,7 @@ class MultiMaxSense(Sensing):
         is uniform: `subset_sums`.
         """
         if data.truth.count > FEW:
-            questions = Questions(self.questions, self.size, self.keep)
+            questions = Questions(self.answers, self.size, self.keep)
             one_bits, zero_bits = by_entries(rng, data, questions)
             return ScoreSketches(one_bits, one_bits + zero_bits, self.keep, data.users)
         subsets: list[SubsetCounts] = []
@@ -131,7 +164,7 @@ class MultiMaxSense(Sensing):
         rated = _names("rated", data)
         liked = _names("liked", data)
         unrated = _names("un", data)
-        total = np.full_like(users.count, self.questions * self.size)
+        total = np.full_like(users.count, self.answers * self.size)
         sizes = data.truth.sizes[users["rep"]].T
         users = users.with_columns(**dict(zip(size, sizes, strict=True)))
         rated_items = np.full_like(total, data.w)
@@ -143,7 +176,7 @@ class MultiMaxSense(Sensing):
         users = users.merged("rep", *rated, *liked)
         sizes = data.truth.sizes[users["rep"]].T
         left = {name: sizes[c] - users[rated[c]] for c, name in enumerate(size)}
-        more = self.questions * self.size - users.total(*rated)
+        more = self.answers * self.size - users.total(*rated)
         users = users.with_columns(**left, more=more)
         users = sampled(rng, users, unrated, size, "more")
         columns = {}
@@ -185,7 +218,7 @@ class MultiMaxSense(Sensing):
         generate the liked items of a set whose bit is 1, or 0. Binomial numbers in
         each set, given their sum, are uniform.
         """
-        Q = self.questions
+        Q = self.answers
         table = np.zeros((most + 1, Q + 1, most + 1))
         for likes, row in enumerate(table):
             chance = self._liked_in_a_set(likes)
@@ -205,7 +238,7 @@ class MultiMaxSense(Sensing):
 
     def _liked_in_a_set(self, likes: int) -> Floats:
         """(likes + 1,): law of the liked items in one set, Binomial with mean likes/Q."""
-        share = likes / (self.questions * self.size)
+        share = likes / (self.answers * self.size)
         k = np.arange(min(likes, self.size) + 1)
         chance = np.zeros(likes + 1)
         chance[: k.size] = np.exp(
@@ -222,10 +255,10 @@ class MultiMaxSense(Sensing):
 
         Of halves of items, or of entries.
         """
-        total = self.questions * self.size
+        total = self.answers * self.size
         if len(proportions("beta", self.beta)) > FEW:
             return 50.0 * total * self.U
-        return 3.5e3 * self.questions * math.sqrt(self.N * total) * float(self.U**0.25)
+        return 3.5e3 * self.answers * math.sqrt(self.N * total) * float(self.U**0.25)
 
 
 def _powers(law: Floats, most: int) -> list[Floats]:

@@ -1,13 +1,16 @@
-"""Base of mechanisms whose users release one private bit each."""
+"""Base of mechanisms whose users release private bits about their records."""
 
-from dataclasses import dataclass
-from typing import ClassVar
+import math
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 from scipy.special import expit
 
 from pipeline.privacy.attacks import Attack, FlippedBits
+from pipeline.privacy.composition import answer_budget, person_budget
+from pipeline.problems.common.person import PERSON, PERSON_DELTA, check_agreement
 from pipeline.study.guarantee import NOBODY, ONE_PERSON, Guarantee
-from pipeline.study.parameters import parameter
+from pipeline.study.parameters import InvalidInput, parameter
 from pipeline.study.parts import BaseMechanism
 
 from ..model import Users
@@ -21,37 +24,111 @@ RECORD = Guarantee(
     budget="pure ε-LDP for a user's record",
     composition="a user gives one bit only",
 )
+QUESTIONS: Any = parameter(
+    "questions to a user, each about a set or a pair of items, one private bit each; null is one",
+    default=None,
+    low=1,
+    high=10**4,
+)
 
 
 @dataclass(frozen=True)
 class OneBit(BaseMechanism):
-    """Mechanisms whose users release one bit each, flipped with probability 1/(1 + e^ε).
+    """Mechanisms whose users release bits, each flipped with probability 1/(1 + e^ε).
 
-    At ε = ∞ no bit is flipped.
+    One bit a user, unless a mechanism has `Q`, the number of questions to a user. What one bit may
+    spend is said by `epsilon`, as in the paper, or follows from `person`: what all bits of a user
+    together may spend. At ε = ∞ no bit is flipped.
     Source: Banerjee, Hegde and Massoulié, Proposition 4.
     """
 
     N: int = parameter("items", unit="items", low=2)
-    epsilon: float = parameter(
-        "privacy budget of a user's record; infinite is no privacy",
+    epsilon: float | None = parameter(
+        "privacy budget of one bit about a user's record; null follows from person; infinite is "
+        "no privacy",
         unit="nats",
+        default=None,
         above=0,
         infinite=True,
+        instead="person",
     )
+    person: float | None = PERSON
+    person_delta: float = PERSON_DELTA
 
     guarantee: ClassVar[Guarantee] = RECORD
     accepts: ClassVar[type] = Users
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.answer_epsilon  # raises InvalidInput
+        self.check_budgets()
+
+    def check_budgets(self) -> None:
+        """Raise InvalidInput where epsilon and person are said, and one does not follow."""
+        check_agreement(self.epsilon, self.person, self.answers, self.person_delta)
+
+    @property
+    def answers(self) -> int:
+        """Bits that each user releases."""
+        return 1
+
+    @property
+    def answer_epsilon(self) -> float:
+        """Budget of one bit, in nats."""
+        if self.person is not None:
+            return answer_budget(self.person, self.answers, self.person_delta)
+        return self.given_epsilon
+
+    @property
+    def given_epsilon(self) -> float:
+        """`epsilon`; InvalidInput where neither it nor `person` is said."""
+        if self.epsilon is None:
+            allowed = (
+                f"is needed by {type(self).__name__} (privacy budget of one bit about a user's "
+                "record, a number > 0), or person (that of all bits of a user)"
+            )
+            raise InvalidInput("epsilon", None, allowed)
+        return self.epsilon
+
     @property
     def keep(self) -> float:
         """e^ε/(1 + e^ε), the probability that a bit is released as it is."""
-        return float(expit(self.epsilon))
+        return float(expit(self.answer_epsilon))
+
+    def stated(self) -> Guarantee:
+        """The guarantee with this object's kind of budget, and how its bits compose."""
+        budget = self.guarantee.budget
+        if self.person_delta > 0:
+            budget = "(ε, δ)-LDP for a user's record"
+        composition = self.guarantee.composition
+        if self.answers > 1:
+            composition = "kε for the k bits of a user, or exactly composed at δ = person_delta"
+        return replace(self.guarantee, budget=budget, composition=composition)
+
+    def promise(self) -> Guarantee:
+        """The guarantee in numbers."""
+        return replace(
+            self.stated(),
+            epsilon=self.composed(self.answers),
+            delta=self.person_delta,
+            answer_epsilon=self.answer_epsilon,
+            answers=self.answers,
+        )
+
+    def composed(self, bits: int) -> float:
+        """Budget at δ = person_delta of so many bits of a user, exactly composed."""
+        each = self.answer_epsilon
+        if math.isinf(each):
+            return each
+        return person_budget(each, bits, self.person_delta)
 
     def spent(self) -> dict[str, float]:
-        """Budget of a user, in nats."""
-        return {"a user's record": self.epsilon}
+        """Budget of a user, in nats, and of one of several bits; exactly composed."""
+        if self.answers == 1 and self.person_delta == 0:
+            return {"a user's record": self.answer_epsilon}
+        return {"a user's record": self.composed(self.answers), "one bit": self.answer_epsilon}
 
     def attacks(self) -> dict[str, Attack]:
-        """The best attack on a user's record, all of which is one bit."""
-        attack = FlippedBits(self.epsilon, 1)
-        return {"answer": attack, "person": attack}
+        """The best attack on one bit, and on a record about which all bits may differ."""
+        each = self.answer_epsilon
+        return {"answer": FlippedBits(each, 1), "person": FlippedBits(each, self.answers)}

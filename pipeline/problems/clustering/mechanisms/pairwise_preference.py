@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from pipeline.problems.common.questions import DESIGNS, check_questions
 from pipeline.study.arrays import Floats, Integers
 from pipeline.study.guarantee import Guarantee
 from pipeline.study.parameters import InvalidInput, parameter
@@ -13,20 +14,24 @@ from pipeline.study.parameters import InvalidInput, parameter
 from ..model import Users
 from ..releases import PairSketches
 from ..sampling.pair_throws import put_pairs, throw
-from .one_bit import RECORD, OneBit
+from ..sampling.records import PairQuestions, bits_of_pairs, symmetric
+from .one_bit import QUESTIONS, OneBit
 
 
 @dataclass(frozen=True)
 class PairwisePreference(OneBit):
-    """Every user is asked about a random pair of items, and releases a private sketch of it.
+    """Every user is asked about random pairs of items, and releases a private sketch of each.
 
     Pairs are uniform. reading, when the sketch is 1: `agree`, both items are rated,
     and equally (Appendix B, and the proof); `positive`, both are rated positively
     (§3.2); `equal`, ratings are equal, those of unrated items being 0 (Figure 1).
     rated_set: `public` asks about two of the items that a user has rated. Pairs are
     as uniform as before, and every sketch is about two ratings, as if w were N;
-    `agree` and `equal` are then the same.
-    Source: Banerjee, Hegde and Massoulié, Figure 1 and Appendix B.
+    `agree` and `equal` are then the same. Q: different pairs of a user, one bit
+    about each; all are about one record, so that bits depend on each other. design: who
+    is asked what, each user's own random pairs, or every pair equally often, ± 1.
+    Source: Banerjee, Hegde and Massoulié, Figure 1 and Appendix B, with one random pair a
+    user.
     """
 
     reading: str = parameter(
@@ -38,11 +43,18 @@ class PairwisePreference(OneBit):
         choices=("private", "public"),
     )
 
+    U: int = parameter("users", unit="users", default=1, low=1)
     w: int | None = parameter(
         "items that a user has rated; null: as many as the data have",
         unit="items",
         default=None,
         low=1,
+    )
+    Q: int | None = QUESTIONS
+    design: str = parameter(
+        "who is asked about which pairs: each user about random ones, or every pair equally often",
+        default="random",
+        choices=DESIGNS,
     )
 
     releases: ClassVar[type] = PairSketches
@@ -51,13 +63,24 @@ class PairwisePreference(OneBit):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._check_rated(self.w)
+        pairs = self.N * (self.N - 1) // 2
+        check_questions("Q", self.answers, pairs, f"pairs of N={self.N:,} items")
+        if self.rated_set == "public" and self.design == "balanced":
+            allowed = "asks about pairs that a user may not have rated; must be random with"
+            raise InvalidInput("design", self.design, f"{allowed} rated_set=public")
+
+    @property
+    def answers(self) -> int:
+        """Pairs that each user is asked about."""
+        return self.Q or 1
 
     def stated(self) -> Guarantee:
         """Of a user's record; with public rated sets, of her ratings of the same items."""
+        of_record = super().stated()
         if self.rated_set == "private":
-            return RECORD
+            return of_record
         return replace(
-            RECORD,
+            of_record,
             protects="how a user has rated her items",
             neighbours="one user's ratings replaced by any others, of the same items",
             public="which items each user has rated, and what she is asked",
@@ -70,6 +93,9 @@ class PairwisePreference(OneBit):
                 "items that she has rated"
             )
             raise InvalidInput("w", w, allowed)
+        if self.rated_set == "public" and w is not None:
+            rated_pairs = f"pairs of the w={w:,} items that a user has rated"
+            check_questions("Q", self.answers, w * (w - 1) // 2, rated_pairs)
 
     def chances(self, data: Users) -> Floats:
         """(K, Lc, Lc): P(released bit = 1) of a user asked about items of two clusters.
@@ -95,8 +121,11 @@ class PairwisePreference(OneBit):
     def release(self, data: Users, rng: np.random.Generator) -> PairSketches:
         """Counts of a block; pairs of two clusters have one law.
 
-        O(reps · (min(U, 5 N²) + N²)).
+        O(reps · (min(U, 5 N²) + N²)) with one random pair a user; otherwise records
+        are drawn, O(reps · (U · Q² + N²)).
         """
+        if self.answers > 1 or self.design == "balanced":
+            return self._release_of_records(data, rng)
         chances = self.chances(data)
         reps = len(data.truth.clusters)
         agreements, probes = np.zeros((2, reps, data.items, data.items), np.int64)
@@ -107,6 +136,21 @@ class PairwisePreference(OneBit):
                 zero_bits = throw(rng, cell.users - cell.one_bits, cell.pairs)
                 put_pairs(probes[r], cell.items, cell.others, released + zero_bits)
         return PairSketches(agreements, probes, self.keep, data.users)
+
+    def _release_of_records(self, data: Users, rng: np.random.Generator) -> PairSketches:
+        """The same of users whose records are drawn."""
+        self._check_rated(data.w)
+        asked = PairQuestions(
+            count=self.answers,
+            reading=self.reading,
+            is_dealt=self.design == "balanced",
+            of_rated=self.rated_set == "public",
+            keep=self.keep,
+        )
+        bits = bits_of_pairs(rng, data, asked)
+        ones = symmetric(bits[:, 1], data.items)
+        probes = symmetric(bits.sum(axis=1), data.items)
+        return PairSketches(ones, probes, self.keep, data.users)
 
     def _cells(
         self, data: Users, r: int, chances: Floats, rng: np.random.Generator
@@ -130,6 +174,10 @@ class PairwisePreference(OneBit):
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""
+        if self.answers > 1 or self.design == "balanced":
+            rated = self.w or 0
+            each = 20 + 40 * self.answers + 4 * rated
+            return 4e5 + 100 * self.N**2 + each * self.U
         return 4e5 + 100 * self.N**2
 
     def memory(self) -> float:

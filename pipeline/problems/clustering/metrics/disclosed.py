@@ -6,7 +6,7 @@ from pipeline.study.arrays import Floats
 from pipeline.study.metric import metric
 
 from ..model import BlockTruth
-from ..releases import PairSketches, ScoreSketches, SeenRatings
+from ..releases import NoisyPairSums, PairSketches, ScoreSketches, SeenRatings
 
 
 @metric("ratings seen as they are", units="ratings a user", least=0.0)
@@ -32,7 +32,7 @@ def ones_released(truth: BlockTruth, release: object) -> Floats:
     if isinstance(release, ScoreSketches):
         one_bits = release.scores.sum(axis=1)
         bits = release.sensed.sum(axis=1)
-    elif isinstance(release, PairSketches):
+    elif isinstance(release, PairSketches) and not isinstance(release, NoisyPairSums):
         one_bits = release.agreements.sum(axis=(1, 2))
         bits = release.probes.sum(axis=(1, 2))
     else:

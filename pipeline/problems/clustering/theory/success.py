@@ -14,7 +14,7 @@ from scipy import special
 
 from pipeline.study.arrays import Array, Floats
 
-from ..design import Design
+from ..design import BlockLaw, Design
 from .sketch_means import maxsense_means, multi_means, released
 
 EQUAL = 1e-12  # difference of means, relative, that is rounding
@@ -222,7 +222,39 @@ def pair_success(
     where R_r ≤ 1. Valid for large N, rare errors and 2U ≫ N(N − 1)·(few/N): many
     released ones a row.
     """
-    values, profiles, noise = pair_signal(U, epsilon, sizes, chances, adjusted)
+    return _spectral_success(sizes, *pair_signal(U, epsilon, sizes, chances, adjusted))
+
+
+def co_occurrence_success(
+    U: float, w: int, sizes: Array, law: BlockLaw, variance: float, is_signed: bool
+) -> float:
+    """The same of a curator's sums over records, with noise of this variance in every entry.
+
+    Each of U users rates both items of a pair with chance ρ = w(w − 1)/(N(N − 1)), and adds 1 if
+    alike; else −1 if is_signed, or 0. Entries are taken as independent.
+    """
+    sizes = np.asarray(sizes, float)
+    N = sizes.sum()
+    both = U * w * (w - 1) / (N * (N - 1))
+    positive = (law.alpha[:, None] * law.b).T @ law.b
+    mixed = law.alpha @ law.b
+    alike = 1 - mixed[:, None] - mixed + 2 * positive
+    mean = both * alike
+    spread = both * alike
+    if is_signed:
+        mean = both * (2 * alike - 1)
+        spread = np.full_like(alike, both)
+    weight = np.sqrt(np.outer(sizes, sizes))
+    pairs = np.outer(sizes, sizes) - np.diag(sizes)
+    diagonal = np.diag((pairs * mean).sum() / pairs.sum() - np.diag(mean))
+    values, vectors = np.linalg.eigh(weight * mean + diagonal)
+    profiles = values * vectors / np.sqrt(sizes)[:, None]
+    noise = np.sqrt((pairs * spread).sum() / pairs.sum() + variance)
+    return _spectral_success(sizes, values, profiles, float(noise))
+
+
+def _spectral_success(sizes: Array, values: Floats, profiles: Floats, noise: float) -> float:
+    """P(every item right) of spectral clustering, see `pair_success`, given `pair_signal`."""
     with np.errstate(divide="ignore"):
         overlap = np.maximum(1 - np.sum(sizes) * noise**2 / values**2, 0)
     points = profiles * np.sqrt(overlap)
