@@ -7,13 +7,14 @@ where the target is met.
 
 import contextlib
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import special
 
 from pipeline.advice.axis import Axis
 from pipeline.advice.levels import Range, rounded, rungs
+from pipeline.advice.pieces import Piece, pieces
 from pipeline.advice.question import Question
 from pipeline.advice.simulation import Simulator
 from pipeline.analysis.paired_crossing import Crossing, paired_crossings
@@ -136,7 +137,61 @@ def find(simulator: Simulator) -> Reached:
             middle += math.copysign(half, reached.estimate)
             _check_end(axis, middle, half)
         half *= 1.6
-    return reached
+    return _beside_jumps(simulator, reached, reps)
+
+
+def _beside_jumps(simulator: Simulator, reached: Reached, reps: int) -> Reached:
+    """The same where mean curves jump within the window: no parabola is fitted across a jump.
+
+    Pieces are looked at by themselves, the one nearest to the better end first. Where all of one
+    meets the targets, and they are missed at the end of the one before it, they begin to be met at
+    the jump between both.
+    """
+    axis = reached.axis
+    parts = pieces(axis, *reached.window)
+    if len(parts) == 1:
+        return reached
+    behind: Reached | None = None
+    for piece in reversed(parts):
+        of_piece = _of_piece(simulator, axis, piece, reps)
+        if math.isfinite(of_piece.estimate):
+            return of_piece
+        if of_piece.estimate > 0:
+            return of_piece if behind is None else behind
+        behind = _from_its_start(of_piece, piece)
+    assert behind is not None
+    return behind
+
+
+def _of_piece(simulator: Simulator, axis: Axis, piece: Piece, reps: int) -> Reached:
+    """What fresh replications show of a piece, and then near the crossing within it.
+
+    Ends of intervals beyond the piece are its own.
+    """
+    first, last = piece
+    reps = min(reps, simulator.affordable(axis.level(first), 0.12))
+    of_piece = _window(simulator, axis, first, last, 5, reps)
+    if math.isfinite(of_piece.estimate):
+        near = max(first, of_piece.estimate - NEAR), min(last, of_piece.estimate + NEAR)
+        closer = _window(simulator, axis, *near, 3, reps)
+        if math.isfinite(closer.estimate):
+            of_piece = closer
+    crossings = [
+        crossing._replace(
+            low=min(max(crossing.low, first), last), high=min(max(crossing.high, first), last)
+        )
+        for crossing in of_piece.crossings
+    ]
+    return replace(of_piece, crossings=crossings)
+
+
+def _from_its_start(reached: Reached, piece: Piece) -> Reached:
+    """That targets begin to be met at the start of a piece, all of which meets them."""
+    at_start = [
+        crossing._replace(value=piece.first, low=piece.first, high=piece.first, error=0.0)
+        for crossing in reached.crossings
+    ]
+    return replace(reached, crossings=at_start)
 
 
 def _check_end(axis: Axis, middle: float, half: float) -> None:

@@ -31,6 +31,13 @@ class Simulated(Checked):
         """Bytes that one replication takes beyond the arrays of truths; 0 where that is little."""
         return 0.0
 
+    def steps(self) -> tuple[int, ...]:
+        """Whole numbers that follow from parameters which are not whole, such as ⌈ε⌉ questions.
+
+        Where one of them changes, results may jump; `task=advise` looks there twice.
+        """
+        return ()
+
     def together(self) -> int:
         """How many replications a slice must have a multiple of."""
         return 1

@@ -67,6 +67,10 @@ class MultiMaxSense(Sensing):
             raise InvalidInput("Q", self.Q, "must be given where epsilon is infinite")
         return math.ceil(budget)
 
+    def steps(self) -> tuple[int, ...]:
+        """The number of questions and the size of a set, which are rounded."""
+        return (self.answers, self.size)
+
     @property
     def changeable(self) -> int:
         """Bits that another record can change: sets are disjoint, so at most 2w."""
