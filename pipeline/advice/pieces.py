@@ -24,7 +24,7 @@ class Piece(NamedTuple):
 def pieces(axis: Axis, first: float, last: float) -> list[Piece]:
     """The pieces that a window meets, in order; each ends at a jump, or `REACH` beyond the window.
 
-    Jumps are where a whole number that a part makes of the unknown changes (`steps` of a part),
+    Jumps are where a whole number that a part makes of the unknown changes (`rounded_numbers` of a part),
     such as the number of questions, ⌈ε⌉. A whole unknown has one piece, the window.
     """
     if axis.question.whole or not _numbers(axis, first):
@@ -70,4 +70,7 @@ def _numbers(axis: Axis, position: float) -> tuple[int, ...]:
         parts = axis.question.parts(axis.level(position))
     except InvalidInput:
         return ()
-    return (*parts.model.steps(), *parts.mechanism.steps(), *parts.estimator.steps())
+    numbers: list[int] = []
+    for part in (parts.model, parts.mechanism, parts.estimator):
+        numbers += part.rounded_numbers()
+    return tuple(numbers)

@@ -31,7 +31,7 @@ class Simulated(Checked):
         """Bytes that one replication takes beyond the arrays of truths; 0 where that is little."""
         return 0.0
 
-    def steps(self) -> tuple[int, ...]:
+    def rounded_numbers(self) -> tuple[int, ...]:
         """Whole numbers that follow from parameters which are not whole, such as ⌈ε⌉ questions.
 
         Where one of them changes, results may jump; `task=advise` looks there twice.

@@ -64,6 +64,9 @@ class Model(Protocol):
     def together(self) -> int:
         """How many replications a slice must have a multiple of."""
 
+    def rounded_numbers(self) -> tuple[int, ...]:
+        """Whole numbers that follow from parameters which are not whole."""
+
     def truth(self, rng: np.random.Generator, reps: int, population: np.random.Generator) -> Truth:
         """What is to be learned, for `reps` replications; arrays are (reps, …).
 
@@ -133,6 +136,9 @@ class Mechanism(Protocol):
     def together(self) -> int:
         """How many replications a slice must have a multiple of."""
 
+    def rounded_numbers(self) -> tuple[int, ...]:
+        """Whole numbers that follow from parameters which are not whole."""
+
     def spent(self) -> Mapping[str, float]:
         """What is released -> the budget that it costs, in nats."""
 
@@ -186,6 +192,9 @@ class Estimator(Protocol):
 
     def together(self) -> int:
         """How many replications a slice must have a multiple of."""
+
+    def rounded_numbers(self) -> tuple[int, ...]:
+        """Whole numbers that follow from parameters which are not whole."""
 
     def fit(
         self,

@@ -12,7 +12,7 @@ from pipeline.advice.levels import Range
 from pipeline.advice.pieces import pieces
 from pipeline.advice.search import find
 
-NOTHING = SimpleNamespace(steps=lambda: ())
+NOTHING = SimpleNamespace(rounded_numbers=lambda: ())
 NOISE = 0.3
 
 
@@ -35,7 +35,7 @@ class Jumping:
 
     def parts(self, level):
         numbers = (math.ceil(level),) if self.is_told else ()
-        mechanism = SimpleNamespace(steps=lambda: numbers)
+        mechanism = SimpleNamespace(rounded_numbers=lambda: numbers)
         return SimpleNamespace(model=NOTHING, mechanism=mechanism, estimator=NOTHING)
 
     def predicted(self, level):

@@ -67,7 +67,7 @@ class MultiMaxSense(Sensing):
             raise InvalidInput("Q", self.Q, "must be given where epsilon is infinite")
         return math.ceil(budget)
 
-    def steps(self) -> tuple[int, ...]:
+    def rounded_numbers(self) -> tuple[int, ...]:
         """The number of questions and the size of a set, which are rounded."""
         return (self.answers, self.size)
 
