@@ -77,12 +77,12 @@ class MaxSense(Sensing):
     Source: Banerjee, Hegde and Massoulié, Figure 2, with one set a user.
     """
 
-    Q: int | None = QUESTIONS
+    Q: int = QUESTIONS
 
     @property
     def answers(self) -> int:
         """Sets that each user is asked about."""
-        return self.Q or 1
+        return self.Q
 
     def release(self, data: Users, rng: np.random.Generator) -> ScoreSketches:
         """Scores of a block, exact in joint law.

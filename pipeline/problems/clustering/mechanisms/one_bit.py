@@ -25,8 +25,8 @@ RECORD = Guarantee(
     composition="a user gives one bit only",
 )
 QUESTIONS: Any = parameter(
-    "questions to a user, each about a set or a pair of items, one private bit each; null is one",
-    default=None,
+    "questions to a user, each about a set or a pair of items, one private bit each",
+    default=1,
     low=1,
     high=10**4,
 )

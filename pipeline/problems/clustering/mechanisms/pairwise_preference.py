@@ -50,7 +50,7 @@ class PairwisePreference(OneBit):
         default=None,
         low=1,
     )
-    Q: int | None = QUESTIONS
+    Q: int = QUESTIONS
     design: str = parameter(
         "who is asked about which pairs: each user about random ones, or every pair equally often",
         default="random",
@@ -72,7 +72,7 @@ class PairwisePreference(OneBit):
     @property
     def answers(self) -> int:
         """Pairs that each user is asked about."""
-        return self.Q or 1
+        return self.Q
 
     def stated(self) -> Guarantee:
         """Of a user's record; with public rated sets, of her ratings of the same items."""
