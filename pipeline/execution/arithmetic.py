@@ -32,7 +32,7 @@ VERSION = re.compile(r"""^(?:short_)?version\s*=\s*["'](\d+)\.(\d+)""", re.MULTI
 def pin(environment: MutableMapping[str, str] = os.environ) -> None:
     """Let OpenBLAS and NumPy use the baseline's code in this process and in those that it starts.
 
-    Nothing happens where a person chose kernels, or where the processor has not what the baseline
+    Does nothing where a person chose kernels, or where the processor lacks what the baseline
     needs. Where NumPy is loaded already, workers are left as free as this process is, so that both
     compute the same numbers.
 
@@ -75,8 +75,8 @@ def _beyond() -> str:
 def _version_of_numpy() -> tuple[int, int]:
     """Major and minor version of the installed NumPy, which is not loaded.
 
-    Its own file says it, with two requests to the file system; to read what an installer wrote of
-    it takes some 500.
+    It is read from NumPy's own file with two requests to the file system; reading what an
+    installer wrote takes some 500.
     """
     spec = importlib.util.find_spec("numpy")
     if spec is not None and spec.origin:

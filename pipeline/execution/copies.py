@@ -32,9 +32,8 @@ _allowed: list[bool] = []  # one entry where this process is the command
 
 
 def allow() -> None:
-    """Let this process be copied: it is the command itself.
-
-    It is no notebook, no test, and no program of another person.
+    """Allow copies of this process, because it is the command itself: no notebook, no test, and
+    no program of another person.
     """
     _allowed[:] = [True]
 

@@ -1,9 +1,9 @@
 """Units that other drivers of a study have in work are left until the end, when most of them are
 done.
 
-Each driver begins units in an order of its own, so that two seldom begin the same one; the fewer
-are left, the more often they do. What workers have begun is noted beside the units anyway
-(`suspects`).
+Each driver begins units in an order of its own, so that two drivers seldom begin the same unit;
+this happens more often when few units are left. What workers have begun is noted beside the units
+anyway (`suspects`).
 """
 
 import time
@@ -22,7 +22,7 @@ LONGEST = 60.0  # seconds between two looks for other drivers where there was no
 class Elsewhere:
     """Leaves out what others have begun, as their notes say.
 
-    `bundles` gives it, one by one, in the end.
+    `bundles` gives these units one by one at the end.
     """
 
     def __init__(self, store: Store, schedule: Schedule, driver: Driver | None):

@@ -1,6 +1,5 @@
-"""When a sweep whose units fail alike is to stop.
-
-A mistake that all units make is not worth a million of them.
+"""When to stop a sweep whose units all fail in the same way: nobody needs a million copies of
+one mistake.
 """
 
 from collections import Counter

@@ -1,6 +1,6 @@
 """Whether another driver has done a unit meanwhile.
 
-That is looked for before a unit is simulated, in little of the time.
+A worker looks before it simulates a unit, and spends little of its time on this.
 """
 
 import time
@@ -24,7 +24,7 @@ class Looks:
     def is_done(self, unit: tuple[int, int]) -> bool:
         """Whether a unit is there, with its numbers.
 
-        Not looked for where that would take too much of the time.
+        Does not look where that would take too much of the time.
         """
         if not self._was_done and self.looking > SHARE * self.simulating:
             return False

@@ -38,7 +38,7 @@ def warn(text: str) -> None:
 
 
 def note(text: str) -> None:
-    """Say what somebody who reads the numbers had better know."""
+    """Say what everybody who reads the numbers should know."""
     _say(Notice(NOTE, text))
 
 

@@ -68,8 +68,8 @@ def probe(study: Study, costs: Floats) -> Probe:
     """Measure a cell of small, of middle and of large cost, for a second and in 200 MB at most.
 
     costs: (cells,), predicted. Among cells of equal cost one is drawn at random: those at the
-    corners of a grid are often unusual. Units are extrapolated from fewer replications, cells that
-    were not reached by their predicted cost.
+    corners of a grid are often unusual. Units are extrapolated from fewer replications, cells
+    that were not tried by their predicted cost.
     """
     cells = _cells_to_try(costs)
     for cell in cells:

@@ -1,6 +1,5 @@
-"""What is said where numbers come out differently.
-
-What differs, in words, of which kind it is, and what to do.
+"""What is said where this process makes other numbers than those stored: what differs, of which
+kind it is, and what to do.
 """
 
 import re

@@ -1,6 +1,6 @@
 """How much more may be written in a folder, in bytes and files.
 
-The file system and the quotas of a person tell.
+The file system and the person's quotas say so.
 """
 
 import os

@@ -269,7 +269,7 @@ class Runner:
             raise Unfit(f"{socket.gethostname()}: {error}") from None
 
     def check(self, units: list[Unit]) -> list[bool]:
-        """Like a call, but only `agree` and simulate none of the units."""
+        """Like a call, but only `agree`: none of the units is simulated."""
         self.agree(compare_only=True)
         return [False for _ in units]
 
@@ -311,8 +311,8 @@ class Runner:
     def _try_parts(self, me: Writer) -> tuple[str, ...]:
         """Make sure that parts are deterministic.
 
-        Returns names of the combinations that need not be tried again. Where a process ended in
-        that, it is given up: the units will tell. Raises WrongPart.
+        Returns names of the combinations that need not be tried again. Where this ended a
+        process, it is given up, and what the units do decides. Raises WrongPart.
         """
         known = agreement.find(self.store, me)
         combinations = self._combinations()
@@ -370,7 +370,7 @@ class Runner:
         return self.references
 
     def knows_code(self) -> bool:
-        """Whether the code of this process, on whatever machine, is that of a recorded writer."""
+        """Whether a recorded writer, on whatever machine, had the code of this process."""
         code = writer(self.study, self.brought).code
         recorded = agreement.recorded(self.store)
         return any(dict(agreed.writer.code) == code for agreed in recorded)
@@ -567,9 +567,8 @@ class Runner:
 
 
 def _text(error: Exception) -> str:
-    """An error with its traceback from the study's code on.
-
-    How the unit was called differs with limits and retries.
+    """An error with its traceback, from the study's code on: the calls before that differ with
+    limits and retries.
     """
     ours = (__file__, time_limit.__file__)
     where = error.__traceback__

@@ -48,10 +48,10 @@ class NeededBlocks(Protocol):
 class Schedule:
     """Units still to do: block after block across all cells.
 
-    So at half of a sweep all cells have half of their units. Within a block the most costly cells
-    come first, and cells that share their data stand next to each other. Holds about four bytes per
-    unit and a few numbers per cell, and yields units lazily. `mine` (cells, blocks) are this
-    shard's units, of those that count; the others' count as done.
+    So halfway through a sweep every cell has half of its units. Within a block the most costly
+    cells come first, and cells that share their data stand next to each other. Holds about four
+    bytes per unit and a few numbers per cell, and yields units lazily. `mine` (cells, blocks) are
+    this shard's units, of those that count; the others' count as done.
 
     Args:
         shard: (number, how many), to deal the units out to several drivers; all deal in the same

@@ -93,8 +93,8 @@ class Facts:
     def cost_per_second(self) -> float:
         """Predicted cost that the workers of the session do in a second.
 
-        Those that it has now, while they have work: time in which it waited for workers, or in a
-        queue, does not count. 0 where no unit has ended.
+        Only the workers that it has now count, and only the time in which they have work;
+        waiting for workers or in a queue does not. 0 where no unit has ended.
         """
         return self._pace(self.cost_made)
 
@@ -236,9 +236,8 @@ def _read(path: Path) -> Facts | None:
 
 
 def _goes_on(path: Path, facts: Facts) -> bool:
-    """Whether a run that did not note its end goes on.
-
-    So it does where its file is fresh and, on this machine, its process is there.
+    """Whether a run that did not note its end goes on: its file is fresh and, if it is on this
+    machine, its process is there.
     """
     if abs(time.time() - path.stat().st_mtime) > SILENT:
         return False

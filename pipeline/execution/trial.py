@@ -195,7 +195,7 @@ class _GlobalGenerator:
 
     It is as before at the end.
 
-    Also where it seeds it: all blocks would then have the same numbers.
+    Seeding it counts, too: all blocks would then have the same numbers.
     """
 
     drawn = False

@@ -143,8 +143,8 @@ def begin(store: Store, writer_id: str, unit: str, before: int | None = None) ->
 
     How many before it have and did not end, unless given in `before`.
 
-    The caller holds the lock: no process of that writer is still at it, so that those
-    before it were ended.
+    The caller holds the lock, so no process of that writer is still making the unit: those that
+    began it before were ended.
     """
     if before is None:
         last = trying(store, writer_id)
@@ -154,7 +154,7 @@ def begin(store: Store, writer_id: str, unit: str, before: int | None = None) ->
 
 
 def trying(store: Store, writer_id: str) -> tuple[str, int] | None:
-    """What a process of a writer began and has not ended, and how many did.
+    """What a process of a writer began and did not finish, and how many processes did so.
 
     None if there is nothing.
     """

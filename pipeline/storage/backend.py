@@ -83,7 +83,7 @@ class Files(ABC):
     def listed(self, prefix: str) -> Iterator[Listed]:
         """All files whose keys start with `prefix` and "/", in no particular order.
 
-        Those that are written or deleted meanwhile may be in it or not.
+        Files that are written or deleted meanwhile may or may not be listed.
         """
 
     @abstractmethod
@@ -184,10 +184,8 @@ class Locks(ABC):
         """Raise Unreachable where this process had the lock, and may have lost it."""
 
     def sweeping(self) -> AbstractContextManager[None]:
-        """To be entered while units are written; several processes may be inside at once.
-
-        By default nothing, as nothing is left over that could be taken for an
-        interrupted write.
+        """To be entered while units are written; several processes may be inside at once. By
+        default it does nothing, because such a backend leaves nothing of an interrupted write.
         """
         return nullcontext()
 

@@ -101,7 +101,7 @@ class Packs:
         self.refresh()
 
     def _entries(self, block: int, cell: int) -> Iterator[tuple[Pack, Array]]:
-        """Where a unit is; usually once, in the last pack that begins before it."""
+        """Places of a unit; usually one, in the last pack that begins before it."""
         packs = self.listing()
         begun = bisect_right(packs, (block, cell), key=_first)
         for pack in reversed(packs[:begun]):

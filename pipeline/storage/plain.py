@@ -1,7 +1,7 @@
 """Variables of a sealed dataset, read without Zarr and xarray, whose imports take half a second.
 
-For what a command asks of a finished study in a line. What is damaged, or not as this
-program writes it, is None: `results.load` says then what is wrong.
+For what a command asks of a finished study in a line. What is damaged, or not as this program
+writes it, is None; `results.load` then says what is wrong.
 """
 
 import itertools

@@ -233,7 +233,7 @@ def _problems(
 
 
 def _of_other_results(backend: Files, name: str, content: bytes) -> list[str]:
-    """Whether moments were made of other replications than those beside them."""
+    """Whether moments were made from other replications than those stored beside them."""
     moments_of = {summary: results for results, summary in PAIRS}
     where, slash, last = name.rpartition("/")
     if last not in moments_of:

@@ -67,7 +67,7 @@ def read_request(entries: Mapping[str, Any]) -> AdviceRequest:
 def advise(request: AdviceRequest, early: bool = False) -> Iterator[Event]:
     """Answer a request; the last event is the answer, if there is a question.
 
-    quick: the atlas's first answer, never certified, and none else. Otherwise the certified one;
+    quick: only the atlas's first answer, which is never certified. Otherwise the certified one;
     early: after the atlas's first answer, or why there is none. A page of the certified answer is
     written after it was found, every other file before. Raises InvalidInput for every mistake,
     where targets are out of reach or are met already, and, with quick, where the atlas has no first

@@ -234,8 +234,9 @@ def difference(first: xr.Dataset, second: xr.Dataset, metric: str, paired: bool)
 
     The intervals hold together.
 
-    Paired: t intervals of the differences of replications. Otherwise by Welch, with the fewer
-    replications less one as degrees of freedom, which is at most too wide.
+    Paired: t intervals of the differences of replications. Otherwise by Welch, with one less
+    than the fewer replications as degrees of freedom: such intervals are rather too wide than
+    too narrow.
     """
     confidence = 1 - (1 - CONFIDENCE) / max(_cells(first), 1)
     both = (_alone(first, metric), _alone(second, metric))

@@ -1,6 +1,6 @@
 """From an experiment and the changes of a call to one plain config, by plain merging.
 
-It is the config that the command composes from the words that ask for the same.
+The command composes the same config from the words that ask for the same.
 """
 
 import functools
@@ -39,7 +39,7 @@ def _text_of_defaults() -> str:
 
 
 def defaults() -> dict[str, Any]:
-    """What is so unless an experiment or a call says else."""
+    """What holds unless an experiment or a call says otherwise."""
     config = mapping(yaml_text.load(_text_of_defaults()), "config")
     return {key: value for key, value in config.items() if key not in OF_HYDRA}
 

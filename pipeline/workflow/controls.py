@@ -31,7 +31,8 @@ UNSEEN = "unseen"  # of a wrong world that all of an experiment's data leave und
 class JudgedWorld:
     """What a claim says of its wrong world. missing: what the data lack of the whole experiment.
 
-    outcome: AS_IT_MUST, OTHERWISE, UNDECIDED by fewer data than the experiment has, or UNSEEN.
+    outcome: AS_IT_MUST, OTHERWISE, UNDECIDED where there are fewer data than the experiment has,
+    or UNSEEN.
     """
 
     claim: Claim

@@ -71,7 +71,7 @@ class Warned:
 
 @dataclass(frozen=True)
 class Noted:
-    """Something that a person had better know, such as what no fingerprint covers."""
+    """Something that a person should know, such as what no fingerprint covers."""
 
     text: str
 

@@ -1,4 +1,4 @@
-"""The units of a study that failed: why, and what simulates one of them again."""
+"""The units of a study that failed: why they did, and which command simulates one of them again."""
 
 from itertools import islice
 

@@ -26,8 +26,8 @@ def line_of(stored: StoredStudy) -> str:
 
 
 def _is_without(moments: PlainDataset, metrics: Iterable[str]) -> bool:
-    """Whether moments are sound, and show that all replications converged and all that ended are
-    finite; most are, and xarray need not be imported for that.
+    """Whether moments are sound and show that all replications converged and all values are
+    finite. Most do, and this needs no import of xarray.
     """
     status = moments.read("status")
     if status is None or status[..., COUNTS.index("not_converged")].any():

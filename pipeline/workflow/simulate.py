@@ -161,7 +161,7 @@ class Sweeping:
             self.job.tell(failed_units(part.stored, listing, self.job.invocation))
 
     def _compute_here(self) -> None:
-        """Compute in this process; what it had no time for is left to workers."""
+        """Compute in this process; workers get what it had no time for."""
         self._agree()
         work = format_time(self.seconds)
         here = Executor(description=f"about {work} of work: no workers, computing in this process")
@@ -172,7 +172,8 @@ class Sweeping:
         self.waiting = [part for part in after if part.schedule.pending]
 
     def _agree(self) -> None:
-        """Make sure that this process computes the stored numbers, where workers need not."""
+        """Make sure that this process computes the stored numbers, so that workers need not
+        compare them."""
         if self.job.cluster.elsewhere:
             return
         for number, part in enumerate(self.waiting):

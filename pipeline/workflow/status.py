@@ -1,4 +1,4 @@
-"""`task=status`: what is done, who is at it, how long it will take, what failed.
+"""`task=status`: what is done, who works on it, how long it will take, what failed.
 
 From the storage alone.
 """
@@ -55,8 +55,8 @@ class Progress:
     """What is known of a study that was begun.
 
     groups_on_target: of cells that met their targets of precision, once sealed. shortfalls: what
-    did not converge or is not finite, in words. mixed: code or arithmetic that a person accepted beside
-    another. failed: units, with what happened. seconds_left: None where no pace is known.
+    did not converge or is not finite, in words. mixed: code or arithmetic that a person accepted
+    beside another. failed: units, with what happened. seconds_left: None where no pace is known.
     """
 
     sealed: bool
@@ -110,7 +110,7 @@ class StudyStatus:
 
     @property
     def state(self) -> State:
-        """Failed also where it is deserted, so that no script waits for ever."""
+        """A deserted study counts as failed, so that no script waits for ever."""
         return State.FAILED if self.deserted else self._state
 
     @property
@@ -186,7 +186,8 @@ def _state(done: bool, listing: Listing, past: Sequence[Facts], running: bool) -
 
 
 def _shortfalls(stored: StoredStudy) -> str:
-    """What did not converge or is not finite, or that damaged moments do not tell."""
+    """What did not converge or is not finite; or that the moments are damaged, so that nobody
+    can say."""
     try:
         return line_of(stored)
     except (InvalidInput, OSError) as error:

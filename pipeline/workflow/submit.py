@@ -98,7 +98,8 @@ def _sizes(expected: Sequence[plan.Prediction], shards: int | None, system: Syst
 
 
 def _check_known(expected: Sequence[plan.Prediction], system: System) -> None:
-    """Raise InvalidInput where neither a person gave nor the plan knows how large a job must be."""
+    """Raise InvalidInput where a person did not say how large a job must be, and the plan does
+    not know it."""
     measured = all(prediction.seconds is not None for prediction in expected)
     weighed = all(prediction.memory is not None for prediction in expected)
     for key, known in (("walltime", measured), ("memory", weighed)):

@@ -89,9 +89,8 @@ def _stops(
 
 
 def _sealed(store: Store) -> Iterator["xr.Dataset"]:
-    """Sealed results of the same cells, by the code here, the smallest first.
-
-    Without damaged ones.
+    """Sealed results of the same cells that the code here made, the smallest first, without
+    damaged ones.
     """
     study = store.study
     backend = store.backend

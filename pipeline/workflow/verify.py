@@ -84,7 +84,7 @@ def verify(
 ) -> Iterator[Verified]:
     """Check every file of every study, and repair with `settings.repair`.
 
-    Where all are sound or repaired, the code here is compared last: raises InvalidInput where it
+    Where all are sound or repaired, the code here is compared last. Raises InvalidInput where it
     computes other numbers than those stored.
     """
     failed = False

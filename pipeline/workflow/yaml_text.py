@@ -20,7 +20,7 @@ class _Loader(BASE):  # type: ignore[misc]
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> object:
         """The mapping of a node.
 
-        An error for a key that stands there twice, of which the last would win.
+        Raises an error for a key that stands there twice: the last one would win in silence.
         """
         names: set[str] = set()
         for key, _ in node.value:

@@ -1,7 +1,7 @@
 """A study as jobs without a driver: an array that simulates, and a last job that seals and reports.
 
 The job's scripts are those of `jobs/`; what a job may use is given as options of the batch system's
-command, which count for more than the directives in a script.
+command, which override the directives in a script.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""What a person sets of jobs of any batch system, and what follows from it."""
+"""What a person sets for the jobs of any batch system, and what follows from it."""
 
 import re
 from dataclasses import dataclass

@@ -127,9 +127,9 @@ class Cluster(Protocol):
         return None
 
     def needless(self, seconds: float) -> bool:
-        """Whether this process may do that many seconds of work itself.
+        """Whether this process should do that many seconds of work itself.
 
-        As where workers would take longer to start.
+        It should where workers would take longer to start.
         """
         return False
 

@@ -35,7 +35,7 @@ FILES = 4  # of this process that a worker takes, at most: connections, and a pi
 def allowed_memory() -> int | None:
     """Bytes that a control group allows this process and its workers together.
 
-    None where all of the machine's are.
+    None where only the machine's own memory limits them.
     """
     allowed = memory()
     if allowed >= memory_of_machine():
