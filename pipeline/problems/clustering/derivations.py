@@ -1,7 +1,7 @@
 """Parameters that a config derives from others, and coordinates for figures.
 
-alpha, beta, b are texts as in the model: shares "0.5, 0.5", a row of b for each
-class.
+alpha, beta, b are texts as in the model: shares "0.5, 0.5", a row of b for
+each class.
 """
 
 import math

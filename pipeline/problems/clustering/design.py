@@ -18,8 +18,8 @@ from pipeline.study.parameters import InvalidInput
 class BlockLaw(NamedTuple):
     """Classes of users, clusters of items, and what users like.
 
-    alpha: (K,) shares of user classes. beta: (Lc,) shares of clusters. b: (K, Lc)
-    chances of a positive rating.
+    alpha: (K,) shares of user classes. beta: (Lc,) shares of clusters. b:
+    (K, Lc) chances of a positive rating.
     """
 
     alpha: Floats
@@ -31,9 +31,9 @@ class BlockLaw(NamedTuple):
 class Design:
     """What decides how many users are needed, but for the mechanism and the estimator.
 
-    N: items. w: items that each user has rated. epsilon: privacy budget of a user's
-    record, nats. alpha, beta, b: texts as in the model. theta: θ, sensing
-    probability of an item times w. Q: questions to a user.
+    N: items. w: items that each user has rated. epsilon: privacy budget of
+    a user's record, nats. alpha, beta, b: texts as in the model. theta: θ,
+    sensing probability of an item times w. Q: questions to a user.
     """
 
     N: int

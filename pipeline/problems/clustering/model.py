@@ -25,7 +25,8 @@ BATCH = 1 << 18  # users at a time, where there are so many clusters that few us
 class BlockTruth:
     """Truth of the model.
 
-    clusters: (reps, N) int, cluster of each item, 0 to count − 1. count: Lc.
+    clusters: (reps, N) int, cluster of each item, 0 to count − 1. count:
+    Lc.
     """
 
     clusters: Annotated[Integers, "reps", "N"]
@@ -41,13 +42,14 @@ class BlockTruth:
 class Users:
     """U users of a block of replications, as counts of users with equal properties.
 
-    No single user is ever stored. truth: clusters of items. classes: (K,), users in
-    each class. w: rated items a user. b: (K, Lc). Users are exchangeable within a
-    class, so how many of them rated w_1, …, w_Lc items of the clusters is all that
-    is drawn here; mechanisms draw the rest by its law given these. Each call of
-    `batches` starts the users' own stream anew and so draws the same users: of all
-    replications together, those of one kind at once, so that units that need them
-    cannot be cut into slices.
+    No single user is ever stored. truth: clusters of items. classes: (K,),
+    users in each class. w: rated items a user. b: (K, Lc). Users are
+    exchangeable within a class, so how many of them rated w_1, …, w_Lc
+    items of the clusters is all that is drawn here; mechanisms draw the
+    rest by its law given these. Each call of `batches` starts the users'
+    own stream anew and so draws the same users: of all replications
+    together, those of one kind at once, so that units that need them cannot
+    be cut into slices.
     """
 
     plain_release: ClassVar[type] = SeenRatings
@@ -79,8 +81,8 @@ class Users:
     def portions(self) -> Iterator[UserCounts]:
         """All users by columns rep and user_class.
 
-        In batches where there are so many clusters that few users are alike, else
-        all at once.
+        In batches where there are so many clusters that few users are
+        alike, else all at once.
         """
         most = None if self.truth.count <= FEW else BATCH
         return _portions(self.classes, len(self.truth.clusters), most)
@@ -88,9 +90,10 @@ class Users:
     def batches(self) -> Iterator[UserCounts]:
         """Batches of users, those of one kind in one row.
 
-        Columns rep, user_class, rated_0, …, rated_{Lc−1}. rated: multivariate
-        hypergeometric, w of N items without replacement. At most one row a user; up
-        to 3 clusters, a number of rows that does not grow with U.
+        Columns rep, user_class, rated_0, …, rated_{Lc−1}. rated:
+        multivariate hypergeometric, w of N items without replacement. At
+        most one row a user; up to 3 clusters, a number of rows that does
+        not grow with U.
         """
         rng = copy.deepcopy(self._streams[0])
         names = [f"rated_{cluster}" for cluster in range(self.truth.count)]
@@ -130,11 +133,11 @@ class Users:
 class BlockModel(BaseModel):
     """User of class k rates item of cluster l positively with probability b_kl.
 
-    Each rates w items, uniform, without replacement. Classes have exact sizes α_k
-    U, clusters exact sizes β_l N in random order (both by largest remainder), as
-    the paper assumes; `clusters: random` draws the cluster of each item
-    independently with law β, as its lower bounds do. A list is written `0.5, 0.5`,
-    a matrix `0.9, 0.1; 0.2, 0.8`, a row for each class.
+    Each rates w items, uniform, without replacement. Classes have exact
+    sizes α_k U, clusters exact sizes β_l N in random order (both by largest
+    remainder), as the paper assumes; `clusters: random` draws the cluster
+    of each item independently with law β, as its lower bounds do. A list is
+    written `0.5, 0.5`, a matrix `0.9, 0.1; 0.2, 0.8`, a row for each class.
     Source: Banerjee, Hegde and Massoulié, §2.1.
     """
 

@@ -10,9 +10,9 @@ from pipeline.study.arrays import Integers
 class SeenRatings:
     """Ratings of single items that were seen as they are.
 
-    positive, seen: (reps, N), positive ratings and ratings of each item. users: U.
-    users_asked: (reps,), users to whom a question was put, fewer than U where a
-    scheme was done earlier.
+    positive, seen: (reps, N), positive ratings and ratings of each item.
+    users: U. users_asked: (reps,), users to whom a question was put, fewer
+    than U where a scheme was done earlier.
     """
 
     positive: Annotated[Integers, "reps", "N"]
@@ -25,10 +25,11 @@ class SeenRatings:
 class PairSketches:
     """Released bits about pairs of items. users: U.
 
-    agreements: (reps, N, N) int64, Â_ij, released ones among the users asked about
-    {i, j}; symmetric, 0 on the diagonal. probes: (reps, N, N) int64, users asked
-    about {i, j}: public, with mean U/C(N, 2) for every pair; the paper's estimator
-    does not use them. keep: probability that a bit is released as it is.
+    agreements: (reps, N, N) int64, Â_ij, released ones among the users
+    asked about {i, j}; symmetric, 0 on the diagonal. probes: (reps, N, N)
+    int64, users asked about {i, j}: public, with mean U/C(N, 2) for every
+    pair; the paper's estimator does not use them. keep: probability that a
+    bit is released as it is.
     """
 
     agreements: Annotated[Integers, "reps", "N", "N"]
@@ -52,9 +53,10 @@ class NoisyPairSums(PairSketches):
 class ScoreSketches:
     """Released bits about sensed sets of items, added up by item. users: U.
 
-    scores: (reps, N) int64, B_i = Σ_u H_ui S_u over all released bits S_u with
-    sensing vectors H_u. sensed: (reps, N) int64, Σ_u H_ui, public; the paper's
-    estimator does not use them. keep: probability that a bit is released as it is.
+    scores: (reps, N) int64, B_i = Σ_u H_ui S_u over all released bits S_u
+    with sensing vectors H_u. sensed: (reps, N) int64, Σ_u H_ui, public; the
+    paper's estimator does not use them. keep: probability that a bit is
+    released as it is.
     """
 
     scores: Annotated[Integers, "reps", "N"]

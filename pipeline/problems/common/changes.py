@@ -1,8 +1,8 @@
 """Changes of the parts of a cell, for wrong worlds in which a claim must be contradicted.
 
-A change takes the parts of a cell and gives those that simulate it in their place:
-see `pipeline.study.wrong_worlds`. Where a part has nothing that could be changed, it
-stays.
+A change takes the parts of a cell and gives those that simulate it in their
+place: see `pipeline.study.wrong_worlds`. Where a part has nothing that
+could be changed, it stays.
 """
 
 import copy
@@ -54,9 +54,10 @@ def replaced_part(role: str, make: Callable[[Part], Part]) -> Change:
 def with_parameters(role: str, **changes: object) -> Change:
     """Parts of a role with other parameters, for each a value, or a function of the declared one.
 
-    Parts that lack one of these parameters, such as the ε of a mechanism without
-    privacy, stay. A mechanism says in its release what it did, so that estimators
-    take this into account: see `in_secret` for one that does not.
+    Parts that lack one of these parameters, such as the ε of a mechanism
+    without privacy, stay. A mechanism says in its release what it did, so
+    that estimators take this into account: see `in_secret` for one that
+    does not.
 
     >>> flatter = with_parameters("model", theta_range=lambda declared: declared / 2)
     """
@@ -66,9 +67,10 @@ def with_parameters(role: str, **changes: object) -> Change:
 def in_secret(change: Change, *also: str) -> Change:
     """A change of the mechanism that its release does not tell: it does the one and says the other.
 
-    Public constants of the release, which are its fields without replications, are
-    those of the declared mechanism. also: names of fields with replications that are
-    taken from there as well, such as the variance of the noise.
+    Public constants of the release, which are its fields without
+    replications, are those of the declared mechanism. also: names of fields
+    with replications that are taken from there as well, such as the
+    variance of the noise.
 
     >>> less_noise = in_secret(with_parameters("mechanism", epsilon=lambda declared: 2 * declared))
     """
@@ -116,9 +118,9 @@ def changed_release(
 ) -> Change:
     """Releases that are changed before estimators see them.
 
-    make: a release and a generator -> another. privately: whether releases of
-    mechanism=none stay as they are. releases: type of what is made; None for that of
-    the declared release.
+    make: a release and a generator -> another. privately: whether releases
+    of mechanism=none stay as they are. releases: type of what is made; None
+    for that of the declared release.
     """
 
     def change(part: Part) -> Part:

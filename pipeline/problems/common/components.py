@@ -12,9 +12,9 @@ from pipeline.study.arrays import Integers
 def unconnected(first: Integers, second: Integers, nodes: int, names: Sequence[str]) -> list[str]:
     """Names of the items outside the largest component, the one with most items.
 
-    Empty if all are connected. first, second: (edges,), the two nodes of each edge.
-    nodes: their number; the items come first, and persons may follow. names: of
-    items. O(nodes + edges).
+    Empty if all are connected. first, second: (edges,), the two nodes of
+    each edge. nodes: their number; the items come first, and persons may
+    follow. names: of items. O(nodes + edges).
     """
     graph = coo_array((np.ones(len(first), bool), (first, second)), shape=(nodes, nodes))
     _, component = connected_components(graph, directed=False)

@@ -1,8 +1,8 @@
 """What privacy does to each item of a person's own data.
 
-Metrics of one item, by its name, or of all on average. Truth and estimate hold
-`theta`, (reps, m), and the truth `names`, (m,): θ* is the fit to the same data
-without privacy.
+Metrics of one item, by its name, or of all on average. Truth and estimate
+hold `theta`, (reps, m), and the truth `names`, (m,): θ* is the fit to the
+same data without privacy.
 """
 
 from collections.abc import Callable
@@ -106,8 +106,8 @@ def ranks_moved(truth: NamedScores, estimate: Scores, *, item: str = ITEM) -> Fl
 def pairs_reversed(truth: NamedScores, estimate: Scores, *, item: str = ITEM) -> Floats:
     """Share of the other items whose order with the item is reversed by privacy.
 
-    A tie counts one half. The mean over all items is the Kendall distance of the two
-    rankings, where neither has ties.
+    A tie counts one half. The mean over all items is the Kendall distance
+    of the two rankings, where neither has ties.
     """
     return _of_item(_reversed, truth, estimate, item)
 
@@ -140,7 +140,8 @@ def _of_item(
 ) -> Floats:
     """(reps,): the value of an item, or the mean of all; NaN where the estimate is not finite.
 
-    O(reps · m²). of_each: from θ* and θ̂, (reps, m), the value of every item.
+    O(reps · m²). of_each: from θ* and θ̂, (reps, m), the value of every
+    item.
     """
     is_finite = cast(Booleans, np.isfinite(estimate.theta).all(axis=1))
     values = of_each(truth.theta, np.where(is_finite[:, None], estimate.theta, 0))

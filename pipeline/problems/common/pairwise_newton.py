@@ -1,11 +1,12 @@
 """Minimisers of Σ_{i<j} f_ij(θ_i−θ_j) + λ‖θ‖² over θ in R^m with Σθ = 0.
 
-Batched damped Newton, dense solves. For pairwise losses that the kernel of the
-complete graph (`newton.c`) does not cover: incomplete comparisons, and likelihoods
-that are not convex. Where the Hessian is not positive definite, its eigenvalues are
-replaced by their absolute values (saddle-free Newton; Dauphin et al. 2014) and the
-direction of steepest negative curvature is added, so every step descends; steps are
-shortened until the objective falls (Armijo).
+Batched damped Newton, dense solves. For pairwise losses that the kernel of
+the complete graph (`newton.c`) does not cover: incomplete comparisons, and
+likelihoods that are not convex. Where the Hessian is not positive definite,
+its eigenvalues are replaced by their absolute values (saddle-free Newton;
+Dauphin et al. 2014) and the direction of steepest negative curvature is
+added, so every step descends; steps are shortened until the objective falls
+(Armijo).
 """
 
 from typing import NamedTuple, Protocol
@@ -29,10 +30,11 @@ LONGEST = 1e3  # step over 1 logit and the range of θ
 class Minimum(NamedTuple):
     """Minimisers and how they were reached; the first axis is the replication.
 
-    theta (rep, item), rows summing to 0; converged (rep,) bool; iterations (rep,)
-    int, the number of gradient evaluations; gradient_norm (rep,), Euclidean, at
-    theta. Where `converged` is False, theta is the last iterate, or NaN (as is
-    gradient_norm, with 0 iterations) when the scores or the ridge were not usable.
+    theta (rep, item), rows summing to 0; converged (rep,) bool; iterations
+    (rep,) int, the number of gradient evaluations; gradient_norm (rep,),
+    Euclidean, at theta. Where `converged` is False, theta is the last
+    iterate, or NaN (as is gradient_norm, with 0 iterations) when the scores
+    or the ridge were not usable.
     """
 
     theta: Floats
@@ -44,7 +46,8 @@ class Minimum(NamedTuple):
 class Local(NamedTuple):
     """Losses at given gaps.
 
-    value: (reps,), summed over pairs. slope f' and curvature f'': (reps, pairs).
+    value: (reps,), summed over pairs. slope f' and curvature f'': (reps,
+    pairs).
     """
 
     value: Floats
@@ -55,9 +58,9 @@ class Local(NamedTuple):
 class Losses(Protocol):
     """Losses f_ij of all pairs i < j, f_ij(0) = 0, in the order of `numpy.triu_indices(m, 1)`.
 
-    size: (reps,), the sum of the magnitudes that are added up in f: rounding errors
-    are in proportion to it. width: groups of users, each of which takes arrays of
-    (reps, pairs). convex: whether f'' ≥ 0.
+    size: (reps,), the sum of the magnitudes that are added up in f:
+    rounding errors are in proportion to it. width: groups of users, each of
+    which takes arrays of (reps, pairs). convex: whether f'' ≥ 0.
     """
 
     size: Floats
@@ -104,16 +107,17 @@ def minimise_pairs(
 ) -> Minimum:
     """Minimiser for every replication, each independent of the others in the batch.
 
-    start: (reps, items), rows summing to 0; where 0 is better, it starts there.
-    ridge: λ ≥ 0. Converged: the gradient's norm is below `tolerance`, or its rounding
-    error if that is larger, the Hessian is positive definite, and the next step is
-    short, at most `ACCURACY` of 1 + the range of θ; with hardly a ridge rounding may
-    keep it longer. If λ = 0 the Hessian is well conditioned, too, which excludes
-    items that no comparison connects and minima at infinity. What is not finite gives
-    NaN, not converged. Under ten iterations are usual; minima 10⁴ logits away, of
-    means far outside [0, 1] with hardly a ridge, may take more than the limit.
-    O(reps · m³) an iteration; temporary memory some dozen times max(0.5 MB, 8m²
-    bytes).
+    start: (reps, items), rows summing to 0; where 0 is better, it starts
+    there. ridge: λ ≥ 0. Converged: the gradient's norm is below
+    `tolerance`, or its rounding error if that is larger, the Hessian is
+    positive definite, and the next step is short, at most `ACCURACY` of 1 +
+    the range of θ; with hardly a ridge rounding may keep it longer. If λ =
+    0 the Hessian is well conditioned, too, which excludes items that no
+    comparison connects and minima at infinity. What is not finite gives
+    NaN, not converged. Under ten iterations are usual; minima 10⁴ logits
+    away, of means far outside [0, 1] with hardly a ridge, may take more
+    than the limit. O(reps · m³) an iteration; temporary memory some dozen
+    times max(0.5 MB, 8m² bytes).
     """
     reps, m = start.shape
     unusable = np.full((reps, m), np.nan)
@@ -135,10 +139,11 @@ def minimise_pairs(
 class _Descent:
     """Descents of some replications that have not ended yet, side by side.
 
-    rows: (left,), their numbers. x: (left, m), where each is tried next. base, step,
-    length, level, slope: the last accepted θ, the step from there, the share of the
-    step that is tried, the objective at base and its slope along the step. lowest:
-    norm of the gradient one iteration before, if it was small.
+    rows: (left,), their numbers. x: (left, m), where each is tried next.
+    base, step, length, level, slope: the last accepted θ, the step from
+    there, the share of the step that is tried, the objective at base and
+    its slope along the step. lowest: norm of the gradient one iteration
+    before, if it was small.
     """
 
     def __init__(self, rows: Integers, loss: Losses, start: Floats, ridge: float, tolerance: float):
@@ -214,8 +219,8 @@ class _Descent:
     def _shorten(self, accept: Booleans, value: Floats) -> None:
         """The whole next step where a point was accepted, else less of the last one.
 
-        The parabola through the known values of the objective along the step says how
-        much less.
+        The parabola through the known values of the objective along the
+        step says how much less.
         """
         rise = value - self.level - self.slope * self.length
         cut = -self.slope * self.length**2 / (2 * rise)
@@ -282,8 +287,8 @@ def _newton_step(
 def _saddle_free(matrix: Floats, gradient: Floats) -> Floats:
     """−abs(H)⁻¹g, and one logit along the direction of most negative curvature.
 
-    abs takes the absolute values of eigenvalues. Along that direction the objective
-    falls.
+    abs takes the absolute values of eigenvalues. Along that direction the
+    objective falls.
     """
     values, vectors = np.linalg.eigh(matrix)
     along = np.matvec(vectors.mT, gradient)

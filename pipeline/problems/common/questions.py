@@ -1,10 +1,11 @@
 """Who is asked what: each person gets k of P questions, by one of two designs.
 
-`balanced`: every question is asked equally often, ± 1, and which people get which is
-random. `random`: each person gets a subset of k questions, all subsets equally
-likely.
+`balanced`: every question is asked equally often, ± 1, and which people get
+which is random. `random`: each person gets a subset of k questions, all
+subsets equally likely.
 
-Which questions a person gets depends on nobody's answers, so that it may be public.
+Which questions a person gets depends on nobody's answers, so that it may be
+public.
 """
 
 import numpy as np
@@ -19,8 +20,8 @@ DESIGNS = ("balanced", "random")
 def check_questions(key: str, questions: int | None, kinds: int, of: str) -> int:
     """Questions asked of a person, from 1 to all `kinds` of them; None is all.
 
-    key: name of the parameter. of: what there are so many of, in words. Raises
-    InvalidInput.
+    key: name of the parameter. of: what there are so many of, in words.
+    Raises InvalidInput.
     """
     if questions is None:
         return kinds
@@ -41,9 +42,9 @@ def times_asked(
 
     people: (groups,), sizes of the groups. The sums over questions are
     people · questions. Exact in joint law, without drawing single people:
-    O(reps · groups · kinds). With `balanced` both the numbers within a group and
-    those of all groups together are equal, ± 1. Raises InvalidInput for another
-    design.
+    O(reps · groups · kinds). With `balanced` both the numbers within a
+    group and those of all groups together are equal, ± 1. Raises
+    InvalidInput for another design.
 
     >>> asked = times_asked("balanced", np.array([7]), 2, 3, 1, np.random.default_rng(0))
     >>> sorted(asked[0, 0].tolist())
@@ -66,7 +67,8 @@ def _balanced(
     """Questions dealt out one after the other, round and round, in an order of its
     own in each replication.
 
-    A person gets k that follow each other, which are different ones, as k ≤ P.
+    A person gets k that follow each other, which are different ones, as k ≤
+    P.
     """
     dealt = people * questions
     first = (np.cumsum(dealt) - dealt) % kinds

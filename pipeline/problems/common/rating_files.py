@@ -1,7 +1,7 @@
 """Files of people's ratings: MovieLens's, and any others, long or wide.
 
-MovieLens's header is `userId,movieId,rating,timestamp`. Also the checks that files of
-ratings share with other files of users and items.
+MovieLens's header is `userId,movieId,rating,timestamp`. Also the checks
+that files of ratings share with other files of users and items.
 """
 
 import itertools
@@ -45,8 +45,8 @@ MOVIELENS = tuple(f"sha256:{sha}" for sha in SMALL_SHA256)  # as a study's ident
 class Ratings:
     """Ratings of items by users, each pair at most once.
 
-    user, item: (rows,), indices; stars: (rows,), > 0. users: their number. names: of
-    items, sorted. source: one sentence on where they are from.
+    user, item: (rows,), indices; stars: (rows,), > 0. users: their number.
+    names: of items, sorted. source: one sentence on where they are from.
     """
 
     user: np.ndarray
@@ -66,8 +66,8 @@ class Ratings:
     def verdicts(self, chosen: Integers) -> tuple[NDArray[np.int8], Booleans]:
         """Verdict on i < j, 1, −1 or 0 for neither, int8, and whether both are rated.
 
-        (users, pairs) both. The higher rating wins and an unrated item loses to a
-        rated one. chosen: (m,), increasing indices of items.
+        (users, pairs) both. The higher rating wins and an unrated item
+        loses to a rated one. chosen: (m,), increasing indices of items.
         """
         column = positions(chosen, len(self.names))
         m = len(chosen)
@@ -91,9 +91,9 @@ class Ratings:
 def load(path: DataFile, other_ratings: bool = False) -> Ratings:
     """The ratings of a file.
 
-    InvalidInput with the row of the first mistake, or what was found and expected.
-    other_ratings: accept ratings that are not MovieLens's ml-latest-small. Read once
-    per content: 0.2 s for 100,000 rows.
+    InvalidInput with the row of the first mistake, or what was found and
+    expected. other_ratings: accept ratings that are not MovieLens's
+    ml-latest-small. Read once per content: 0.2 s for 100,000 rows.
     """
     try:
         lines = tables.lines(path)
@@ -113,9 +113,9 @@ def load(path: DataFile, other_ratings: bool = False) -> Ratings:
 def of_sheet(sheet: Sheet, path: DataFile) -> Ratings | None:
     """Ratings in any other table; None where its header is of none.
 
-    A row each, user, item and rating, or rank, of which 1 is the best; or persons ×
-    items below a first column of persons. Only the order of a user's ratings is kept:
-    stars are 1, 2, … for the values in the file.
+    A row each, user, item and rating, or rank, of which 1 is the best; or
+    persons × items below a first column of persons. Only the order of a
+    user's ratings is kept: stars are 1, 2, … for the values in the file.
     """
     roles = sheet.roles(ROLES)
     for kind, other in (("rating", "rank"), ("rank", "rating")):

@@ -1,8 +1,8 @@
 """Errors of an estimated ranking: each metric gives one value per replication.
 
-A metric is called with (truth, release, estimate) of a block; theta is (reps, m) in
-both truth and estimate. `units`, `long_name`, `least` and `most` (its range) go into
-the dataset.
+A metric is called with (truth, release, estimate) of a block; theta is
+(reps, m) in both truth and estimate. `units`, `long_name`, `least` and
+`most` (its range) go into the dataset.
 """
 
 from dataclasses import dataclass
@@ -82,9 +82,9 @@ class TopK(BaseMetric):
 class HammingTopK(TopK):
     """H_K: share of the true top K items that are missed.
 
-    Ties at the edge are resolved by the item's number.
-    Source: Xu, Sun and Cheng, §4.2; with as many wrongly in as wrongly out, its
-    1/(2K) sum is this share.
+    Ties at the edge are resolved by the item's number. Source: Xu, Sun and
+    Cheng, §4.2; with as many wrongly in as wrongly out, its 1/(2K) sum is
+    this share.
     """
 
     long_name: ClassVar[str] = "top-K Hamming error H_K"
@@ -119,10 +119,9 @@ class ExactTopK(TopK):
 class Lemma4Bound(TopK):
     """K⁻¹ [#{i in the top K: θ̂_i ≤ t} + #{i not in it: θ̂_i ≥ t}].
 
-    t is midway between θ*_(K) and θ*_(K+1). Its mean is the right side of Lemma 4; it
-    is at least H_K in every replication. An estimate that ties with t counts on both
-    sides.
-    Source: Xu, Sun and Cheng, Lemma 4.
+    t is midway between θ*_(K) and θ*_(K+1). Its mean is the right side of
+    Lemma 4; it is at least H_K in every replication. An estimate that ties
+    with t counts on both sides. Source: Xu, Sun and Cheng, Lemma 4.
     """
 
     long_name: ClassVar[str] = "Lemma 4's bound on H_K"

@@ -42,9 +42,9 @@ def settings_of(
 ) -> tuple[str, type[Kind], dict[str, Any]]:
     """The mechanism's name and class, and all parameters, checked.
 
-    InvalidInput for every key that is not known. others: parameters besides the
-    mechanism's own and `encoding`. files: that this release takes. What follows from
-    the files, m, is no parameter.
+    InvalidInput for every key that is not known. others: parameters besides
+    the mechanism's own and `encoding`. files: that this release takes. What
+    follows from the files, m, is no parameter.
     """
     data = tuple(f"data.{name}" for name in files)
     allowed = ("task", "problem", *data, "outputs", "check")

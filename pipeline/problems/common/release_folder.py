@@ -34,8 +34,9 @@ Table = tuple[Sequence[str], Sequence[Sequence[str | int | float]]]  # header, r
 def new_folder(target: Path, typed: str) -> Iterator[Path]:
     """A private folder, mode 0700, which becomes the target at the end, or is removed.
 
-    typed: the target as the person gave it. Raises InvalidInput if the folder cannot
-    be made. Whoever is killed leaves a folder that only its owner can read.
+    typed: the target as the person gave it. Raises InvalidInput if the
+    folder cannot be made. Whoever is killed leaves a folder that only its
+    owner can read.
     """
     partial = target.with_name(f".{target.name}.{os.getpid()}")
     try:

@@ -1,11 +1,12 @@
 """Tables of people's data to be released: how a row is read depends on it and on the header alone.
 
-The header is public: the first line that is not blank, below a line `sep=;` if there
-is one. It and the settings decide on the encoding, the delimiter and the columns, and
-only they can be refused with a message. A row is a line of the file. One that cannot
-be read by itself is left out without a word, as if it were not there: a message, or
-an exit code, would tell something of one person. Nothing that stands in a row, not
-even half a quotation or a letter of another encoding, changes how others are read.
+The header is public: the first line that is not blank, below a line `sep=;`
+if there is one. It and the settings decide on the encoding, the delimiter
+and the columns, and only they can be refused with a message. A row is a
+line of the file. One that cannot be read by itself is left out without a
+word, as if it were not there: a message, or an exit code, would tell
+something of one person. Nothing that stands in a row, not even half a
+quotation or a letter of another encoding, changes how others are read.
 """
 
 import csv
@@ -56,8 +57,8 @@ class _Header(NamedTuple):
 def read(file: DataFile, expected: str, encoding: str) -> ReleaseSheet:
     """The table in a file that is to be released. encoding: a key of `CODECS`. O(bytes).
 
-    Columns at the end of the header without a name are left out. Raises `Unreadable`
-    for the header alone.
+    Columns at the end of the header without a name are left out. Raises
+    `Unreadable` for the header alone.
     """
     content = file.read()
     _refuse_other_formats(content)

@@ -102,8 +102,8 @@ def range_of(counts: Iterable[int]) -> str:
 class Sheet:
     """A header and the columns below it.
 
-    numbers: (rows,), of each row in the file. delimiter: between fields. remark: on
-    how the file was read.
+    numbers: (rows,), of each row in the file. delimiter: between fields.
+    remark: on how the file was read.
     """
 
     header: tuple[str, ...]
@@ -115,8 +115,9 @@ class Sheet:
     def roles(self, names: Mapping[str, Iterable[str]]) -> dict[str, int]:
         """Role -> number of the column that is called by one of its names.
 
-        Roles without a column are left out. `id` counts only where no other name of
-        the role does. Raises `Unreadable` where two columns have one role.
+        Roles without a column are left out. `id` counts only where no other
+        name of the role does. Raises `Unreadable` where two columns have
+        one role.
         """
         called = [plain(name) for name in self.header]
         numbers_of: dict[str, int] = {}
@@ -195,9 +196,10 @@ class Sheet:
 def read(file: DataFile, expected: str, empty_rows: bool = False) -> Sheet:
     """The table in a file. Raises `Unreadable` in a line.
 
-    A first column without a name holds names of rows, also where R left it out of the
-    header; rows without content, and columns at the end without name and content, are
-    left out. empty_rows: they stay, unless a first column names rows.
+    A first column without a name holds names of rows, also where R left it
+    out of the header; rows without content, and columns at the end without
+    name and content, are left out. empty_rows: they stay, unless a first
+    column names rows.
     """
     texts = tables.lines(file)
     header, start, delimiter = tables.header(texts, expected)

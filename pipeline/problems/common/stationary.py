@@ -20,11 +20,11 @@ _stationary = function(
 def stationary(rates: Floats) -> Floats:
     """Stationary laws of Markov chains, up to a factor.
 
-    Rates (reps, m, m) from row to column -> (reps, m). rates ≥ 0, C-contiguous, with
-    any diagonal; overwritten. Elimination without subtractions, so every entry of the
-    law has a small relative error. Not finite, or not positive, where states do not
-    communicate. O(reps · m³), compiled.
-    Source: Grassmann, Taksar and Heyman (1985).
+    Rates (reps, m, m) from row to column -> (reps, m). rates ≥ 0,
+    C-contiguous, with any diagonal; overwritten. Elimination without
+    subtractions, so every entry of the law has a small relative error. Not
+    finite, or not positive, where states do not communicate. O(reps · m³),
+    compiled. Source: Grassmann, Taksar and Heyman (1985).
     """
     reps, m = rates.shape[:2]
     law = np.empty((reps, m))

@@ -27,11 +27,11 @@ def subset_sums(
 ) -> Integers:
     """(subsets, groups, N): how many users have each item in each of their subsets.
 
-    All subsets that fit are equally likely. clusters: (groups, N), 0 to count − 1.
-    Joint law of all sums: the items of a cluster are halved again and again, and in
-    each half a user has hypergeometric numbers; users with equal numbers are one
-    multinomial draw. About 10 to 30 draws an item and group with one subset a user,
-    whatever the number of users.
+    All subsets that fit are equally likely. clusters: (groups, N), 0 to
+    count − 1. Joint law of all sums: the items of a cluster are halved
+    again and again, and in each half a user has hypergeometric numbers;
+    users with equal numbers are one multinomial draw. About 10 to 30 draws
+    an item and group with one subset a user, whatever the number of users.
     """
     groups, items = clusters.shape
     order = np.argsort(clusters, axis=1, kind="stable")

@@ -76,8 +76,9 @@ def header(
 ) -> tuple[tuple[str, ...], int, str]:
     """Names in the first line that is not blank, the index of the line below, and the delimiter.
 
-    The delimiter is what cuts the line into most fields; a space only if nothing else
-    cuts it. A first line `sep=;`, which Excel writes, states it.
+    The delimiter is what cuts the line into most fields; a space only if
+    nothing else cuts it. A first line `sep=;`, which Excel writes, states
+    it.
     """
     start = _next_line(texts, 0)
     if start is not None:
@@ -121,8 +122,8 @@ def rows(
 ) -> tuple[list[list[str]], list[int]]:
     """Fields, stripped, of the lines with the `chosen` indices, and their row numbers.
 
-    Blank lines are left out. A quoted field may go on in the next lines; its row is
-    the first of them.
+    Blank lines are left out. A quoted field may go on in the next lines;
+    its row is the first of them.
     """
     indices = list(chosen)
     ended = (texts[k] + "\n" for k in indices)

@@ -1,15 +1,16 @@
 """Users counted by their properties, and the exact laws by which such counts split: compiled.
 
-The next step of a thousand users with equal properties is one multinomial draw, not
-a thousand draws. Random bits are NumPy's.
+The next step of a thousand users with equal properties is one multinomial
+draw, not a thousand draws. Random bits are NumPy's.
 
-Each law is tabulated from its mode outwards, by ratios of neighbours: chances
-within 6·10⁻¹⁶ of themselves for each value between it and the mode. A tail is left
-out from where a chance is below 2⁻⁶³ of the mode's: laws here are log-concave, so
-that is less than 2⁻⁶² of all. Users take the values in that order, the likelier
-side first: of those who are left, a binomial number has the next one. The last few,
-four or an eighth of the values that are left, are drawn one by one by inversion, so
-that chances have the resolution 2⁻⁵³ there. Binomial numbers are drawn as
+Each law is tabulated from its mode outwards, by ratios of neighbours:
+chances within 6·10⁻¹⁶ of themselves for each value between it and the mode.
+A tail is left out from where a chance is below 2⁻⁶³ of the mode's: laws
+here are log-concave, so that is less than 2⁻⁶² of all. Users take the
+values in that order, the likelier side first: of those who are left, a
+binomial number has the next one. The last few, four or an eighth of the
+values that are left, are drawn one by one by inversion, so that chances
+have the resolution 2⁻⁵³ there. Binomial numbers are drawn as
 `ranking/binomial.py` says, one after the other.
 """
 
@@ -132,9 +133,10 @@ class UserCounts:
 class _Law:
     """The law of a value that every user of a row takes.
 
-    kind: BINOMIAL, HYPERGEOMETRIC or TABULATED. numbers: up to three, (rows,) each,
-    that give the law. most: (rows,), the greatest possible values. values, weights:
-    (laws, width), of what is tabulated, the likeliest first.
+    kind: BINOMIAL, HYPERGEOMETRIC or TABULATED. numbers: up to three,
+    (rows,) each, that give the law. most: (rows,), the greatest possible
+    values. values, weights: (laws, width), of what is tabulated, the
+    likeliest first.
     """
 
     kind: int
@@ -166,8 +168,8 @@ def hypergeometric(
 ) -> UserCounts:
     """Users split by a new column, how many of a user's sample without replacement are good.
 
-    good, bad, sample: (rows,). Raises ValueError for a sample of more than there
-    are.
+    good, bad, sample: (rows,). Raises ValueError for a sample of more than
+    there are.
     """
     if not ((good >= 0) & (bad >= 0) & (sample >= 0) & (sample <= good + bad)).all():
         raise ValueError("good, bad, sample: must be 0 or more, and the sample at most good + bad")
@@ -184,8 +186,8 @@ def sampled(
 ) -> UserCounts:
     """Users split by how many of a user's sample without replacement are of each kind.
 
-    names: of the new columns. sizes, sample: names of columns, how many there are
-    of each kind, and in the sample; multivariate hypergeometric.
+    names: of the new columns. sizes, sample: names of columns, how many
+    there are of each kind, and in the sample; multivariate hypergeometric.
     """
     for k, name in enumerate(names):
         others = users.total(*sizes[k + 1 :])
@@ -217,11 +219,11 @@ def add_subsets(
 ) -> None:
     """Add to steps how many users have each item in their first and second subsets.
 
-    Users of a row have so many `members` of the run of `size` items from `start` on
-    in each of two disjoint subsets, all that fit equally likely. Runs are the same,
-    or apart. steps: (2, items + 1), differences from item to item. A run is halved
-    again and again, and in each half a user has hypergeometric numbers; users with
-    equal numbers are split together.
+    Users of a row have so many `members` of the run of `size` items from
+    `start` on in each of two disjoint subsets, all that fit equally likely.
+    Runs are the same, or apart. steps: (2, items + 1), differences from
+    item to item. A run is halved again and again, and in each half a user
+    has hypergeometric numbers; users with equal numbers are split together.
     """
     order = np.argsort(start, kind="stable")
     columns = (start, size, *members, users)

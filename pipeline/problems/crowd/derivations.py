@@ -79,8 +79,8 @@ def initial_error_from_lead(
 
     InvalidInput unless in 0 to √m.
 
-    A vector drawn by coins has a lead of order 1: leads compare with chance whatever
-    the number of tasks.
+    A vector drawn by coins has a lead of order 1: leads compare with chance
+    whatever the number of tasks.
     """
     if not 0 <= lead <= np.sqrt(m):
         raise InvalidInput("lead", lead, f"must be from 0 to √m={np.sqrt(m):g}")
@@ -99,10 +99,11 @@ def crowd_strength(
 ) -> Annotated[float, "a v̂ √(nm), strength of the crowd", "1"]:
     """a v̂ √(nm), a: share of answers given, abilities uniform; broadcasts.
 
-    The squared signal a²·nv̂·m of the answers over the squared noise a√(nm) in the
-    critical direction: below 1 no spectral method distinguishes answers from fair
-    coins, as n and m grow in proportion. Source: Baik, Ben Arous and Péché (2005);
-    Benaych-Georges and Nadakuditi (2012), for a rank one matrix plus noise.
+    The squared signal a²·nv̂·m of the answers over the squared noise a√(nm)
+    in the critical direction: below 1 no spectral method distinguishes
+    answers from fair coins, as n and m grow in proportion. Source: Baik,
+    Ben Arous and Péché (2005); Benaych-Georges and Nadakuditi (2012), for a
+    rank one matrix plus noise.
     """
     return cast(
         float, answered * total_wisdom(n, epsilon, ability_low, ability_high) * np.sqrt(m / n)

@@ -68,7 +68,8 @@ def error_inf(
 ) -> float:
     """Predicted mean of ‖θ̂ − θ*‖∞, by the root of the mean risk.
 
-    Of m equal Gaussian errors the largest is about √(2 log 2m) times their size.
+    Of m equal Gaussian errors the largest is about √(2 log 2m) times their
+    size.
     """
     return float(np.sqrt(2 * np.log(2 * m)) * error_l2(m, L, epsilon, spread, theta, spacing))
 

@@ -55,11 +55,11 @@ def scheme_budget(
 ) -> float:
     """Budget ε ∝ log(mL)^k/√(mL), with k = 1 (`log`), 0 (`critical`), −1 (`inverse_log`).
 
-    Scalar or (L,). The constant makes ε = reference_epsilon at L = reference_L for
-    the same m. mL ≥ 2. As L grows the error falls, stays and grows. Raises
-    `InvalidInput` for another scheme.
-    Source: Xu, Sun and Cheng, §5.1, Scenario II, schemes 1, 2, 3 as the formulas
-    define them (the text on the figures swaps 1 and 3).
+    Scalar or (L,). The constant makes ε = reference_epsilon at L =
+    reference_L for the same m. mL ≥ 2. As L grows the error falls, stays
+    and grows. Raises `InvalidInput` for another scheme. Source: Xu, Sun and
+    Cheng, §5.1, Scenario II, schemes 1, 2, 3 as the formulas define them
+    (the text on the figures swaps 1 and 3).
     """
     if scheme not in _SCHEMES:
         raise InvalidInput("scheme", scheme, nearest(scheme, _SCHEMES))
@@ -83,13 +83,13 @@ def matched_budget(
 ) -> float:
     """Budget ε at which L users in the groups of a profile are worth as much as at a common budget.
 
-    matched: `G`, the mean of coth²(ε_l/2), which Theorem 2's rate depends on, or
-    `information`, the mean of tanh²(ε_l/2), which Theorem 3's does. Both are monotone
-    in ε, and at common_epsilon/multiple all budgets lie on one side of the common one
-    for the largest and for the smallest multiple: these enclose the root. Relative
-    accuracy 1e-12. Raises `InvalidInput` for another `matched`, a bad profile, or a
-    budget that is not positive and finite.
-    Source: Xu, Sun and Cheng, Theorems 2 and 3.
+    matched: `G`, the mean of coth²(ε_l/2), which Theorem 2's rate depends
+    on, or `information`, the mean of tanh²(ε_l/2), which Theorem 3's does.
+    Both are monotone in ε, and at common_epsilon/multiple all budgets lie
+    on one side of the common one for the largest and for the smallest
+    multiple: these enclose the root. Relative accuracy 1e-12. Raises
+    `InvalidInput` for another `matched`, a bad profile, or a budget that is
+    not positive and finite. Source: Xu, Sun and Cheng, Theorems 2 and 3.
     """
     from scipy.optimize import brentq  # slow to import, and needed here only
 

@@ -19,7 +19,8 @@ from .theory.rates import win_probability
 class SilencedPreferences(Preferences):
     """Truth of the model.
 
-    silent: (reps, m), s, chance that a comparison which the item lost is left out.
+    silent: (reps, m), s, chance that a comparison which the item lost is
+    left out.
     """
 
     silent: Annotated[Floats, "reps", "m"]
@@ -28,8 +29,9 @@ class SilencedPreferences(Preferences):
 class PartialComparisons(Comparisons):
     """Comparisons that go missing independently of each other.
 
-    Given how many are there, wins are binomial. presence: (reps, pairs), chance that
-    one is there. probability: (reps, pairs), P(i beat j) of one that is there.
+    Given how many are there, wins are binomial. presence: (reps, pairs),
+    chance that one is there. probability: (reps, pairs), P(i beat j) of one
+    that is there.
     """
 
     def __init__(
@@ -72,12 +74,13 @@ class PartialComparisons(Comparisons):
 class MisspecifiedBTL(BTL):
     """`btl` whose comparisons are partly random, and missing not at random.
 
-    It shows how much a decision depends on the model. A comparison is a fair coin's
-    with probability g, so that P(i beats j) = (1 − g) σ(θ_i − θ_j) + g/2. Users keep
-    a comparison to themselves that item i lost with probability s_i, uniform on [0,
-    left_out] and anew in every replication. At g = 0 the comparisons that are left
-    follow a BTL model again, of the wrong scores θ_i − log(1 − s_i). Missing data:
-    Rubin, Biometrika 63 (1976).
+    It shows how much a decision depends on the model. A comparison is a
+    fair coin's with probability g, so that P(i beats j) = (1 − g) σ(θ_i −
+    θ_j) + g/2. Users keep a comparison to themselves that item i lost with
+    probability s_i, uniform on [0, left_out] and anew in every replication.
+    At g = 0 the comparisons that are left follow a BTL model again, of the
+    wrong scores θ_i − log(1 − s_i). Missing data: Rubin, Biometrika 63
+    (1976).
     """
 
     at_random: float = parameter(

@@ -30,9 +30,9 @@ class Comparisons:
     """Raw comparisons of a block, drawn when first asked for; asking again gives the same numbers.
 
     probability: (reps, pairs), P(i beats j) for i < j in the order of
-    `numpy.triu_indices(m, 1)`. users: L. items: m. Given the truth users are
-    exchangeable, so counts are sufficient. Data of another origin offer the same;
-    their probability is None where the law is not known.
+    `numpy.triu_indices(m, 1)`. users: L. items: m. Given the truth users
+    are exchangeable, so counts are sufficient. Data of another origin offer
+    the same; their probability is None where the law is not known.
     """
 
     plain_release: ClassVar[type] = FlippedWins
@@ -92,8 +92,8 @@ class Comparisons:
     def split(self, sizes: Integers, rng: np.random.Generator) -> Integers:
         """(reps, groups, pairs): wins within disjoint groups of users of the given sizes.
 
-        Given the total, the wins of a group of exchangeable users are hypergeometric:
-        exact in law.
+        Given the total, the wins of a group of exchangeable users are
+        hypergeometric: exact in law.
         """
         if len(sizes) == 1:
             return self.wins[:, None]
@@ -105,8 +105,8 @@ def divided(
 ) -> Integers:
     """(reps, groups, pairs): wins in each group, drawn without replacement, and in the rest.
 
-    wins, losses: (reps, pairs), of all groups. sizes: comparisons of each group but
-    the last, as numbers or (reps, pairs).
+    wins, losses: (reps, pairs), of all groups. sizes: comparisons of each
+    group but the last, as numbers or (reps, pairs).
     """
     groups = []
     for size in sizes:
@@ -132,8 +132,8 @@ class CountedComparisons(Comparisons):
     def compared(self, sizes: Integers) -> Integers | None:
         """(1, 1, pairs): comparisons made; None if all users made all.
 
-        Raises InvalidInput for more groups than one, and for fewer users than
-        compared a pair.
+        Raises InvalidInput for more groups than one, and for fewer users
+        than compared a pair.
         """
         if len(sizes) > 1:
             allowed = "wins are counted over all users: give one budget for all"
@@ -149,10 +149,11 @@ class CountedComparisons(Comparisons):
 class AskedComparisons(Comparisons):
     """Comparisons of users who are asked some of the pairs, as `times_asked` says.
 
-    Given how often a pair is compared, its wins are binomial. All draws start from
-    streams of their own, so that asking again gives the same numbers; groups of other
-    sizes have another survey of the same law. presence: (reps, pairs), chance that a
-    comparison which is asked for is made; None where all are.
+    Given how often a pair is compared, its wins are binomial. All draws
+    start from streams of their own, so that asking again gives the same
+    numbers; groups of other sizes have another survey of the same law.
+    presence: (reps, pairs), chance that a comparison which is asked for is
+    made; None where all are.
     """
 
     def __init__(
@@ -222,7 +223,8 @@ class Survey(NamedTuple):
 class BTL(BaseModel):
     """P(i beats j) = σ(θ_i − θ_j), Σθ = 0; L users compare pairs, all m(m−1)/2 or `questions`.
 
-    Source: Xu, Sun and Cheng, §2 and §5.1, where all users compare all pairs.
+    Source: Xu, Sun and Cheng, §2 and §5.1, where all users compare all
+    pairs.
     """
 
     m: int = parameter("items", unit="items", low=2)

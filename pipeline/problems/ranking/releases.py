@@ -15,8 +15,8 @@ from pipeline.study.arrays import Array, Booleans, Floats, Integers
 def trials_of(users: Integers, compared: Integers | None) -> Integers:
     """Comparisons made of each pair in each group, broadcast against (reps, groups, pairs).
 
-    users: (groups,). compared: as in `ReleasedWins`; None where all users compared
-    all pairs.
+    users: (groups,). compared: as in `ReleasedWins`; None where all users
+    compared all pairs.
     """
     return users[:, None] if compared is None else compared
 
@@ -25,14 +25,14 @@ def trials_of(users: Integers, compared: Integers | None) -> Integers:
 class ReleasedWins(Abstract):
     """What the public sees: noisy win counts of each group of users that share a budget.
 
-    A mechanism of one's own derives a release with two properties, `slope` and
-    `equivalent_epsilon`: estimators know of a mechanism no more than how to make its
-    comparisons unbiased, and how noisy they then are.
+    A mechanism of one's own derives a release with two properties, `slope`
+    and `equivalent_epsilon`: estimators know of a mechanism no more than
+    how to make its comparisons unbiased, and how noisy they then are.
 
-    wins: (reps, groups, pairs). users: (groups,), sizes of the groups. epsilon:
-    (groups,), budget of one comparison. items: m. compared: (reps, groups, pairs),
-    comparisons made, or None where all users made all: which pairs somebody compared
-    is public, what he answered is not.
+    wins: (reps, groups, pairs). users: (groups,), sizes of the groups.
+    epsilon: (groups,), budget of one comparison. items: m. compared: (reps,
+    groups, pairs), comparisons made, or None where all users made all:
+    which pairs somebody compared is public, what he answered is not.
     """
 
     wins: Annotated[Array, "reps", "groups", "pairs"]
@@ -60,8 +60,9 @@ class ReleasedWins(Abstract):
     def linked(self) -> Booleans | bool:
         """Whether the comparisons made link all items, (reps or 1,).
 
-        If not, no gap between some items is identified. Decided once for replications
-        that share one array; only those without some pair are examined, O(m²) each.
+        If not, no gap between some items is identified. Decided once for
+        replications that share one array; only those without some pair are
+        examined, O(m²) each.
         """
         if self.compared is None:
             return True
@@ -96,9 +97,10 @@ class ReleasedWins(Abstract):
     def debiased_mean(self, weights: Floats | None = None) -> Floats:
         """(reps, pairs): z̄ = ½ + Σ_g v_g a_g (wins_g − n_g/2)/Σ_g v_g n_g.
 
-        It is unbiased, and may be outside [0, 1]. a_g: `slope`. weights v: (groups,),
-        all 1 if None. n_g: comparisons made in the group; ½ where there is none.
-        Source: Xu, Sun and Cheng, eq. (1), averaged over users.
+        It is unbiased, and may be outside [0, 1]. a_g: `slope`. weights v:
+        (groups,), all 1 if None. n_g: comparisons made in the group; ½
+        where there is none. Source: Xu, Sun and Cheng, eq. (1), averaged
+        over users.
         """
         if weights is None:
             weights = np.ones(len(self.users))
@@ -168,8 +170,9 @@ class LaplaceWins(ReleasedWins):
 class NoisyWins(ReleasedWins):
     """Win counts of all users with noise that a curator added: unbiased as they are.
 
-    variance: of the noise in the wins of a pair. epsilon: not of one comparison,
-    which has no budget of its own, but what `equivalent_epsilon` says.
+    variance: of the noise in the wins of a pair. epsilon: not of one
+    comparison, which has no budget of its own, but what
+    `equivalent_epsilon` says.
     """
 
     variance: float = 0.0
@@ -183,8 +186,8 @@ class NoisyWins(ReleasedWins):
     def equivalent_epsilon(self) -> Floats:
         """(groups,): budget at which randomized response adds as much to a pair's mean.
 
-        It adds 1/(4 sinh²(ε/2)) to each of n comparisons, and here is variance/n for
-        each.
+        It adds 1/(4 sinh²(ε/2)) to each of n comparisons, and here is
+        variance/n for each.
         """
         trials = float(np.mean(self.trials))
         spread = np.sqrt(self.variance / trials)

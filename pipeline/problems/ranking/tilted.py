@@ -1,14 +1,15 @@
 """Comparisons drawn from a tilted law: rare errors of a ranking are seen often and weighed.
 
-In Theorems 4 to 6 of Xu, Sun and Cheng errors of the ranking fall as exp(−C mLΔ²/G):
-at 10⁻⁹ plain replications show none. Estimates order items as their scores do, so a
-ranking errs where two neighbours in θ* change ranks. Here one pair of neighbours is
-chosen at random, and all users compare as if these two had equal scores on average;
-the mechanism is as it is. A release x then has the weight P(x | σ)/mean_c P(x | q_c)
-over the m − 1 laws q_c that were mixed, and the mean of weight · error is the error's
-mean, exactly (`metrics.rare`). Source: importance sampling by exponential tilting,
-Siegmund, Annals of Statistics 4 (1976); mixtures: Owen and Zhou, Journal of the
-American Statistical Association 95 (2000).
+In Theorems 4 to 6 of Xu, Sun and Cheng errors of the ranking fall as exp(−C
+mLΔ²/G): at 10⁻⁹ plain replications show none. Estimates order items as
+their scores do, so a ranking errs where two neighbours in θ* change ranks.
+Here one pair of neighbours is chosen at random, and all users compare as if
+these two had equal scores on average; the mechanism is as it is. A release
+x then has the weight P(x | σ)/mean_c P(x | q_c) over the m − 1 laws q_c
+that were mixed, and the mean of weight · error is the error's mean, exactly
+(`metrics.rare`). Source: importance sampling by exponential tilting,
+Siegmund, Annals of Statistics 4 (1976); mixtures: Owen and Zhou, Journal of
+the American Statistical Association 95 (2000).
 """
 
 from dataclasses import dataclass
@@ -36,9 +37,10 @@ LEAST_SHARE = 1e-3
 class TiltedPreferences(Preferences):
     """Truth of the tilted model.
 
-    order: (reps, m), items from the best on. chosen: (reps,), rank of the better item
-    of the chosen pair. proposals: (reps or 1, groups, m − 1, pairs), P(a beats b) of
-    ranks a < b in a group of users where the neighbours c and c + 1 are tilted.
+    order: (reps, m), items from the best on. chosen: (reps,), rank of the
+    better item of the chosen pair. proposals: (reps or 1, groups, m − 1,
+    pairs), P(a beats b) of ranks a < b in a group of users where the
+    neighbours c and c + 1 are tilted.
     """
 
     order: Annotated[Integers, "reps", "m"]
@@ -66,14 +68,16 @@ class TiltedPreferences(Preferences):
 class TiltedBTL(BTL):
     """`btl` with comparisons from a law in which two neighbours in θ* change ranks half the time.
 
-    The neighbours are chosen at random. In half log-odds of released comparisons,
-    h = artanh(2p̃ − 1), the tilt is h' = h − tilt·s·k·a, where k is how often a
-    comparison counts in the difference of the two scores (1, −1, or 2 between the two
-    themselves), a = coth(ε/2) how much it counts in a group of users with its budget,
-    and s makes the mean difference of debiased scores 0. A group whose comparisons
-    would have to err more often than always is refused. The mean of weight · error is
-    right for every estimator, but is known soon only for those that rank by these
-    scores: `debiased`, and with one budget all others. Raises InvalidInput.
+    The neighbours are chosen at random. In half log-odds of released
+    comparisons, h = artanh(2p̃ − 1), the tilt is h' = h − tilt·s·k·a, where
+    k is how often a comparison counts in the difference of the two scores
+    (1, −1, or 2 between the two themselves), a = coth(ε/2) how much it
+    counts in a group of users with its budget, and s makes the mean
+    difference of debiased scores 0. A group whose comparisons would have to
+    err more often than always is refused. The mean of weight · error is
+    right for every estimator, but is known soon only for those that rank by
+    these scores: `debiased`, and with one budget all others. Raises
+    InvalidInput.
     """
 
     tilt: float = parameter(
@@ -214,9 +218,9 @@ def score_counts(m: int) -> Integers:
 def _tilts(half_odds: Floats, shift: Floats, users: Integers, attenuations: Floats) -> Floats:
     """(reps, m − 1): s ≥ 0 with Σ n·k·a·tanh(h − s·k·a) = 0 over groups and pairs, by bisection.
 
-    half_odds: (reps, groups, 1, pairs), shift k·a: (groups, m − 1, pairs). users,
-    attenuations: (groups, 1, 1); flipped comparisons have tanh(h) within ±
-    attenuation.
+    half_odds: (reps, groups, 1, pairs), shift k·a: (groups, m − 1, pairs).
+    users, attenuations: (groups, 1, 1); flipped comparisons have tanh(h)
+    within ± attenuation.
     """
     low = np.zeros((len(half_odds), shift.shape[1]))
     least = np.abs(shift).max(axis=(1, 2))[:, None, None] / np.abs(shift).max()

@@ -31,10 +31,10 @@ DELTA = 1e-4  # of the Gaussian, unless another is given, which hardly matters h
 def _risk(mechanism: str, estimator: str, design: Design, epsilon: float) -> tuple[Floats, Floats]:
     """Difficulties β*, (DRAWN, m), and the predicted mean of ‖β̂ − β*‖₂²/m, (DRAWN,), logits².
 
-    The same every time. The Cramér–Rao bound of responses without privacy and what
-    the noise adds (`theory.noise_risk`); with randomized response the bound times
-    coth²(ε/2m), by which flips multiply the variance of a response. ValueError for
-    other mechanisms.
+    The same every time. The Cramér–Rao bound of responses without privacy
+    and what the noise adds (`theory.noise_risk`); with randomized response
+    the bound times coth²(ε/2m), by which flips multiply the variance of a
+    response. ValueError for other mechanisms.
     """
     rng = np.random.default_rng(0)
     model = design.model
@@ -83,7 +83,8 @@ def _error_l2(mechanism: str, estimator: str, epsilon_user: float, design: Desig
 def error_inf(mechanism: str, estimator: str, epsilon_user: float, design: Design) -> float:
     """Predicted mean of ‖β̂ − β*‖∞.
 
-    Of m equal Gaussian errors the largest is about √(2 log 2m) times their size.
+    Of m equal Gaussian errors the largest is about √(2 log 2m) times their
+    size.
     """
     size = _error_l2(mechanism, estimator, epsilon_user, design)
     return float(np.sqrt(2 * np.log(2 * design.m))) * size

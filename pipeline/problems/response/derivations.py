@@ -1,8 +1,8 @@
 """Parameters that a config derives from others, and coordinates for figures.
 
-n persons, m items, each response observed with probability p. ε is that of all
-responses of a person.
-Source: Nguyen and Zhang, who leave constants open.
+n persons, m items, each response observed with probability p. ε is that of
+all responses of a person. Source: Nguyen and Zhang, who leave constants
+open.
 """
 
 from typing import Annotated
@@ -42,8 +42,8 @@ def private_size(
 ) -> Annotated[float, "np²ε²/m², persons over the theorem's order", "1"]:
     """np²ε²/m²: persons over the order from which on the theorem has privacy for free; broadcasts.
 
-    Source: Nguyen and Zhang, supplement, Theorem 3.3: privacy costs a constant only
-    once np² ≳ m²/ε².
+    Source: Nguyen and Zhang, supplement, Theorem 3.3: privacy costs a
+    constant only once np² ≳ m²/ε².
     """
     return n * (p * epsilon_user / m) ** 2
 

@@ -63,10 +63,11 @@ def boundary(
 ) -> xr.Dataset:
     """Where the mean of `metric` crosses ½ along an axis, in the coordinate `unit`.
 
-    along: that axis, of at least three levels.
-    at, min_levels: as in `select`. Returns the columns of `crossing` over the axes
-    of `min_levels`. Raises `NotTested` as `select` does, and `InsufficientEvidence`
-    where a curve that was run does not cross inside its cells.
+    along: that axis, of at least three levels. at, min_levels: as in
+    `select`. Returns the columns of `crossing` over the axes of
+    `min_levels`. Raises `NotTested` as `select` does, and
+    `InsufficientEvidence` where a curve that was run does not cross inside
+    its cells.
     """
     data = select(results, metric, at=at, min_levels={along: 3, **min_levels})
     means = summarise(data)
@@ -82,11 +83,12 @@ def boundary_over(
 ) -> xr.Dataset:
     """Boundaries over a number, with log-normal intervals that hold in all cells at once.
 
-    For `labelled`. error_share: of the claim's error, for all of them together.
-    What the grid does not resolve counts as a uniform law, but never as more than
-    the bracket in which the crossing is: no confidence makes that longer, and no
-    replications shorter. How much that is depends on the curve, which is known up
-    to its errors: `finest` has the least it may be.
+    For `labelled`. error_share: of the claim's error, for all of them
+    together. What the grid does not resolve counts as a uniform law, but
+    never as more than the bracket in which the crossing is: no confidence
+    makes that longer, and no replications shorter. How much that is depends
+    on the curve, which is known up to its errors: `finest` has the least it
+    may be.
     """
     ratio = users["value"] / number
     error = users["standard_error"].where(np.isfinite(ratio))
@@ -128,14 +130,14 @@ def exponents(
 ) -> Mapping[str, Estimate]:
     """Exponents "in N" and so on of the boundary, simultaneously.
 
-    Each level of the groups has a constant of its own. error_share: of the claim's
-    error, for all of them together.
+    Each level of the groups has a constant of its own. error_share: of the
+    claim's error, for all of them together.
 
-    t intervals on the remaining degrees of freedom, as in `fit_rate`. Normal
-    intervals would rely on a scatter about the law that a few boundaries cannot
-    show: at 99 % they covered in only 84 % of all cases with one degree of freedom.
-    Raises `InsufficientEvidence` where there are no more boundaries than
-    parameters.
+    t intervals on the remaining degrees of freedom, as in `fit_rate`.
+    Normal intervals would rely on a scatter about the law that a few
+    boundaries cannot show: at 99 % they covered in only 84 % of all cases
+    with one degree of freedom. Raises `InsufficientEvidence` where there
+    are no more boundaries than parameters.
     """
     confidence = confidence_for(error_share=error_share / len(predictors))
     rate = boundary_exponent(users, groups, confidence, **predictors)
@@ -186,7 +188,8 @@ def exact_ratio(
 ) -> Measure:
     """A function of enumerated informations, without Monte Carlo error, in every cell.
 
-    variables: those that `ratio` reads, in any unit. within: as in `select`.
+    variables: those that `ratio` reads, in any unit. within: as in
+    `select`.
     """
 
     @measure_every_cell(estimand)

@@ -54,8 +54,8 @@ FEW_ITEMS = 60
 def _lean_times(factor: Callable[[BlockModel, OneBit], float]) -> Change:
     """Private bits whose lean tanh(ε/2) is another one.
 
-    factor: model and mechanism -> that lean over the declared. Users who are needed
-    go as the lean to the power −2.
+    factor: model and mechanism -> that lean over the declared. Users who
+    are needed go as the lean to the power −2.
     """
 
     def change(parts: Components) -> Components:

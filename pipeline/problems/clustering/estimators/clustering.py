@@ -45,9 +45,9 @@ class Clustering(BaseEstimator):
 def adjusted_scores(one_bits: Integers, bits: Integers) -> Integers:
     """T·o − S·b, T = Σ b, S = Σ o: T times `adjust`, but for a constant; (reps, N).
 
-    one_bits o, bits b: (reps, N), released ones and all released bits of each item.
-    Whole numbers, so that scores which are equal stay equal; Python's where they
-    may exceed 64 bits, which is slower.
+    one_bits o, bits b: (reps, N), released ones and all released bits of
+    each item. Whole numbers, so that scores which are equal stay equal;
+    Python's where they may exceed 64 bits, which is slower.
 
     >>> adjusted_scores(np.array([[1, 1, 2, 0]]), np.array([[2, 2, 3, 1]])).tolist()
     [[0, 0, 4, -4]]
@@ -67,9 +67,9 @@ def adjusted_scores(one_bits: Integers, bits: Integers) -> Integers:
 def adjust(one_bits: Floats, bits: Floats, entries: int, axis: int | None) -> Floats:
     """o − r (b − mean of b), r = Σ o/Σ b: without the noise of the number of bits.
 
-    one_bits o, bits b: of one shape, released ones and all released bits of each
-    entry. axis: of the sums, None for all axes. entries: of which `bits` has its
-    mean, which may be fewer than all.
+    one_bits o, bits b: of one shape, released ones and all released bits of
+    each entry. axis: of the sums, None for all axes. entries: of which
+    `bits` has its mean, which may be fewer than all.
     """
     total = bits.sum(axis=axis, keepdims=True)
     rate = one_bits.sum(axis=axis, keepdims=True) / np.maximum(total, 1)

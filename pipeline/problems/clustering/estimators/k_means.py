@@ -31,10 +31,10 @@ MORE = 30  # of the best
 def split_line(values: Floats, count: int) -> Integers:
     """(reps, N): clusters of values (reps, N) of least sum of squares within, lowest first.
 
-    count: of the clusters, at most N. The optimum is contiguous, so it is computed
-    by dynamic programming over sorted values: the best c parts of the first j have
-    the largest Σ (sum of part)²/(size of part). O(N log N) for two clusters,
-    O((count − 2) N²) more for others.
+    count: of the clusters, at most N. The optimum is contiguous, so it is
+    computed by dynamic programming over sorted values: the best c parts of
+    the first j have the largest Σ (sum of part)²/(size of part). O(N log N)
+    for two clusters, O((count − 2) N²) more for others.
     """
     reps, items = values.shape
     order = np.argsort(values, axis=1, kind="stable")
@@ -52,8 +52,8 @@ def split_line(values: Floats, count: int) -> Integers:
 def _starts_of_last_parts(ordered: Floats, count: int) -> list[Integers]:
     """For 2, …, count parts, where the last part of the best split of the first j values begins.
 
-    (reps, N + 1) each. ordered: (reps, N), sorted values. For `count` parts only
-    the split of all N values is computed.
+    (reps, N + 1) each. ordered: (reps, N), sorted values. For `count` parts
+    only the split of all N values is computed.
     """
     reps, items = ordered.shape
     sums = np.zeros((reps, items + 1))
@@ -79,8 +79,8 @@ def _starts_of_last_parts(ordered: Floats, count: int) -> list[Integers]:
 def split_points(points: Floats, count: int, rng: np.random.Generator) -> tuple[Integers, bool]:
     """Clusters of points (items, dimensions) by k-means, (items,), and whether there are `count`.
 
-    Compiled; the clusters of SciPy's kmeans2 with the same random numbers, for up
-    to four dimensions. O(items · dimensions · count) a step.
+    Compiled; the clusters of SciPy's kmeans2 with the same random numbers,
+    for up to four dimensions. O(items · dimensions · count) a step.
     """
     clusters = np.zeros(len(points), np.int64)
     used = np.zeros(1, np.int64)

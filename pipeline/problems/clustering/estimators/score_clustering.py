@@ -14,9 +14,9 @@ from .k_means import split_line
 class ScoreClustering(Clustering):
     """k-means, k = Lc, of the scores B_i = Σ_u H_ui S_u on the line: the exact optimum.
 
-    Scores are sums, not shares of the times that an item was sensed, as in the
-    paper. Not converged where fewer than Lc scores differ.
-    Source: Banerjee, Hegde and Massoulié, Figures 2 and 3.
+    Scores are sums, not shares of the times that an item was sensed, as in
+    the paper. Not converged where fewer than Lc scores differ. Source:
+    Banerjee, Hegde and Massoulié, Figures 2 and 3.
     """
 
     accepts: ClassVar[type] = ScoreSketches
@@ -40,10 +40,10 @@ class ScoreClustering(Clustering):
 class ScoreClusteringAdjusted(ScoreClustering):
     """The same of B_i − r (h_i − h̄): less the noise of how often each item was sensed.
 
-    h_i: times that item i was sensed, h̄ their mean, r the mean released bit. h is
-    public and says nothing about clusters, but its noise makes up a share π of that
-    of B_i, π = P(S_u = 1): half at small ε. To first order B_i/h_i, without a
-    division.
+    h_i: times that item i was sensed, h̄ their mean, r the mean released
+    bit. h is public and says nothing about clusters, but its noise makes up
+    a share π of that of B_i, π = P(S_u = 1): half at small ε. To first
+    order B_i/h_i, without a division.
     """
 
     adjusted: ClassVar[bool] = True

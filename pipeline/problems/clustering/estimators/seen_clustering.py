@@ -18,10 +18,10 @@ from .k_means import split_line
 class SeenClustering(BaseEstimator):
     """k-means, k = Lc, on the line, of the share of positive ratings of each item among those seen.
 
-    An item without ratings counts as the mean of the others, and goes to a cluster
-    drawn at random: so all N are right only if all were seen, or by luck. Not
-    converged where fewer than Lc shares differ.
-    Source: Banerjee, Hegde and Massoulié, §1.1 (coupon collector) and §4.2.
+    An item without ratings counts as the mean of the others, and goes to a
+    cluster drawn at random: so all N are right only if all were seen, or by
+    luck. Not converged where fewer than Lc shares differ. Source: Banerjee,
+    Hegde and Massoulié, §1.1 (coupon collector) and §4.2.
     """
 
     beta: str = parameter("shares of the clusters of items", default="0.5, 0.5")

@@ -22,18 +22,19 @@ LEAST_GAP = 1e-10  # of the largest row sum, or entry: smaller differences are r
 class SpectralClustering(Clustering):
     """k-means, k = Lc, of the rows of Â projected on its Lc top eigenvectors.
 
-    Â_ij: the released ones for a pair. Rows projected on eigenvectors x_r are λ_r
-    x_r(i), whose noise has the same variance in all directions. Eigenvalues are the
-    largest, as in Figure 1, not the largest in magnitude (Theorem 8): E Â is a Gram
-    matrix but for its diagonal, and noise has large negative eigenvalues. The
-    diagonal, about which no user is asked, is set to the mean of the rest: zeros
-    there would lower all eigenvalues, where w ≪ N by more than the size of the
-    informative ones. Lanczos' method where N > 200, to machine precision; k-means,
-    5 steps from each of 10 k-means++ starts, 30 more of the best. Not converged
-    where Lanczos' method is not, k-means leaves a cluster empty, or pairs are so few
-    that the Lc-th and the next eigenvalue are equal: then the eigenvectors are any,
-    and how they are rounded decides. O(N²) a Lanczos step.
-    Source: Banerjee, Hegde and Massoulié, Figure 1.
+    Â_ij: the released ones for a pair. Rows projected on eigenvectors x_r
+    are λ_r x_r(i), whose noise has the same variance in all directions.
+    Eigenvalues are the largest, as in Figure 1, not the largest in
+    magnitude (Theorem 8): E Â is a Gram matrix but for its diagonal, and
+    noise has large negative eigenvalues. The diagonal, about which no user
+    is asked, is set to the mean of the rest: zeros there would lower all
+    eigenvalues, where w ≪ N by more than the size of the informative ones.
+    Lanczos' method where N > 200, to machine precision; k-means, 5 steps
+    from each of 10 k-means++ starts, 30 more of the best. Not converged
+    where Lanczos' method is not, k-means leaves a cluster empty, or pairs
+    are so few that the Lc-th and the next eigenvalue are equal: then the
+    eigenvectors are any, and how they are rounded decides. O(N²) a Lanczos
+    step. Source: Banerjee, Hegde and Massoulié, Figure 1.
     """
 
     accepts: ClassVar[type] = PairSketches
@@ -73,7 +74,8 @@ class SpectralClustering(Clustering):
 class SpectralClusteringAdjusted(SpectralClustering):
     """The same of Â − r (n − n̄), n_ij the users of a pair, public, and r the mean released bit.
 
-    Removes the noise of the number of users who were asked, a share r of all noise.
+    Removes the noise of the number of users who were asked, a share r of
+    all noise.
     """
 
     adjusted: ClassVar[bool] = True
@@ -106,8 +108,8 @@ def has_gap(matrix: Floats, count: int) -> bool:
 def top_eigenvectors(matrix: Floats, count: int, rng: np.random.Generator) -> Floats:
     """(N, count): eigenvectors of the largest eigenvalues of a symmetric matrix (N, N).
 
-    Not the largest in magnitude. Dense up to N = 200, by Lanczos' method above,
-    from a random start; ArpackError where that does not converge.
+    Not the largest in magnitude. Dense up to N = 200, by Lanczos' method
+    above, from a random start; ArpackError where that does not converge.
     """
     items = len(matrix)
     vectors: Floats

@@ -13,9 +13,8 @@ from ..releases import NoisyPairSums, PairSketches, ScoreSketches, SeenRatings
 def ratings_seen(truth: BlockTruth, release: object) -> Floats:
     """Ratings that were seen as they are, per user; 0 where all that is released are bits.
 
-    (reps,). O(reps · N).
-    Source: Banerjee, Hegde and Massoulié, §1.1, where one user in log₂ N tells her
-    rating.
+    (reps,). O(reps · N). Source: Banerjee, Hegde and Massoulié, §1.1, where
+    one user in log₂ N tells her rating.
     """
     if not isinstance(release, SeenRatings):
         return np.zeros(len(truth.clusters))

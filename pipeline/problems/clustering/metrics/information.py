@@ -1,8 +1,8 @@
 """Information of one answer about the labels of a block model, and its bounds: exact numbers.
 
-In bits, for labels uniform on {0, 1}^N and ratings equal to labels, as in the lower
-bounds of Banerjee, Hegde and Massoulié; `theory.information` has the formulas. NaN
-where a bound does not apply or a search is too large.
+In bits, for labels uniform on {0, 1}^N and ratings equal to labels, as in
+the lower bounds of Banerjee, Hegde and Massoulié; `theory.information` has
+the formulas. NaN where a bound does not apply or a search is too large.
 """
 
 import math
@@ -106,9 +106,9 @@ def information_largest(
 ) -> float:
     """The largest I(Z; S) of the private answers that are tried, one bit and more.
 
-    MaxSense, a majority question and Pairwise-Preference; the best private bit,
-    where all questions can be tried; and answers that name a set of records, where
-    there are at most 25 of these.
+    MaxSense, a majority question and Pairwise-Preference; the best private
+    bit, where all questions can be tried; and answers that name a set of
+    records, where there are at most 25 of these.
     """
     bits = [
         _of_maxsense(N, w, epsilon, theta),
@@ -144,13 +144,13 @@ def bound_contraction(*, N: int = ITEMS, w: int = RATED, epsilon: float = BUDGET
 def odds_largest(*, N: int = ITEMS, w: int = RATED, epsilon: float = BUDGET) -> float:
     """Largest |log λ| over ε, over records, answers and questions.
 
-    λ(a, s) = P(record = a | S = s)/P(record = a). A deterministic question has the
-    sketch "yes" on k of the D records, 0 < k < D, so that the answer is yes with
-    chance q = 1 − r + (2r − 1)k/D, r = e^ε/(1 + e^ε), and λ is r/q or (1 − r)/q for
-    "yes", r/(1 − q) or (1 − r)/(1 − q) for "no". All are monotone in k, and k and
-    D − k exchange "yes" and "no": the largest |log λ| is at k = 1, where the rarest
-    answer reveals the most.
-    Source: Banerjee, Hegde and Massoulié, Lemma 11.
+    λ(a, s) = P(record = a | S = s)/P(record = a). A deterministic question
+    has the sketch "yes" on k of the D records, 0 < k < D, so that the
+    answer is yes with chance q = 1 − r + (2r − 1)k/D, r = e^ε/(1 + e^ε),
+    and λ is r/q or (1 − r)/q for "yes", r/(1 − q) or (1 − r)/(1 − q) for
+    "no". All are monotone in k, and k and D − k exchange "yes" and "no":
+    the largest |log λ| is at k = 1, where the rarest answer reveals the
+    most. Source: Banerjee, Hegde and Massoulié, Lemma 11.
     """
     D = math.comb(N, w) * 2**w
     t = math.tanh(epsilon / 2)
@@ -172,8 +172,8 @@ def odds_largest(*, N: int = ITEMS, w: int = RATED, epsilon: float = BUDGET) -> 
 def odds_largest_of_sets(*, N: int = ITEMS, w: int = RATED, epsilon: float = BUDGET) -> float:
     """The same of answers that name a set of records, where there are at most 25 of these.
 
-    0 where there are more. Here log λ(a, s) = log P(s | a) − log P(s), the same by
-    Bayes' theorem.
+    0 where there are more. Here log λ(a, s) = log P(s | a) − log P(s), the
+    same by Bayes' theorem.
     """
     tables = answer_tables.private_answers(_records(N, w), epsilon)
     largest = [np.abs(np.log(chances / chances.mean(axis=0))).max() for chances in tables]
@@ -202,8 +202,8 @@ def lemma_9_share(*, N: int = ITEMS, w: int = RATED) -> float:
 def lemma_9_largest(*, N: int = ITEMS, w: int = RATED) -> float:
     """The largest such share of many answers.
 
-    The record, another one, sets of them, chances that are drawn. NaN for more than
-    25 records.
+    The record, another one, sets of them, chances that are drawn. NaN for
+    more than 25 records.
     """
     records = _records(N, w)
     if not records:
@@ -216,8 +216,8 @@ def lemma_9_largest(*, N: int = ITEMS, w: int = RATED) -> float:
 def lemma_12_share(*, N: int = ITEMS, w: int = RATED) -> float:
     """[C(N−w, w)/C(N, w) − (1 − w²/N)] over w⁴/N²; differences below rounding are 0.
 
-    Source: Banerjee, Hegde and Massoulié, Lemma 12, which has it bounded from both
-    sides.
+    Source: Banerjee, Hegde and Massoulié, Lemma 12, which has it bounded
+    from both sides.
     """
     remainder = float(sample_sizes.disjoint_share(N, w)) - (1 - w**2 / N)
     if abs(remainder) <= 1e-12:

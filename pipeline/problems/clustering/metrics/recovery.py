@@ -52,8 +52,8 @@ def recovered_within(
 def misplaced(truth: Integers, estimated: Integers) -> Integers:
     """(reps,) int: items in a wrong cluster under the best one-to-one relabelling.
 
-    truth, estimated: (reps, N). O(reps · (N + Lc³)), about 10 µs a replication for
-    the matching.
+    truth, estimated: (reps, N). O(reps · (N + Lc³)), about 10 µs a
+    replication for the matching.
     """
     reps, items = truth.shape
     count = 1 + int(max(truth.max(), estimated.max()))

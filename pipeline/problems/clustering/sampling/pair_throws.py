@@ -50,10 +50,11 @@ MANY = 8  # times the squared number of boxes: balls above which NumPy takes les
 def throw(rng: np.random.Generator, balls: int, boxes: int) -> Integers:
     """(boxes,): balls in each box when each ball is thrown into one of them, uniformly.
 
-    O(boxes). Up to three balls a box are those of NumPy's rng.integers(boxes,
-    size=balls), counted at once. Of more, most are drawn as independent Poisson
-    numbers, one for each box: given their sum, these have the law of counts of as
-    many balls. The rest is thrown. Chances are exact to 13 digits.
+    O(boxes). Up to three balls a box are those of NumPy's
+    rng.integers(boxes, size=balls), counted at once. Of more, most are
+    drawn as independent Poisson numbers, one for each box: given their sum,
+    these have the law of counts of as many balls. The rest is thrown.
+    Chances are exact to 13 digits.
     """
     boxes = int(boxes)
     if balls > MANY * boxes**2 or boxes >= 2**32:
@@ -69,9 +70,9 @@ def throw(rng: np.random.Generator, balls: int, boxes: int) -> Integers:
 def put_pairs(matrix: Integers, rows: Integers, columns: Integers | None, counts: Integers) -> None:
     """Set the counts of all pairs of an item of `rows` and one of `columns` in a matrix.
 
-    counts: (pairs,). matrix: (N, N), symmetric.
-    Pairs are in this order; columns: None are all pairs of different items of
-    `rows`, each once. O(pairs).
+    counts: (pairs,). matrix: (N, N), symmetric. Pairs are in this order;
+    columns: None are all pairs of different items of `rows`, each once.
+    O(pairs).
     """
     others = rows if columns is None else columns
     _put_pairs(len(matrix), rows.size, rows, others.size, others, columns is None, counts, matrix)

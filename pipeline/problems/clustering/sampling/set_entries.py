@@ -1,7 +1,7 @@
 """Released bits about disjoint sets of items, drawn entry by entry.
 
-For so many clusters that hardly two users are alike, and counting users saves
-nothing.
+For so many clusters that hardly two users are alike, and counting users
+saves nothing.
 """
 
 from dataclasses import dataclass
@@ -33,8 +33,8 @@ def by_entries(
 ) -> tuple[Integers, Integers]:
     """How often an item is in a set whose released bit is 1, and in one whose bit is 0.
 
-    (reps, N) each. The sketch of a set is whether the user likes an item of it.
-    O(reps · U · questions · size), memory of one batch of users.
+    (reps, N) each. The sketch of a set is whether the user likes an item of
+    it. O(reps · U · questions · size), memory of one batch of users.
     """
     sums = np.zeros((len(data.truth.clusters), 2 * data.items), np.int64)
     batch = max(256, ENTRIES // data.items)
@@ -101,8 +101,8 @@ def _bits(
 def _shuffle(rng: np.random.Generator, order: Array, heads: int) -> None:
     """Make the first rows of order, in each column, a uniform ordered sample of it.
 
-    Without replacement, by Fisher and Yates; the result does not depend on the
-    order before. order: (items, users), contiguous.
+    Without replacement, by Fisher and Yates; the result does not depend on
+    the order before. order: (items, users), contiguous.
     """
     items, users = order.shape
     flat = order.reshape(-1)

@@ -1,8 +1,8 @@
 """Answers about a user's record with more than two values, as tables of chances P(S = s | X).
 
 (D, s): rows are the D records that a user may have, in the order of
-`information.records`; each row sums to 1. Bounds on all answers are tried on these,
-beside the questions with two answers that `information` searches.
+`information.records`; each row sums to 1. Bounds on all answers are tried
+on these, beside the questions with two answers that `information` searches.
 """
 
 import numpy as np
@@ -37,9 +37,10 @@ def another(count: int) -> Floats:
 def named_set(count: int, size: int, epsilon: float) -> Floats:
     """One of `count` sets of `size` successive records, e^ε times as likely if hers is in it.
 
-    It is ε-LDP. A set of one record is randomized response with `count` answers; of
-    a certain share of them it carries the most information about the record that
-    any ε-LDP answer does, up to rounding of the size: see `information.capacity`.
+    It is ε-LDP. A set of one record is randomized response with `count`
+    answers; of a certain share of them it carries the most information
+    about the record that any ε-LDP answer does, up to rounding of the size:
+    see `information.capacity`.
 
     >>> named_set(2, 1, np.log(3)).round(9).tolist()
     [[0.75, 0.25], [0.25, 0.75]]

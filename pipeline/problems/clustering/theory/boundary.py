@@ -1,10 +1,10 @@
 """Predicted boundaries of the experiments: users at which half of all replications are right.
 
-A replication is right if every item is. Gaussian predictions of `success`, solved
-for the number of users; infinite where no number is enough. For ratings that are
-seen as they are the laws of counts are used. alpha, beta, b are texts as in the
-model; estimators with adjusted scores are recognised by their names, as a config
-writes them.
+A replication is right if every item is. Gaussian predictions of `success`,
+solved for the number of users; infinite where no number is enough. For
+ratings that are seen as they are the laws of counts are used. alpha, beta,
+b are texts as in the model; estimators with adjusted scores are recognised
+by their names, as a config writes them.
 """
 
 from dataclasses import replace
@@ -28,10 +28,10 @@ HALF = Annotated[float, "U at which half of all replications are predicted to be
 def users_predicted(mechanism: str, estimator: str, design: Design) -> HALF:
     """Of a mechanism: pairwise_preference as in Appendix B, adaptive with one answer.
 
-    For adaptive_one_bit that of the same questions fixed beforehand, where ratings
-    are labels. What does not matter to the mechanism is not used. InvalidInput for
-    other mechanisms than max_sense, pairwise_preference, one_bit, average_one_bit,
-    adaptive, adaptive_one_bit and none.
+    For adaptive_one_bit that of the same questions fixed beforehand, where
+    ratings are labels. What does not matter to the mechanism is not used.
+    InvalidInput for other mechanisms than max_sense, pairwise_preference,
+    one_bit, average_one_bit, adaptive, adaptive_one_bit and none.
     """
     if mechanism == "max_sense":
         return _maxsense(design, is_adjusted(estimator))

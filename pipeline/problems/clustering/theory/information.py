@@ -1,16 +1,16 @@
 """Mutual information between labels and one private answer, exactly and bounded, in bits.
 
-Labels Z uniform on {0, 1}^N; a user holds X = (I, Z_I), I a uniform w-subset of the
-items, one of D = C(N, w)·2^w records. She answers a question A, a set of records:
-the sketch 1{X ∈ A} leaves her by randomized response, S = 1 with chance
-f + t·1{X ∈ A}, f = 1/(1 + e^ε), t = tanh(ε/2); ε = ∞ is no privacy. With
-g(z) = P(X ∈ A | Z = z),
+Labels Z uniform on {0, 1}^N; a user holds X = (I, Z_I), I a uniform
+w-subset of the items, one of D = C(N, w)·2^w records. She answers a
+question A, a set of records: the sketch 1{X ∈ A} leaves her by randomized
+response, S = 1 with chance f + t·1{X ∈ A}, f = 1/(1 + e^ε), t = tanh(ε/2);
+ε = ∞ is no privacy. With g(z) = P(X ∈ A | Z = z),
 
     I(Z; S) = h(f + t·E g(Z)) − E h(f + t·g(Z)),    h the binary entropy.
 
-Source: Banerjee, Hegde and Massoulié, §3, §4, Appendix C. Their logarithms are to
-base 2 by a footnote, but Lemma 9 uses log x ≤ x − 1: bounds from it hold in nats
-and carry a factor log₂ e here.
+Source: Banerjee, Hegde and Massoulié, §3, §4, Appendix C. Their logarithms
+are to base 2 by a footnote, but Lemma 9 uses log x ≤ x − 1: bounds from it
+hold in nats and carry a factor log₂ e here.
 """
 
 import itertools
@@ -47,11 +47,11 @@ def lemma_6(epsilon: Array | float) -> Floats:
 def capacity(epsilon: Array | float) -> Floats:
     """The largest information of an ε-LDP answer: (B − 1 − ln B) log₂ e, B = ε/(1 − e^{−ε}).
 
-    It is ε²/8 nats at small ε.
-    Given S = s the density λ of the posterior to the prior has mean 1 and lies in
-    an interval [λ₀, λ₀e^ε]; E λ log λ is largest for two values, taken with chance
-    a: a λ₀e^ε + (1 − a) λ₀ = 1, maximised over a. Attained by naming a random set
-    of that share of all records, e^ε times as likely if the user's own is in it.
+    It is ε²/8 nats at small ε. Given S = s the density λ of the posterior
+    to the prior has mean 1 and lies in an interval [λ₀, λ₀e^ε]; E λ log λ
+    is largest for two values, taken with chance a: a λ₀e^ε + (1 − a) λ₀ =
+    1, maximised over a. Attained by naming a random set of that share of
+    all records, e^ε times as likely if the user's own is in it.
     """
     epsilon = np.asarray(epsilon, float)
     with np.errstate(invalid="ignore"):
@@ -99,13 +99,13 @@ def theorem_14(N: int, w: int, epsilon: float) -> float:
 def contraction(N: Array | int, w: Array | int, epsilon: Array | float) -> Floats:
     """log₂(1 + (w/N) sinh²(ε/2)): any ε-LDP answer, any w and ε; broadcasts.
 
-    So U = Ω(N²/w) needs neither w = o(N^{1/3}) nor ε < ln 2 of Theorem 14. Proof.
-    2^{|I₁∩I₂|}·1{Z₁ ≡ Z₂} in Lemma 9 is Σ_T v_T(X₁) v_T(X₂),
-    v_T(X) = 1{T ⊆ I}·Π_{ℓ∈T}(1 − 2Z_ℓ). Under uniform X the v_T are orthogonal with
-    squared norms P(T ⊆ I) ≤ w/N for T ≠ ∅. With λ the density of X given S = s,
-    Bessel's inequality gives Σ_{T≠∅} E[λ v_T]² ≤ (w/N) Var λ. λ has mean 1 and lies
-    in some [λ₀, λ₀e^ε], so Var λ ≤ (1 − λ₀)(λ₀e^ε − 1) ≤ sinh²(ε/2). And
-    D(Z | s) ≤ log(1 + Σ_{T≠∅} E[λ v_T]²), by Jensen.
+    So U = Ω(N²/w) needs neither w = o(N^{1/3}) nor ε < ln 2 of Theorem 14.
+    Proof. 2^{|I₁∩I₂|}·1{Z₁ ≡ Z₂} in Lemma 9 is Σ_T v_T(X₁) v_T(X₂), v_T(X)
+    = 1{T ⊆ I}·Π_{ℓ∈T}(1 − 2Z_ℓ). Under uniform X the v_T are orthogonal
+    with squared norms P(T ⊆ I) ≤ w/N for T ≠ ∅. With λ the density of X
+    given S = s, Bessel's inequality gives Σ_{T≠∅} E[λ v_T]² ≤ (w/N) Var λ.
+    λ has mean 1 and lies in some [λ₀, λ₀e^ε], so Var λ ≤ (1 − λ₀)(λ₀e^ε −
+    1) ≤ sinh²(ε/2). And D(Z | s) ≤ log(1 + Σ_{T≠∅} E[λ v_T]²), by Jensen.
     """
     bits: Floats = np.log1p(np.divide(w, N) * np.sinh(np.asarray(epsilon) / 2) ** 2) * NAT
     return bits
@@ -114,9 +114,8 @@ def contraction(N: Array | int, w: Array | int, epsilon: Array | float) -> Float
 def contraction_one_bit(N: Array | int, w: Array | int, epsilon: Array | float) -> Floats:
     """log₂(1 + (w/N) t²): the same for one-bit sketches with randomized response.
 
-    ε = ∞ extends Theorem 10 to any w.
-    Here E_S Var λ = t² a(1−a)/(s(1−s)) ≤ t², a = P(X ∈ A), s = P(S = 1), and log is
-    concave.
+    ε = ∞ extends Theorem 10 to any w. Here E_S Var λ = t² a(1−a)/(s(1−s)) ≤
+    t², a = P(X ∈ A), s = P(S = 1), and log is concave.
     """
     bits: Floats = np.log1p(np.divide(w, N) * np.tanh(np.asarray(epsilon) / 2) ** 2) * NAT
     return bits
@@ -133,8 +132,8 @@ def _release(epsilon: float) -> tuple[float, float]:
 def information(probabilities: ArrayLike, weights: Array, epsilon: float) -> Floats:
     """(...,): I(Z; S) from g(z), (..., z), and the weights of z, (z,), which sum to 1.
 
-    Σ_z P(z) KL(p_z, p̄), p_z = f + t g(z): relatively accurate also where ε, and so
-    the information, is small.
+    Σ_z P(z) KL(p_z, p̄), p_z = f + t g(z): relatively accurate also where
+    ε, and so the information, is small.
     """
     flip, slope = _release(epsilon)
     chances = np.asarray(probabilities, float)
@@ -181,7 +180,8 @@ def pairwise_information(N: int, w: int, epsilon: float, reading: str = "agree")
     """I(Z; S | pair) of Pairwise-Preference, exact.
 
     reading, when the sketch is 1: as in the mechanism. `agree`: both rated,
-    equally. `positive`: both rated positively. `equal`: equal, unrated being 0.
+    equally. `positive`: both rated positively. `equal`: equal, unrated
+    being 0.
     """
     both = w * (w - 1) / (N * (N - 1))
     lone = w * (N - w) / (N * (N - 1))  # a certain one of the two alone is rated
@@ -200,8 +200,8 @@ def pairwise_information(N: int, w: int, epsilon: float, reading: str = "agree")
 def count_information(N: int, w: int, epsilon: float, least: int | None = None) -> float:
     """I(Z; S) of the question "have you rated at least so many positively?", exact.
 
-    The default is a majority of w. A lower bound on `best_information` for any N
-    and w. O(N w).
+    The default is a majority of w. A lower bound on `best_information` for
+    any N and w. O(N w).
     """
     if least is None:
         least = w // 2 + 1
@@ -256,10 +256,10 @@ def _membership(N: int, w: int) -> Floats:
 def best_information(N: int, w: int, epsilon: float) -> float:
     """Largest I(Z; S) of a one-bit sketch over ALL deterministic questions, exact.
 
-    Random questions are no better: for a given law of Z the information is convex
-    in P(S = 1 | X), and its vertices are sets A. Since I sees A through g only, and
-    g is a sum over rated sets, the search runs over one Boolean function of w
-    labels for each rated set:
+    Random questions are no better: for a given law of Z the information is
+    convex in P(S = 1 | X), and its vertices are sets A. Since I sees A
+    through g only, and g is a sum over rated sets, the search runs over one
+    Boolean function of w labels for each rated set:
 
     - w = N: one function, g ∈ {0, 1}, and I = h(f + ta) − h(f) is largest at a =
       ½.
@@ -284,8 +284,8 @@ def best_information(N: int, w: int, epsilon: float) -> float:
 def _best_of_sets(N: int, w: int, epsilon: float) -> float:
     """1 < w < N: all questions, one Boolean function for each rated set, but for the symmetry.
 
-    The sets are divided in two halves, whose sums over sets are tabulated: every
-    question is one row of each.
+    The sets are divided in two halves, whose sums over sets are tabulated:
+    every question is one row of each.
     """
     first = _first_questions(N, w)
     sets = int(special.comb(N, w, exact=True))

@@ -1,9 +1,10 @@
 """Exact means of sketches and of released bits at finite N and w.
 
-Shapes: alpha (K,) shares of user classes; sizes (Lc,) items per cluster, sum N; b
-(K, Lc) chances of a positive rating. A sketch that is 1 with chance q is released
-as a bit that is 1 with chance π = f + t q, f = 1/(1 + e^ε), t = tanh(ε/2). Means of
-sketches and bits are (K, Lc), given a user's class.
+Shapes: alpha (K,) shares of user classes; sizes (Lc,) items per cluster,
+sum N; b (K, Lc) chances of a positive rating. A sketch that is 1 with
+chance q is released as a bit that is 1 with chance π = f + t q, f = 1/(1 +
+e^ε), t = tanh(ε/2). Means of sketches and bits are (K, Lc), given a user's
+class.
 """
 
 import numpy as np
@@ -16,10 +17,9 @@ from pipeline.study.arrays import Array, Floats, Integers
 def products(sizes: Array, factors: Array, v: int) -> float:
     """E Π_{i∈V} factors[cluster of i], V a uniform v-subset of the items.
 
-    sizes, factors: (Lc,), factors ≥ 0.
-    The coefficient of z^v in Π_ℓ (1 + z·factors_ℓ)^{sizes_ℓ} over C(N, v), as a
-    ratio of chances of sums of Binomials: no overflow, relative error about 1e-12.
-    O(Lc v²).
+    sizes, factors: (Lc,), factors ≥ 0. The coefficient of z^v in Π_ℓ (1 +
+    z·factors_ℓ)^{sizes_ℓ} over C(N, v), as a ratio of chances of sums of
+    Binomials: no overflow, relative error about 1e-12. O(Lc v²).
     """
     sizes = np.asarray(sizes, int)
     factors = np.asarray(factors, float)
@@ -49,11 +49,11 @@ def _without_one(sizes: Array, cluster: int) -> Integers:
 def maxsense_means(w: int, p: float, sizes: Array, b: Array) -> Floats:
     """(K, Lc): P(sketch = 1 | an item of the cluster is sensed), MaxSense. Exact.
 
-    p: probability that another item is sensed. Given class k and i sensed, the
-    sketch is 0 with chance (w/N)(1 − b_kℓ) F_{w−1} + (1 − w/N) F_w, F_v the mean of
-    Π(1 − p b) over v others. The paper has items rated independently with chance
-    w/N instead.
-    Source: Figure 2; the proof of Theorem 15.
+    p: probability that another item is sensed. Given class k and i sensed,
+    the sketch is 0 with chance (w/N)(1 − b_kℓ) F_{w−1} + (1 − w/N) F_w, F_v
+    the mean of Π(1 − p b) over v others. The paper has items rated
+    independently with chance w/N instead. Source: Figure 2; the proof of
+    Theorem 15.
     """
     N = int(np.sum(sizes))
     p = float(p)
@@ -71,8 +71,8 @@ def maxsense_means(w: int, p: float, sizes: Array, b: Array) -> Floats:
 def multi_means(w: int, sensed: int, sizes: Array, b: Array) -> Floats:
     """(K, Lc): the same where a sensing set is a uniform subset of so many items. Exact.
 
-    For Multi-MaxSense. Of r ~ Hypergeometric rated items among the s sensed ones,
-    the item is one with chance r/s; all r are a uniform subset.
+    For Multi-MaxSense. Of r ~ Hypergeometric rated items among the s sensed
+    ones, the item is one with chance r/s; all r are a uniform subset.
     Source: Figure 3.
     """
     N = int(np.sum(sizes))
@@ -100,9 +100,9 @@ def pair_means(
 ) -> Floats:
     """(Lc, Lc): P(sketch = 1) for a pair of items of two clusters, of a user of any class. Exact.
 
-    rated: chances that both items, and that a given one only, are rated. reading:
-    as in the mechanism; `agree` gives ρ Σ α (b b' + (1−b)(1−b')), a Gram matrix.
-    KeyError for others.
+    rated: chances that both items, and that a given one only, are rated.
+    reading: as in the mechanism; `agree` gives ρ Σ α (b b' + (1−b)(1−b')),
+    a Gram matrix. KeyError for others.
     """
     shares = np.asarray(alpha, float)[:, None]
     likes = np.asarray(b, float)

@@ -1,9 +1,9 @@
 """Where clustering succeeds: Gaussian predictions of P(every item right).
 
-For each mechanism and its estimator.
-Shapes: alpha (K,) shares of user classes; sizes (Lc,) items per cluster, sum N; b
-(K, Lc) chances of a positive rating; pi (K, Lc) chances π that a released bit is 1,
-see `sketch_means`. Classes have exactly α_k U users.
+For each mechanism and its estimator. Shapes: alpha (K,) shares of user
+classes; sizes (Lc,) items per cluster, sum N; b (K, Lc) chances of a
+positive rating; pi (K, Lc) chances π that a released bit is 1, see
+`sketch_means`. Classes have exactly α_k U users.
 """
 
 from collections.abc import Callable
@@ -58,10 +58,10 @@ def score_noise(
 ) -> Floats:
     """(Lc,): half the variance of B_i − B_j, i and j of one cluster.
 
-    What all scores have in common moves no item.
-    U c π [1 − p − (c − p) π], c = Q p, π averaged over classes. adjusted: U c π
-    (1 − π)(1 − p), of scores less the mean bit times the number of times that the
-    item was sensed; at ε → 0 half the noise. To first order in w/N.
+    What all scores have in common moves no item. U c π [1 − p − (c − p) π],
+    c = Q p, π averaged over classes. adjusted: U c π (1 − π)(1 − p), of
+    scores less the mean bit times the number of times that the item was
+    sensed; at ε → 0 half the noise. To first order in w/N.
     """
     cover = Q * p
     mean = np.asarray(alpha) @ pi
@@ -77,9 +77,8 @@ def score_success(
 ) -> float:
     """P(every item right), Gaussian: an item errs past the middle to the next cluster's mean.
 
-    Items are independent.
-    Valid where errors are rare, N large and U p w/N ≫ 1; the cluster means of
-    k-means are taken as known.
+    Items are independent. Valid where errors are rare, N large and U p w/N
+    ≫ 1; the cluster means of k-means are taken as known.
     """
     means = score_mean(U, p, alpha, pi, Q)
     noise = np.sqrt(score_noise(U, p, alpha, pi, Q, adjusted))
@@ -122,10 +121,10 @@ def multi_success(U: float, design: Design, adjusted: bool = False) -> float:
 def seen_success(U: float, w: int, alpha: Array, sizes: Array, b: Array) -> float:
     """P(every item right) from ratings that are seen as they are; U is rounded.
 
-    An item is seen Binomial(U, w/N) times, errs where its share of positive ratings
-    is past the middle to the next cluster's chance, by half where it is there, and
-    by 1 − 1/Lc where it was not seen; items independently. The middle is taken as
-    known.
+    An item is seen Binomial(U, w/N) times, errs where its share of positive
+    ratings is past the middle to the next cluster's chance, by half where
+    it is there, and by 1 − 1/Lc where it was not seen; items independently.
+    The middle is taken as known.
     """
     likes = np.asarray(alpha) @ np.asarray(b, float)
     order = np.argsort(likes)
@@ -152,8 +151,9 @@ def _below(middle: Floats, seen: Array, likes: Floats) -> Floats:
 def one_bit_success(U: float, alpha: Array, sizes: Array, b: Array) -> float:
     """P(every item right) of the one-bit sketch without privacy, Gaussian.
 
-    Scores Σ H_ui S_u: expectations of two items differ by (b̄_i − b̄_j) U/(2N), and
-    half the variance of their difference is U/8. Valid for large N.
+    Scores Σ H_ui S_u: expectations of two items differ by (b̄_i − b̄_j)
+    U/(2N), and half the variance of their difference is U/8. Valid for
+    large N.
     """
     likes = np.asarray(alpha) @ np.asarray(b, float)
     items = np.asarray(sizes)[np.argsort(likes)]
@@ -172,11 +172,11 @@ def pair_signal(
 ) -> tuple[Floats, Floats, float]:
     """Eigenvalues of E Â, profiles of the clusters, and the noise of one coordinate.
 
-    Eigenvalues: (Lc,), largest first. Profiles: (Lc, Lc), λ_r·x_r(i). Each user
-    probes one of the N(N−1)/2 pairs, Â_ij ~ Binomial(U, 2π_ij/(N(N−1))); Â_ii is
-    set to the mean of the others. Exact but for the noise, whose variance is
-    averaged over entries; adjusted: π(1 − π) for π. The noise has spectral norm 2√N
-    times that of an entry.
+    Eigenvalues: (Lc,), largest first. Profiles: (Lc, Lc), λ_r·x_r(i). Each
+    user probes one of the N(N−1)/2 pairs, Â_ij ~ Binomial(U,
+    2π_ij/(N(N−1))); Â_ii is set to the mean of the others. Exact but for
+    the noise, whose variance is averaged over entries; adjusted: π(1 − π)
+    for π. The noise has spectral norm 2√N times that of an entry.
     """
     sizes = np.asarray(sizes, float)
     N = sizes.sum()
@@ -200,9 +200,8 @@ def pair_threshold(
 ) -> float:
     """Least |λ_r|/(√N noise) over the eigenvalues whose vectors distinguish clusters.
 
-    Below 1 noise hides one of them.
-    Source: the threshold of Baik, Ben Arous and Péché for one eigenvalue beside a
-    Wigner matrix.
+    Below 1 noise hides one of them. Source: the threshold of Baik, Ben
+    Arous and Péché for one eigenvalue beside a Wigner matrix.
     """
     values, profiles, noise = pair_signal(U, epsilon, sizes, chances, adjusted)
     informative = np.ptp(profiles, axis=0) > 1e-9 * np.abs(profiles).max()
@@ -216,11 +215,11 @@ def pair_success(
 ) -> float:
     """P(every item right) of spectral clustering of pairs, Gaussian.
 
-    Items are points λ_r x_r(i) with independent noise; an item errs past the middle
-    to another cluster's point. Coordinate r is shortened by √(1 − 1/R_r),
-    R_r = (λ_r/(√N noise))², the overlap of estimated and true eigenvector, and lost
-    where R_r ≤ 1. Valid for large N, rare errors and 2U ≫ N(N − 1)·(few/N): many
-    released ones a row.
+    Items are points λ_r x_r(i) with independent noise; an item errs past
+    the middle to another cluster's point. Coordinate r is shortened by √(1
+    − 1/R_r), R_r = (λ_r/(√N noise))², the overlap of estimated and true
+    eigenvector, and lost where R_r ≤ 1. Valid for large N, rare errors and
+    2U ≫ N(N − 1)·(few/N): many released ones a row.
     """
     return _spectral_success(sizes, *pair_signal(U, epsilon, sizes, chances, adjusted))
 

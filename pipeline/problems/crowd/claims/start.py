@@ -120,9 +120,9 @@ def _shared_data(
     """How much larger the error of a mean over leads is than if leads had data of
     their own: all have the same crowds.
 
-    Of the mean of log probits with weights 1/relative², (grid axes without lead), at
-    least 1. flips: (grid axes, replication), 0 or 1. flipped: their share. relative:
-    standard error of a probit over the probit.
+    Of the mean of log probits with weights 1/relative², (grid axes without
+    lead), at least 1. flips: (grid axes, replication), 0 or 1. flipped:
+    their share. relative: standard error of a probit over the probit.
     """
     weights = relative**-2 / (relative**-2).sum("lead")
     per_flip = (

@@ -157,7 +157,8 @@ def rate_and_ratio(
 ) -> Measure:
     """Exponents of a mean in the released sample, and of its ratio to a rate in the users.
 
-    power: also the exponent of mean · (mL/G(ε))^power in the number of items.
+    power: also the exponent of mean · (mL/G(ε))^power in the number of
+    items.
     """
     exponents_claimed = 2 if power is None else 3
     share = 1 / exponents_claimed

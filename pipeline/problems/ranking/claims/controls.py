@@ -1,8 +1,8 @@
 """Wrong worlds of rankings: what is simulated in place of what labels say, and claims must see.
 
-L users compare all pairs of m items; a group of users shares a budget, as in
-`ReleasedWins`. Unless a world says otherwise, a release says what the right one would
-say.
+L users compare all pairs of m items; a group of users shares a budget, as
+in `ReleasedWins`. Unless a world says otherwise, a release says what the
+right one would say.
 """
 
 from collections.abc import Callable

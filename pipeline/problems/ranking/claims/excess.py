@@ -57,8 +57,8 @@ def _tail(results: xr.Dataset) -> Mapping[str, Measured]:
 def ratio_of_means(first: xr.DataArray, second: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
     """Ratio of two means over the same replications, and its standard error by the delta method.
 
-    That of the mean of (first − ratio·second)/mean(second): both means have errors,
-    and these are correlated.
+    That of the mean of (first − ratio·second)/mean(second): both means have
+    errors, and these are correlated.
     """
     below = mean_over_replications(second)[0]
     ratio = mean_over_replications(first)[0] / below

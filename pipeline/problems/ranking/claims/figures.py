@@ -1,7 +1,7 @@
 """Claims of Xu, Sun and Cheng: what they say of Figures 2, 4, 5 and 6, on their own designs.
 
-The figures have 50 or 100 replications a cell, so trends are judged over all cells
-together.
+The figures have 50 or 100 replications a cell, so trends are judged over
+all cells together.
 """
 
 from collections.abc import Iterator, Mapping

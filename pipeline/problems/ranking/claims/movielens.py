@@ -92,8 +92,8 @@ def _in_users(metric: str, name: str, comparisons: str) -> Measure:
 def _added(scheme: str) -> Measure:
     """Exponent of the squared error that privacy adds.
 
-    For other schemes than the critical, of its ratio to that under the critical
-    scheme.
+    For other schemes than the critical, of its ratio to that under the
+    critical scheme.
     """
 
     estimand = (
@@ -146,8 +146,8 @@ _FALLING_WORLDS = {"top_k": FADING_SUPPORTS}  # where another world than indepen
 class _Added(NamedTuple):
     """What differs between schemes in the claims on the error that privacy adds.
 
-    relative: to what. power, written: of L/100 in the negative control. margin: of
-    the tolerance.
+    relative: to what. power, written: of L/100 in the negative control.
+    margin: of the tolerance.
     """
 
     relative: str

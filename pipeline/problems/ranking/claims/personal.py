@@ -1,8 +1,8 @@
 """Claims on mixed budgets: which mean of them determines the error of which estimator.
 
-Theorem 2 of Xu, Sun and Cheng bounds the plain estimator by G(ε), the mean of
-coth²(ε_l/2); Theorem 3 bounds all estimators by Σ_l tanh²(ε_l/2). With one budget for
-all these are one number; with mixed budgets they differ.
+Theorem 2 of Xu, Sun and Cheng bounds the plain estimator by G(ε), the mean
+of coth²(ε_l/2); Theorem 3 bounds all estimators by Σ_l tanh²(ε_l/2). With
+one budget for all these are one number; with mixed budgets they differ.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,8 @@
 """Claims on where consistency ends: Table 1 and Corollaries 1 and 2 of Xu, Sun and Cheng.
 
-The paper's orders leave constants open, so exponents are tested: how the mean error
-changes with L or with x = ε√(mL), in fits of logarithms in which every m (or m and x)
-has its own constant.
+The paper's orders leave constants open, so exponents are tested: how the
+mean error changes with L or with x = ε√(mL), in fits of logarithms in which
+every m (or m and x) has its own constant.
 """
 
 from collections.abc import Iterator, Mapping

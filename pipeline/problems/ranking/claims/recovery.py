@@ -1,7 +1,7 @@
 """Claims on recovery of evenly spaced items: Lemma 4, Theorems 4 to 6 of Xu, Sun and Cheng.
 
-The signal is mLΔ²/G(ε). Theorem 4 needs a large signal over log(mL), Theorems 5 and 6
-give errors that vanish exponentially in the signal.
+The signal is mLΔ²/G(ε). Theorem 4 needs a large signal over log(mL),
+Theorems 5 and 6 give errors that vanish exponentially in the signal.
 """
 
 import math
@@ -128,8 +128,8 @@ def _ratio_of_falls(
 ) -> Estimate:
     """Fall in the second step over that in the first.
 
-    Unknown where the errors do not fall in the first. signal, relative: (3,) signal
-    and relative standard errors of the mean errors.
+    Unknown where the errors do not fall in the first. signal, relative:
+    (3,) signal and relative standard errors of the mean errors.
     """
     if first <= 0:
         return Estimate(math.nan, -math.inf, math.inf, math.inf)

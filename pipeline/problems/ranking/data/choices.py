@@ -18,9 +18,10 @@ from pipeline.study.parameters import InvalidInput
 class Choices:
     """Comparisons that users made.
 
-    user, winner, loser: (rows,), indices. count: (rows,), how often. users: their
-    number. most: comparisons of one user, at most. names: of items, sorted. source:
-    as in `Ratings`. numbers: (rows,), of the rows in the file.
+    user, winner, loser: (rows,), indices. count: (rows,), how often. users:
+    their number. most: comparisons of one user, at most. names: of items,
+    sorted. source: as in `Ratings`. numbers: (rows,), of the rows in the
+    file.
     """
 
     user: Integers

@@ -1,10 +1,11 @@
 """Files of people's comparisons, or of ratings that comparisons follow from, read and checked.
 
-Each content is read once. Told apart by their headers: winner and loser, with or
-without user and count; left, right and label (the one that won); two items and their
-wins; user, item and rating or rank; persons × items with ratings; items × items with
-wins; and MovieLens's `userId,movieId,rating,timestamp`. Names of columns: see
-`sheets.PERSON`, `ROLES`.
+Each content is read once. Told apart by their headers: winner and loser,
+with or without user and count; left, right and label (the one that won);
+two items and their wins; user, item and rating or rank; persons × items
+with ratings; items × items with wins; and MovieLens's
+`userId,movieId,rating,timestamp`. Names of columns: see `sheets.PERSON`,
+`ROLES`.
 """
 
 from collections import Counter
@@ -95,10 +96,10 @@ def load(
 ) -> Ratings | Choices:
     """What a file says.
 
-    items: names of all items that may be compared, one a line. other_ratings: accept
-    ratings that are not MovieLens's ml-latest-small. Read once per content: 0.2 s for
-    100,000 rows. Raises InvalidInput with the row of the first mistake, or what the
-    file has and what is expected.
+    items: names of all items that may be compared, one a line.
+    other_ratings: accept ratings that are not MovieLens's ml-latest-small.
+    Read once per content: 0.2 s for 100,000 rows. Raises InvalidInput with
+    the row of the first mistake, or what the file has and what is expected.
     """
     try:
         records = _read(path, items, other_ratings)
@@ -236,8 +237,8 @@ def check_sides(sheet: Sheet, roles: dict[str, int], headers: str) -> None:
 def winner_and_loser(sheet: Sheet, roles: dict[str, int], row: int) -> tuple[str, str] | None:
     """Names of the item that won and of the other one in a row by itself; None for a tie.
 
-    The header must have passed `check_sides`. Raises `Unreadable` for a row that says
-    something else.
+    The header must have passed `check_sides`. Raises `Unreadable` for a row
+    that says something else.
     """
     if {"winner", "loser"} <= roles.keys():
         return sheet.columns[roles["winner"]][row], sheet.columns[roles["loser"]][row]

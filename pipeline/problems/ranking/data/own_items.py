@@ -31,9 +31,10 @@ Most = Annotated[int, "items at most: those compared most"]
 class Pool(NamedTuple):
     """Comparisons by everybody.
 
-    won, compared: (pairs,), wins of i over j and comparisons, i < j. theta: θ*, (m,),
-    the fit without privacy. names: (m,). times: (m,), comparisons of an item. users:
-    L. most: comparisons of one user at most. source: a sentence.
+    won, compared: (pairs,), wins of i over j and comparisons, i < j. theta:
+    θ*, (m,), the fit without privacy. names: (m,). times: (m,), comparisons
+    of an item. users: L. most: comparisons of one user at most. source: a
+    sentence.
     """
 
     won: Integers
@@ -51,9 +52,9 @@ class Pool(NamedTuple):
 def pool_of(path: DataFile | None, items: DataFile | None, most_items: int) -> Pool:
     """Everybody's comparisons in a file.
 
-    InvalidInput where they cannot be read or do not connect all items. In a file of
-    ratings, two unequal ratings of a user make a comparison. O(rows); with ratings
-    O(users · m²).
+    InvalidInput where they cannot be read or do not connect all items. In a
+    file of ratings, two unequal ratings of a user make a comparison.
+    O(rows); with ratings O(users · m²).
     """
     if path is None and items is not None:
         raise InvalidInput("data_items", items.path, "goes with data.path only; give that too")
@@ -143,12 +144,12 @@ class PooledComparisons(Comparisons):
 class Pooled(BaseModel):
     """All comparisons of a file, in every replication: only what privacy adds is random.
 
-    θ*: the fit of `debiased` without privacy, argmin of eq. (3) with λ = 1/L, L the
-    users of the file; so that `mechanism: none` gives it back. Files: all of `files`,
-    also those without users, whose comparisons each count as another user's. `derive:
-    {m: file_items, L: file_users, given: file_answers}` takes sizes from the file,
-    `grid: {item: file_names}` the names.
-    Source: Xu, Sun and Cheng, eq. (2) and (3).
+    θ*: the fit of `debiased` without privacy, argmin of eq. (3) with λ =
+    1/L, L the users of the file; so that `mechanism: none` gives it back.
+    Files: all of `files`, also those without users, whose comparisons each
+    count as another user's. `derive: {m: file_items, L: file_users, given:
+    file_answers}` takes sizes from the file, `grid: {item: file_names}` the
+    names. Source: Xu, Sun and Cheng, eq. (2) and (3).
     """
 
     m: int = parameter("items of the file", unit="items", low=2)

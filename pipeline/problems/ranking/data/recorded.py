@@ -30,10 +30,11 @@ SLICE_BYTES = 1 << 24  # of one work array
 class Verdicts(NamedTuple):
     """Everybody's comparisons of the m chosen items under a rule, and what follows from them.
 
-    verdict: (users, pairs) int8, 1 where i < j wins, −1 where j does, 0 neither.
-    coins: whether a coin decides where there is no verdict; else no comparison is
-    made there. theta: θ*, (m,). shares: how the comparisons came about, by the fields
-    of `RecordedPreferences`. source: a sentence.
+    verdict: (users, pairs) int8, 1 where i < j wins, −1 where j does, 0
+    neither. coins: whether a coin decides where there is no verdict; else
+    no comparison is made there. theta: θ*, (m,). shares: how the
+    comparisons came about, by the fields of `RecordedPreferences`. source:
+    a sentence.
     """
 
     verdict: NDArray[np.int8]
@@ -47,9 +48,10 @@ class Verdicts(NamedTuple):
 class RecordedPreferences(Preferences):
     """Truth of recorded data: the fit to everybody's comparisons, and how these came about.
 
-    Shares of all users' pairs of the m chosen items: coin_flips, by a coin under the
-    paper's rule; two_ratings, from two unequal ratings, or compared by the user
-    himself; one_rating, because one item only was rated.
+    Shares of all users' pairs of the m chosen items: coin_flips, by a coin
+    under the paper's rule; two_ratings, from two unequal ratings, or
+    compared by the user himself; one_rating, because one item only was
+    rated.
     """
 
     coin_flips: float
@@ -60,9 +62,10 @@ class RecordedPreferences(Preferences):
 class RecordedComparisons(Comparisons):
     """Comparisons of L users drawn without replacement, anew in every replication, with new coins.
 
-    The users of a group of `split` are the next ones of the replication's random
-    order. All draws start from addresses of streams, so asking again gives the same
-    numbers. No loop over users: O(reps · users · pairs) multiplications.
+    The users of a group of `split` are the next ones of the replication's
+    random order. All draws start from addresses of streams, so asking again
+    gives the same numbers. No loop over users: O(reps · users · pairs)
+    multiplications.
     """
 
     def __init__(
@@ -100,8 +103,9 @@ class RecordedComparisons(Comparisons):
     def split(self, sizes: Integers, rng: np.random.Generator) -> Integers:
         """(reps, groups, pairs): wins within disjoint groups of these sizes; they add up to `wins`.
 
-        Who is in a group belongs to the data, so rng is not needed. Given their
-        total, heads of fair coins fall into groups by the hypergeometric law.
+        Who is in a group belongs to the data, so rng is not needed. Given
+        their total, heads of fair coins fall into groups by the
+        hypergeometric law.
         """
         won, decided = self._count(sizes)
         if not self._verdicts.coins:
@@ -284,8 +288,8 @@ def _count(
 ) -> tuple[Integers, Integers]:
     """Wins of i and decided comparisons within groups of users in random order.
 
-    (reps, groups, pairs) both. A product of the 0/1 matrix (rep, user) of a group
-    with (user, pair), slice by slice; exact in float32.
+    (reps, groups, pairs) both. A product of the 0/1 matrix (rep, user) of a
+    group with (user, pair), slice by slice; exact in float32.
     """
     users, pairs = verdict.shape
     won = np.empty((reps, len(sizes), pairs), np.int64)

@@ -17,9 +17,9 @@ FILMS = 40
 def ratings() -> Ratings:
     """610 users × 40 films; the same on every machine: sums of integers, no library function.
 
-    Made to resemble the 40 most-rated films of ml-latest-small in how many rate a
-    film (about 330 down to 160), how unequally active users are, and how often two
-    ratings differ.
+    Made to resemble the 40 most-rated films of ml-latest-small in how many
+    rate a film (about 330 down to 160), how unequally active users are, and
+    how often two ratings differ.
     """
     rng = np.random.Generator(np.random.Philox(20180926))
     rank = np.arange(FILMS)

@@ -18,9 +18,9 @@ from .moments import PreferenceEstimate, Weighted, ridge_of
 class FlippedLoss:
     """f(d) = −Σ_g [w log 2p̃ + (n−w) log 2(1−p̃)], p̃ = f + tσ(d): not convex if f > 0.
 
-    1−p̃ = f + tσ(−d). wins w and trials n: (reps, groups, pairs), in any unit.
-    epsilon: (groups,), which gives the probability f of a flip and the attenuation t.
-    Source: Lemma 1 of Xu, Sun and Cheng.
+    1−p̃ = f + tσ(−d). wins w and trials n: (reps, groups, pairs), in any
+    unit. epsilon: (groups,), which gives the probability f of a flip and
+    the attenuation t. Source: Lemma 1 of Xu, Sun and Cheng.
     """
 
     convex = False
@@ -66,14 +66,14 @@ class FlippedLoss:
 class Likelihood(BaseEstimator):
     """Penalised maximum likelihood, argmin of −log L(θ) + c‖θ‖², from binomial released wins.
 
-    The prior is that of eq. (3) with λ = c/Σ_l t(ε_l)², which is c·G/L for a common
-    budget: exactly, times L, at ε = ∞; to first order in θ at any ε, as the
-    likelihood's curvature at θ = 0 is that of eq. (3) times Σ_l t². `ridge` is that λ
-    and `weights` are t(ε)², so that yardsticks can be paired. The likelihood need not
-    be concave: Newton's method starts from the `weighted` estimate, or from 0 where
-    that is better, and the minimum it reaches is the estimate. Not converged where
-    comparisons do not link all items.
-    Sources: Lemma 1 of Xu, Sun and Cheng; Cramér–Rao bound.
+    The prior is that of eq. (3) with λ = c/Σ_l t(ε_l)², which is c·G/L for
+    a common budget: exactly, times L, at ε = ∞; to first order in θ at any
+    ε, as the likelihood's curvature at θ = 0 is that of eq. (3) times Σ_l
+    t². `ridge` is that λ and `weights` are t(ε)², so that yardsticks can be
+    paired. The likelihood need not be concave: Newton's method starts from
+    the `weighted` estimate, or from 0 where that is better, and the minimum
+    it reaches is the estimate. Not converged where comparisons do not link
+    all items. Sources: Lemma 1 of Xu, Sun and Cheng; Cramér–Rao bound.
     """
 
     m: int = parameter("items", unit="items", low=2)

@@ -19,9 +19,9 @@ from .newton import minimise, scores
 class PreferenceEstimate:
     """Estimated scores of the items.
 
-    theta: (reps, m), rows sum to 0. converged: (reps,). ridge: the λ of eq. (3) that
-    was used, or its equivalent. weights: (groups,), how much a user's debiased
-    comparisons counted; None is all alike.
+    theta: (reps, m), rows sum to 0. converged: (reps,). ridge: the λ of eq.
+    (3) that was used, or its equivalent. weights: (groups,), how much a
+    user's debiased comparisons counted; None is all alike.
     """
 
     theta: Annotated[Floats, "reps", "m"]
@@ -34,10 +34,10 @@ class PreferenceEstimate:
 class Debiased(BaseEstimator):
     """Regularised M-estimator on the debiased means z̄: argmin of eq. (3) with λ = c G(ε)/L.
 
-    Not converged where comparisons do not link all items: gaps between those that
-    they leave apart are the ridge's.
-    Source: Xu, Sun and Cheng, eq. (3). The text prints λ ≍ L⁻¹(e^ε+1)²/(e^ε−1);
-    Theorem 1 needs the square of the denominator as well, which is G(ε)/L.
+    Not converged where comparisons do not link all items: gaps between
+    those that they leave apart are the ridge's. Source: Xu, Sun and Cheng,
+    eq. (3). The text prints λ ≍ L⁻¹(e^ε+1)²/(e^ε−1); Theorem 1 needs the
+    square of the denominator as well, which is G(ε)/L.
     """
 
     m: int = parameter("items", unit="items", low=2)
@@ -57,9 +57,10 @@ class Debiased(BaseEstimator):
     def fit(self, release: ReleasedWins, rng: np.random.Generator) -> PreferenceEstimate:
         """Estimate of a block; non-convergence is a value, not an error.
 
-        Where users skipped comparisons, the pair's term in eq. (3) is weighted by
-        n_ij/L, the (weighted) number of its comparisons over the (weighted) number of
-        users. O(reps · m²) an iteration, O(reps · m³) then.
+        Where users skipped comparisons, the pair's term in eq. (3) is
+        weighted by n_ij/L, the (weighted) number of its comparisons over
+        the (weighted) number of users. O(reps · m²) an iteration, O(reps ·
+        m³) then.
         """
         weights = self.weights(release)
         ridge = ridge_of(self.lambda_scale, release, weights)
@@ -80,8 +81,8 @@ class Debiased(BaseEstimator):
 class PlugIn(Debiased):
     """The same estimator on released comparisons as if they were raw: the inconsistent baseline.
 
-    A released bit counts t(ε_l) of a debiased one: where budgets differ that is said
-    as the users' weights.
+    A released bit counts t(ε_l) of a debiased one: where budgets differ
+    that is said as the users' weights.
     """
 
     by_replication: ClassVar[bool] = True
@@ -101,10 +102,11 @@ class PlugIn(Debiased):
 class Weighted(Debiased):
     """The debiased estimator with users weighted by their information, v_l = 1/gain.
 
-    That is t(ε_l)² for randomized response. λ = c/Σ_l v_l, which is c·G/L for one
-    common budget: then it is the debiased estimator. With several budgets the plain
-    mean's variance is mean(a²)/L, as in Theorem 2 of Xu, Sun and Cheng; this one's is
-    1/Σ t², as in their Theorem 3, for equal items, and no weights make that smaller.
+    That is t(ε_l)² for randomized response. λ = c/Σ_l v_l, which is c·G/L
+    for one common budget: then it is the debiased estimator. With several
+    budgets the plain mean's variance is mean(a²)/L, as in Theorem 2 of Xu,
+    Sun and Cheng; this one's is 1/Σ t², as in their Theorem 3, for equal
+    items, and no weights make that smaller.
     """
 
     by_replication: ClassVar[bool] = True
@@ -117,9 +119,9 @@ class Weighted(Debiased):
 def ridge_of(lambda_scale: float, release: ReleasedWins, weights: Floats | None = None) -> float:
     """λ = c Σ_l v_l² gain_l/(Σ_l v_l)²: c times the variance of z̄ for equal items, in units of ¼.
 
-    c·G/L if all users weigh the same, G(ε) the mean `gain`; c/Σ_l v_l if v = 1/gain.
-    weights v: (groups,), None is all alike.
-    Source: Xu, Sun and Cheng, Theorem 1.
+    c·G/L if all users weigh the same, G(ε) the mean `gain`; c/Σ_l v_l if v
+    = 1/gain. weights v: (groups,), None is all alike. Source: Xu, Sun and
+    Cheng, Theorem 1.
     """
     v = np.ones(len(release.users)) if weights is None else weights
     variance = (release.users * v**2 * release.gain).sum()

@@ -1,11 +1,11 @@
 """Regularised M-estimator of the Bradley–Terry–Luce model: safe-guarded Newton, compiled.
 
-Xu, Sun and Cheng, eq. (3): minimise Σ_{i<j}
-[z̄_ij(θ_j−θ_i) + log(1+e^{θ_i−θ_j})] + λ‖θ‖² over θ in R^m. The data enter only
-through the scores s_i = Σ_{j≠i} z̄_ij. The gradient is Σ_{j≠i}
-σ(θ_i−θ_j) − s_i + 2λθ_i and the Hessian (Lemma S5) is 2λI plus the Laplacian of the
-complete graph with edge weights σ(θ_i−θ_j)σ(θ_j−θ_i). The minimiser sums to 0 (Lemma
-3), so all computations are in that subspace.
+Xu, Sun and Cheng, eq. (3): minimise Σ_{i<j} [z̄_ij(θ_j−θ_i) +
+log(1+e^{θ_i−θ_j})] + λ‖θ‖² over θ in R^m. The data enter only through the
+scores s_i = Σ_{j≠i} z̄_ij. The gradient is Σ_{j≠i} σ(θ_i−θ_j) − s_i + 2λθ_i
+and the Hessian (Lemma S5) is 2λI plus the Laplacian of the complete graph
+with edge weights σ(θ_i−θ_j)σ(θ_j−θ_i). The minimiser sums to 0 (Lemma 3),
+so all computations are in that subspace.
 
 Why it is fast and converges: * with u = e^θ, σ(θ_i−θ_j) = u_i/(u_i+u_j): gradient and
 Hessian take a division for each pair, no exponential; * that Laplacian is well
@@ -57,8 +57,9 @@ _minimise = function(
 def scores(mean: Floats, m: int) -> Floats:
     """Scores s_i = Σ_{j≠i} z̄_ij with z̄_ji = 1 − z̄_ij, the sufficient statistic of eq. (3).
 
-    mean (rep, pair), any reals, pairs in the order of `np.triu_indices(m, 1)` ->
-    (rep, item). A non-finite entry makes its replication non-finite. O(rep · m²).
+    mean (rep, pair), any reals, pairs in the order of `np.triu_indices(m,
+    1)` -> (rep, item). A non-finite entry makes its replication non-finite.
+    O(rep · m²).
     """
     reps = len(mean)
     rows = np.ascontiguousarray(mean, float).reshape(reps, m * (m - 1) // 2)
@@ -72,19 +73,20 @@ def minimise(
 ) -> Minimum:
     """Minimiser of eq. (3) for every replication, each independent of the others in the batch.
 
-    scores (rep, item), any reals, of which only the deviations from the row mean,
-    (m−1)/2, matter; ridge: λ ≥ 0, scalar or (rep,).
+    scores (rep, item), any reals, of which only the deviations from the row
+    mean, (m−1)/2, matter; ridge: λ ≥ 0, scalar or (rep,).
 
-    Converged: gradient norm ≤ max(tolerance, 4·eps·(‖s‖ + (m/4 + 2λ)‖θ‖)), where the
-    second term is the rounding of the gradient itself, which only matters for scores
-    or θ above about 1e6; and θ is within about 1e-6·(1 + its range) of the minimiser,
-    by the least curvature of the objective or by the next Newton step. The second
-    matters where hardly a ridge holds θ, as of separable data at λ < 1e-4: there it
-    goes on, and what the rounding of the scores hides is not converged. Never raises
-    or warns about data. Not converged, too: non-finite or unusable input (NaN); λ = 0
-    with scores that no θ matches to within the tolerance, separable data for one
-    (stops at once); `iterations` reached. O(m²) per iteration, usually 3 to 10;
-    temporary memory 4m² bytes, 32m² below `MANY` items.
+    Converged: gradient norm ≤ max(tolerance, 4·eps·(‖s‖ + (m/4 + 2λ)‖θ‖)),
+    where the second term is the rounding of the gradient itself, which only
+    matters for scores or θ above about 1e6; and θ is within about 1e-6·(1 +
+    its range) of the minimiser, by the least curvature of the objective or
+    by the next Newton step. The second matters where hardly a ridge holds
+    θ, as of separable data at λ < 1e-4: there it goes on, and what the
+    rounding of the scores hides is not converged. Never raises or warns
+    about data. Not converged, too: non-finite or unusable input (NaN); λ =
+    0 with scores that no θ matches to within the tolerance, separable data
+    for one (stops at once); `iterations` reached. O(m²) per iteration,
+    usually 3 to 10; temporary memory 4m² bytes, 32m² below `MANY` items.
     """
     scores = np.ascontiguousarray(scores, float)
     reps, m = scores.shape

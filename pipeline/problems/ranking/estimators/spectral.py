@@ -21,15 +21,16 @@ SLICE_BYTES = 1 << 21
 class RankCentrality(BaseEstimator):
     """θ̂ = log π, centred.
 
-    π is the stationary law of the chain that moves from i to j at rate z̄_ji. z̄_ji
-    is the debiased share of comparisons that j wins over i; at the true shares,
-    e^θ_j/(e^θ_i + e^θ_j), the chain is reversible and π ∝ e^θ. Debiased shares can
-    leave [0, 1], but a rate that is not positive would make an item impossible to
-    leave or to reach, and θ̂ infinite. So shares are clipped to [1/(2n), 1 − 1/(2n)],
-    n the number of comparisons of the pair: half of the smallest positive share that
-    n comparisons can have. (The share of a pair compared once is therefore ½.) Pairs
-    that no user compared have no edge. `ridge` is 0.
-    Source: Negahban, Oh and Shah (2016).
+    π is the stationary law of the chain that moves from i to j at rate
+    z̄_ji. z̄_ji is the debiased share of comparisons that j wins over i; at
+    the true shares, e^θ_j/(e^θ_i + e^θ_j), the chain is reversible and π ∝
+    e^θ. Debiased shares can leave [0, 1], but a rate that is not positive
+    would make an item impossible to leave or to reach, and θ̂ infinite. So
+    shares are clipped to [1/(2n), 1 − 1/(2n)], n the number of comparisons
+    of the pair: half of the smallest positive share that n comparisons can
+    have. (The share of a pair compared once is therefore ½.) Pairs that no
+    user compared have no edge. `ridge` is 0. Source: Negahban, Oh and Shah
+    (2016).
     """
 
     m: int = parameter("items", unit="items", low=2)

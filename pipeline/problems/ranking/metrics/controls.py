@@ -1,8 +1,9 @@
 """Control variates of the private Bradley–Terry–Luce model: metrics of mean 0 in every cell.
 
-A study that names them in its metrics gets means with less Monte Carlo error, see
-`analysis.control_variates`. NaN where the mean is not known: for other releases than
-randomized response's, and where users compared only some pairs.
+A study that names them in its metrics gets means with less Monte Carlo
+error, see `analysis.control_variates`. NaN where the mean is not known: for
+other releases than randomized response's, and where users compared only
+some pairs.
 """
 
 from abc import ABC, abstractmethod
@@ -58,7 +59,8 @@ def noise_control_squared(
 ) -> Floats:
     """((Q − E Q)² − Var Q)/(E Q)^{3/2} given θ*; O(reps · m³).
 
-    It is a control of what `noise_control` leaves, as a root is no straight line.
+    It is a control of what `noise_control` leaves, as a root is no straight
+    line.
     """
     if not _is_known(release):
         return np.full(len(truth.theta), np.nan)
@@ -173,8 +175,8 @@ class _Inversions(NamedTuple):
 def _inversions(truth: Preferences, release: ReleasedWins) -> _Inversions | None:
     """Which ranks the released scores exchange; None where the chance of that is not known.
 
-    That is with several budgets, or if θ* differs between replications by more than
-    an order.
+    That is with several budgets, or if θ* differs between replications by
+    more than an order.
     """
     order = np.argsort(-truth.theta, axis=1, kind="stable")
     ranked = np.take_along_axis(truth.theta, order, axis=1)
@@ -204,9 +206,9 @@ def _wrong_order(theta: tuple[float, ...], epsilon: float, users: int) -> Floats
 def kendall_control(truth: Preferences, release: ReleasedWins) -> Floats:
     """Kendall distance of the released scores, less its mean.
 
-    Known where all replications have one θ* up to its order. Estimates order items as
-    scores do, so that nothing is left of the error of `kendall`: its mean is known.
-    O(reps · m²).
+    Known where all replications have one θ* up to its order. Estimates
+    order items as scores do, so that nothing is left of the error of
+    `kendall`: its mean is known. O(reps · m²).
     """
     inversions = _inversions(truth, release)
     if inversions is None:

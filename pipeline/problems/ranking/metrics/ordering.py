@@ -27,8 +27,8 @@ def kendall_predicted(
 ) -> Floats:
     """Prediction of the debiased estimator's mean Kendall distance from Gaussian scores.
 
-    O(reps · m²). NaN where users compared only some pairs: the formula is for the
-    complete graph.
+    O(reps · m²). NaN where users compared only some pairs: the formula is
+    for the complete graph.
     """
     if release.compared is not None:
         return np.full(len(truth.theta), np.nan)

@@ -26,9 +26,8 @@ CONSTANT = 4
 def hessian_ratio(estimate: PreferenceEstimate) -> Floats:
     """The larger of 2λ/Λ_min and Λ_max over 2(λ + max_i Σ_j w_ij), Λ of the Hessian at θ̂.
 
-    O(reps · m³). NaN where θ̂ spans so many logits that weights w_ij are no numbers
-    any more.
-    Source: Lemma S5.
+    O(reps · m³). NaN where θ̂ spans so many logits that weights w_ij are no
+    numbers any more. Source: Lemma S5.
     """
     ratio = np.full(len(estimate.theta), np.nan)
     is_narrow = np.ptp(estimate.theta, axis=1) < WIDEST
@@ -53,10 +52,10 @@ def variance_ratio(
 ) -> Floats:
     """Largest Var(ΔL_ij)/(8(1 + κ)a(ε_l)² E ΔL_ij) over pairs and users, given θ̂; O(reps · m²).
 
-    ΔL_ij, the change of the loss from θ* to θ̂, is z_ij times the difference of gaps
-    and a constant: its variance is Lemma 2's times the square of that difference, and
-    its mean is the divergence of the comparisons' laws.
-    Source: Lemma S6.
+    ΔL_ij, the change of the loss from θ* to θ̂, is z_ij times the
+    difference of gaps and a constant: its variance is Lemma 2's times the
+    square of that difference, and its mean is the divergence of the
+    comparisons' laws. Source: Lemma S6.
     """
     first, second = np.triu_indices(release.items, 1)
     gap = truth.theta[:, first] - truth.theta[:, second]
@@ -74,8 +73,8 @@ def variance_ratio(
 def supremum_ratio(truth: Preferences, release: ReleasedWins) -> Floats:
     """A bound on sup over S_1 of ν, over M_1/2 = δ/2; O(reps · m²).
 
-    Its mean is what Lemma S7 bounds by 1, for all u ≥ 1 by scaling. ν(θ) = m⁻²
-    g·(θ − θ*), g_i = Σ_j (z̄_ij − σ_ij). Where e_L ≤ 2δ and κ bounds θ
+    Its mean is what Lemma S7 bounds by 1, for all u ≥ 1 by scaling. ν(θ) =
+    m⁻² g·(θ − θ*), g_i = Σ_j (z̄_ij − σ_ij). Where e_L ≤ 2δ and κ bounds θ
     too, ‖θ − θ*‖² ≤ 4mδ(1 + κ)²/κ, so that ν ≤ ‖g‖√(4mδ(1 + κ)²/κ)/m².
     Source: Lemma S7.
     """

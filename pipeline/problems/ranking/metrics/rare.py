@@ -1,7 +1,7 @@
 """Errors of a ranking from tilted laws, weighted by how likely the release is under the true one.
 
-A weighted error is 0 or more and has no upper end. The weight is 1 for models that
-tilt nothing.
+A weighted error is 0 or more and has no upper end. The weight is 1 for
+models that tilt nothing.
 """
 
 from dataclasses import dataclass
@@ -80,11 +80,11 @@ def _weighted(error: Floats, truth: Preferences, release: ReleasedWins) -> Float
 def wins_dispersion(truth: Preferences, release: ReleasedWins) -> Floats:
     """Mean over pairs and groups of (x − n p̃)²/(n p̃(1 − p̃)), x the released wins.
 
-    O(reps · groups · m²). Its mean is 1. p̃, the chance of a released win, is that of
-    the law by which the replication was drawn, tilted or not, and of randomized
-    response with the release's budgets: that by which errors are weighed. NaN for
-    other releases, and where no group made comparisons.
-    Source: Xu, Sun and Cheng, Lemma 1.
+    O(reps · groups · m²). Its mean is 1. p̃, the chance of a released win,
+    is that of the law by which the replication was drawn, tilted or not,
+    and of randomized response with the release's budgets: that by which
+    errors are weighed. NaN for other releases, and where no group made
+    comparisons. Source: Xu, Sun and Cheng, Lemma 1.
     """
     if not isinstance(release, FlippedWins):
         return np.full(len(truth.theta), np.nan)

@@ -1,7 +1,8 @@
 """Exact tail probabilities for two items, as −log P; the same in every replication.
 
-They are about the debiased estimator from randomized response: NaN for more items,
-other releases, and users who are weighted. O(L) for each gap that differs.
+They are about the debiased estimator from randomized response: NaN for more
+items, other releases, and users who are weighted. O(L) for each gap that
+differs.
 """
 
 import math

@@ -1,10 +1,10 @@
 """Yardsticks and moments of the private Bradley–Terry–Luce model, one value per replication.
 
-Yardsticks depend on θ*, which may be redrawn, so they are computed in the same
-replication as the error that they predict: measured and predicted risk are then
-paired. The formulas are for the complete graph: where users compared only some pairs,
-yardsticks are NaN. The lean of a comparison is the probability that the better item
-wins, less ½.
+Yardsticks depend on θ*, which may be redrawn, so they are computed in the
+same replication as the error that they predict: measured and predicted risk
+are then paired. The formulas are for the complete graph: where users
+compared only some pairs, yardsticks are NaN. The lean of a comparison is
+the probability that the better item wins, less ½.
 """
 
 import numpy as np
@@ -30,8 +30,8 @@ def sandwich_risk(
 ) -> Floats:
     """First-order prediction of ‖θ̂ − θ*‖₂²/m of the debiased estimator, ridge bias included.
 
-    O(reps · m³). Laplace noise counts by its variance: as randomized response with
-    the budget that has this variance.
+    O(reps · m³). Laplace noise counts by its variance: as randomized
+    response with the budget that has this variance.
     """
     if release.compared is not None:
         return np.full(len(truth.theta), np.nan)
@@ -49,8 +49,8 @@ def sandwich_risk(
 def cramer_rao_risk(truth: Preferences, release: ReleasedWins) -> Floats:
     """Cramér–Rao bound on ‖θ̂ − θ*‖₂²/m of unbiased estimators from flipped comparisons.
 
-    O(reps · m³). NaN for other releases than randomized response's, which have
-    another law.
+    O(reps · m³). NaN for other releases than randomized response's, which
+    have another law.
     """
     if release.compared is not None or not isinstance(release, FlippedWins):
         return np.full(len(truth.theta), np.nan)
@@ -65,8 +65,8 @@ def cramer_rao_risk(truth: Preferences, release: ReleasedWins) -> Floats:
 def minimax_bound(truth: Preferences, release: ReleasedWins) -> Floats:
     """Theorem 3's lower bound on ‖θ̂ − θ*‖₂/√m with constant 1: 1/√(κ m Σ_l t(ε_l)²).
 
-    NaN for other releases than randomized response's, and where users compared only
-    some pairs.
+    NaN for other releases than randomized response's, and where users
+    compared only some pairs.
     """
     if release.compared is not None or not isinstance(release, FlippedWins):
         return np.full(len(truth.theta), np.nan)

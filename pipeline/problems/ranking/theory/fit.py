@@ -15,14 +15,14 @@ ITERATIONS = 200  # far beyond what the safe step needs; a guard
 def weighted_fit(wins: Numbers, compared: Numbers, items: int, ridge: float) -> Floats:
     """argmin of Σ_{i<j} [n_ij log(1 + e^{θ_i−θ_j}) − w_ij (θ_i − θ_j)] + λ‖θ‖², which sums to 0.
 
-    (items,), logits. wins w, compared n: (pairs,), 0 ≤ w ≤ n, reals, pairs in the
-    order of `numpy.triu_indices(items, 1)`; ridge λ > 0. Newton's method with a step
-    that cannot overshoot; O(items³) per iteration. It ends where the gradient
-    vanishes to 1e-10 of its scale and the next step is below 1e-7 of 1 + the range of
-    θ, or all that rounding leaves of it. Raises ArithmeticError if that is not
-    reached.
-    Source: Xu, Sun and Cheng, eq. (2), whose comparisons are all made, n_ij = 1;
-    step: Sun and Tran-Dinh (2019), generalised self-concordance.
+    (items,), logits. wins w, compared n: (pairs,), 0 ≤ w ≤ n, reals, pairs
+    in the order of `numpy.triu_indices(items, 1)`; ridge λ > 0. Newton's
+    method with a step that cannot overshoot; O(items³) per iteration. It
+    ends where the gradient vanishes to 1e-10 of its scale and the next step
+    is below 1e-7 of 1 + the range of θ, or all that rounding leaves of it.
+    Raises ArithmeticError if that is not reached. Source: Xu, Sun and
+    Cheng, eq. (2), whose comparisons are all made, n_ij = 1; step: Sun and
+    Tran-Dinh (2019), generalised self-concordance.
     """
     first, second = np.triu_indices(items, 1)
     trials = np.zeros((items, items))

@@ -1,9 +1,10 @@
 """The debiased estimator to first order in its scores: exact moments of its squared error.
 
-θ̂ ≈ θ* + A(s − E s) + b with A = (H + 2λI)⁺ and b = −2λAθ*, in the space Σθ = 0. Its
-squared error Q = ‖A(s − E s) + b‖²/m is a quadratic form of independent binomial
-variables, so that its mean and its variance are known exactly, whatever L.
-Sources: eq. (3) and Lemmas 2 and S5 of Xu, Sun and Cheng; cumulants of sums.
+θ̂ ≈ θ* + A(s − E s) + b with A = (H + 2λI)⁺ and b = −2λAθ*, in the space Σθ
+= 0. Its squared error Q = ‖A(s − E s) + b‖²/m is a quadratic form of
+independent binomial variables, so that its mean and its variance are known
+exactly, whatever L. Sources: eq. (3) and Lemmas 2 and S5 of Xu, Sun and
+Cheng; cumulants of sums.
 """
 
 from dataclasses import dataclass
@@ -42,13 +43,13 @@ def squared_error(
 ) -> SquaredError:
     """Q of a block.
 
-    theta: (reps, m). mean: (reps, pairs), z̄. epsilon, users, weights: (groups,);
-    ridge λ ≥ 0.
+    theta: (reps, m). mean: (reps, pairs), z̄. epsilon, users, weights:
+    (groups,); ridge λ ≥ 0.
 
-    With e = A(s − E s) + b: E Q = (tr C + ‖b‖²)/m, C the sandwich; Var Q = [2 tr
-    C² + 4 bᵀCb + Σ_p M_p²κ₄ + 4 M_p γ_p κ₃]/m² over pairs p = (i, j), where κ are the
-    cumulants of z̄_p, M_p = (A²)_ii + (A²)_jj − 2 (A²)_ij and γ_p = (Ab)_i − (Ab)_j.
-    O(reps · m³).
+    With e = A(s − E s) + b: E Q = (tr C + ‖b‖²)/m, C the sandwich; Var Q =
+    [2 tr C² + 4 bᵀCb + Σ_p M_p²κ₄ + 4 M_p γ_p κ₃]/m² over pairs p = (i, j),
+    where κ are the cumulants of z̄_p, M_p = (A²)_ii + (A²)_jj − 2 (A²)_ij
+    and γ_p = (Ab)_i − (Ab)_j. O(reps · m³).
     """
     reps, m = theta.shape
     value = np.empty(reps)
@@ -110,10 +111,10 @@ def cumulants(
 ) -> tuple[Floats, Floats]:
     """Third and fourth cumulant of z̄ after randomized response.
 
-    chance: (reps, pairs), P(i beats j). z̄ = const + Σ_g k_g W_g, W_g ~ Binomial(n_g,
-    p̃), k_g = v_g a_g/Σ v n: κ₃ = Σ k³n p̃(1 − p̃)(1 − 2p̃) and κ₄ = Σ k⁴n
-    p̃(1 − p̃)(1 − 6p̃(1 − p̃)). weights v: (groups,), None is all alike. Returns
-    (reps, pairs) each.
+    chance: (reps, pairs), P(i beats j). z̄ = const + Σ_g k_g W_g, W_g ~
+    Binomial(n_g, p̃), k_g = v_g a_g/Σ v n: κ₃ = Σ k³n p̃(1 − p̃)(1 − 2p̃)
+    and κ₄ = Σ k⁴n p̃(1 − p̃)(1 − 6p̃(1 − p̃)). weights v: (groups,), None
+    is all alike. Returns (reps, pairs) each.
     """
     v = np.ones(len(users)) if weights is None else weights
     factors = v * amplification(epsilon) / (v * users).sum()

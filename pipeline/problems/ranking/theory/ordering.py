@@ -31,8 +31,9 @@ _excess_risks = function(
 def bernoulli_divergence(gap: Numbers, error: Numbers) -> Floats:
     """KL divergence of Bernoulli(σ(gap + error)) from Bernoulli(σ(gap)), nats; broadcasts, ≥ 0.
 
-    log(1 + p(e^δ − 1)) − pδ with p = σ(gap), δ = error, and by its cumulants, Σ_k κ_k
-    δ^k/k!, where that would lose digits. Relative accuracy 1e-12.
+    log(1 + p(e^δ − 1)) − pδ with p = σ(gap), δ = error, and by its
+    cumulants, Σ_k κ_k δ^k/k!, where that would lose digits. Relative
+    accuracy 1e-12.
     """
     gap, error = np.broadcast_arrays(np.asarray(gap, float), np.asarray(error, float))
     return _divergence(gap.flatten(), error.flatten()).reshape(gap.shape)
@@ -85,10 +86,9 @@ def _series(p: Floats, error: Floats) -> Floats:
 def excess_risk(estimate: Floats, theta: Floats) -> Floats:
     """Excess risk e_L(θ̂, θ*) = m⁻² Σ_{i<j} KL(σ(θ*_i − θ*_j), σ(θ̂_i − θ̂_j)), nats.
 
-    The same as m⁻² Σ_{i<j} [σ(θ*_i−θ*_j)(θ̂_j−θ̂_i) + log(1+e^{θ̂_i−θ̂_j})] minus its
-    value at θ*, but accurate however small. estimate, theta: (reps, m) -> (reps,).
-    O(reps · m²).
-    Source: Xu, Sun and Cheng, eq. (4).
+    The same as m⁻² Σ_{i<j} [σ(θ*_i−θ*_j)(θ̂_j−θ̂_i) + log(1+e^{θ̂_i−θ̂_j})]
+    minus its value at θ*, but accurate however small. estimate, theta:
+    (reps, m) -> (reps,). O(reps · m²). Source: Xu, Sun and Cheng, eq. (4).
     """
     estimate, theta = np.broadcast_arrays(np.asarray(estimate, float), np.asarray(theta, float))
     reps, m = theta.shape

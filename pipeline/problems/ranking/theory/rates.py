@@ -1,14 +1,15 @@
 """Private Bradley–Terry–Luce model: closed forms and rates of Xu, Sun and Cheng.
 
-m items, L users; every user compares every pair once, P(i beats j) = σ(θ_i − θ_j),
-Σθ = 0; each comparison is flipped with probability 1/(1 + e^ε). Two numbers give the
-cost of privacy: the amplification a(ε) = coth(ε/2), by which debiasing multiplies the
-standard deviation of a comparison, and the attenuation t(ε) = tanh(ε/2) = 1/a(ε), by
-which the release multiplies its lean, the probability that the better item wins less
-½. Budgets ε are per comparison, in nats, > 0, and may be infinite (no privacy). Users
-who share a budget form a group: `epsilon` (group,) or scalar goes with counts `users`
-of that shape. The paper's constants are unspecified: rates here have constant 1 and
-are for slopes and orders only.
+m items, L users; every user compares every pair once, P(i beats j) = σ(θ_i
+− θ_j), Σθ = 0; each comparison is flipped with probability 1/(1 + e^ε). Two
+numbers give the cost of privacy: the amplification a(ε) = coth(ε/2), by
+which debiasing multiplies the standard deviation of a comparison, and the
+attenuation t(ε) = tanh(ε/2) = 1/a(ε), by which the release multiplies its
+lean, the probability that the better item wins less ½. Budgets ε are per
+comparison, in nats, > 0, and may be infinite (no privacy). Users who share
+a budget form a group: `epsilon` (group,) or scalar goes with counts `users`
+of that shape. The paper's constants are unspecified: rates here have
+constant 1 and are for slopes and orders only.
 """
 
 import numpy as np
@@ -53,9 +54,9 @@ def condition_number(theta: Floats) -> Floats:
 def excess_risk_rate(kappa: Numbers, G: Numbers, m: Numbers, L: Numbers) -> Floats:
     """Upper rate κ G log(mL)/(mL) of the excess risk e_L(θ̂, θ*), constant 1; broadcasts.
 
-    kappa: condition number; G: mean squared amplification.
-    Source: Xu, Sun and Cheng, Theorem 1 (the text after it prints (1 + κ)² for κ; the
-    proof uses κ).
+    kappa: condition number; G: mean squared amplification. Source: Xu, Sun
+    and Cheng, Theorem 1 (the text after it prints (1 + κ)² for κ; the proof
+    uses κ).
     """
     return kappa * G * np.log(m * L) / (m * L)
 
@@ -81,9 +82,8 @@ def theorem_1_conditions(
 ) -> Booleans:
     """Whether λ ≤ constant · m G log(mL)/(L ‖θ*‖²), which Theorems 1 and 2 require of the ridge.
 
-    theta: (reps, m); ridge λ: scalar or (reps,) -> (reps,) bool. The paper leaves the
-    constant open.
-    Source: Xu, Sun and Cheng, Theorem 1.
+    theta: (reps, m); ridge λ: scalar or (reps,) -> (reps,) bool. The paper
+    leaves the constant open. Source: Xu, Sun and Cheng, Theorem 1.
     """
     theta = np.asarray(theta, float)
     m = theta.shape[-1]
@@ -95,10 +95,10 @@ def theorem_1_conditions(
 def minimax_lower_bound(kappa: Numbers, m: Numbers, information: Numbers) -> Floats:
     """Lower rate 1/√(κ m Σ_l t(ε_l)²) of the worst-case mean ‖θ̂ − θ*‖₂/√m, constant 1, logits.
 
-    Broadcasts. The paper's constant is unspecified, and the bound says something only
-    while it is smaller than the diameter of the parameter set (2 log κ or so): no
-    error can exceed that. It falls with κ though the problem gets harder, so at large
-    κ it is loose.
-    Source: Xu, Sun and Cheng, Theorem 3, eq. (8).
+    Broadcasts. The paper's constant is unspecified, and the bound says
+    something only while it is smaller than the diameter of the parameter
+    set (2 log κ or so): no error can exceed that. It falls with κ though
+    the problem gets harder, so at large κ it is loose. Source: Xu, Sun and
+    Cheng, Theorem 3, eq. (8).
     """
     return 1 / np.sqrt(kappa * m * information)

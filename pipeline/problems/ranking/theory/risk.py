@@ -1,9 +1,10 @@
 """Yardsticks of the private Bradley–Terry–Luce model: sandwich covariance, Cramér–Rao bound.
 
-Both are Laplacians of the complete graph on the m items. With p = σ(θ_i − θ_j),
-w = p(1 − p): H has weights w, the variance of the score has weights
-V_ij = Var(z̄_ij), the released comparisons carry information with weights Σ_l
-t²w²/(p̃(1 − p̃)). Xu, Sun and Cheng give rates only; these give the constants.
+Both are Laplacians of the complete graph on the m items. With p = σ(θ_i −
+θ_j), w = p(1 − p): H has weights w, the variance of the score has weights
+V_ij = Var(z̄_ij), the released comparisons carry information with weights
+Σ_l t²w²/(p̃(1 − p̃)). Xu, Sun and Cheng give rates only; these give the
+constants.
 """
 
 from collections.abc import Callable
@@ -48,9 +49,9 @@ _compiled = function(
 def debiased_variance(probability: Numbers, epsilon: Numbers) -> Floats:
     """Variance a²(¼ − t²(p − ½)²) of one debiased comparison z; broadcasts.
 
-    It is p(1 − p) + e^ε/(e^ε − 1)²: the comparison's own variance plus privacy's,
-    whatever p. Equals the paper's form, without its cancellation near p = 0 or 1.
-    Source: Xu, Sun and Cheng, Lemma 2.
+    It is p(1 − p) + e^ε/(e^ε − 1)²: the comparison's own variance plus
+    privacy's, whatever p. Equals the paper's form, without its cancellation
+    near p = 0 or 1. Source: Xu, Sun and Cheng, Lemma 2.
     """
     probability = np.asarray(probability, float)
     variance: Floats = probability * (1 - probability) + _privacy_variance(epsilon)
@@ -98,16 +99,18 @@ def sandwich_risk(
 ) -> Floats:
     """Predicted E‖θ̂ − θ*‖₂²/m of the debiased M-estimator, to first order in its score; logits².
 
-    [tr((H+2λI)⁺ V (H+2λI)⁺) + 4λ²‖(H+2λI)⁺θ*‖²]/m in the space Σθ = 0; at λ = 0 it is
-    tr(H⁺VH⁺)/m. V_ij = Σ_l v_l² Var(z_ij^(l))/(Σ_l v_l)², where z̄ weights users by
-    v. The first order speaks when the errors are small against 1; a ridge comparable
-    to H's eigenvalues (m/4 at most) makes it rough.
+    [tr((H+2λI)⁺ V (H+2λI)⁺) + 4λ²‖(H+2λI)⁺θ*‖²]/m in the space Σθ = 0; at λ
+    = 0 it is tr(H⁺VH⁺)/m. V_ij = Σ_l v_l² Var(z_ij^(l))/(Σ_l v_l)², where
+    z̄ weights users by v. The first order speaks when the errors are small
+    against 1; a ridge comparable to H's eigenvalues (m/4 at most) makes it
+    rough.
 
-    theta: (reps, m), rows summing to 0. epsilon, users, weights v: (group,) or
-    scalar; weights None is equal weights, and attenuation(epsilon)² is nearly
-    optimal. ridge λ ≥ 0: scalar or (reps,). Returns (reps,), NaN where H's condition
-    number exceeds 1e12 (rows spanning about 28 logits). O(reps · m³).
-    Source: eq. (3), Lemmas 2 and S5 of Xu, Sun and Cheng, by the delta method.
+    theta: (reps, m), rows summing to 0. epsilon, users, weights v: (group,)
+    or scalar; weights None is equal weights, and attenuation(epsilon)² is
+    nearly optimal. ridge λ ≥ 0: scalar or (reps,). Returns (reps,), NaN
+    where H's condition number exceeds 1e12 (rows spanning about 28 logits).
+    O(reps · m³). Source: eq. (3), Lemmas 2 and S5 of Xu, Sun and Cheng, by
+    the delta method.
     """
     sandwich, _ = _risks(theta, epsilon, users, ridge, weights, SANDWICH)
     return sandwich
@@ -116,12 +119,12 @@ def sandwich_risk(
 def cramer_rao_risk(theta: Floats, epsilon: Numbers, users: Numbers) -> Floats:
     """Cramér–Rao bound tr(I⁺)/m on E‖θ̂ − θ*‖₂²/m of unbiased estimators with Σθ̂ = 0; logits².
 
-    I = Σ_l Σ_{i<j} t_l²w²/(p̃(1 − p̃)) (e_i − e_j)(e_i − e_j)ᵀ, from the law of the
-    released comparisons.
+    I = Σ_l Σ_{i<j} t_l²w²/(p̃(1 − p̃)) (e_i − e_j)(e_i − e_j)ᵀ, from the
+    law of the released comparisons.
 
-    theta: (reps, m). epsilon, users: (group,) or scalar. Returns (reps,), NaN where
-    I's condition number exceeds 1e12. O(reps · (m³ + groups · m²)).
-    Source: Fisher information of Lemma 1 of Xu, Sun and Cheng.
+    theta: (reps, m). epsilon, users: (group,) or scalar. Returns (reps,),
+    NaN where I's condition number exceeds 1e12. O(reps · (m³ + groups ·
+    m²)). Source: Fisher information of Lemma 1 of Xu, Sun and Cheng.
     """
     _, bound = _risks(theta, epsilon, users, 0.0, None, BOUND)
     return bound
@@ -136,8 +139,8 @@ def sandwich_covariance(
 ) -> Floats:
     """Covariance (H+2λI)⁺V(H+2λI)⁺ of the debiased M-estimator to first order.
 
-    (reps, m, m), logits². Arguments and source as in `sandwich_risk`, without the
-    ridge's bias. O(reps · m³).
+    (reps, m, m), logits². Arguments and source as in `sandwich_risk`,
+    without the ridge's bias. O(reps · m³).
     """
     theta = np.asarray(theta, float)
     ridge = np.broadcast_to(np.asarray(ridge, float), len(theta))
@@ -172,8 +175,8 @@ def score_variance(
 class _Law(NamedTuple):
     """What risks need of a release.
 
-    comparison, privacy: of `score_variance`. users: (groups,). noise: (groups,),
-    variance that privacy adds to a debiased comparison.
+    comparison, privacy: of `score_variance`. users: (groups,). noise:
+    (groups,), variance that privacy adds to a debiased comparison.
     """
 
     comparison: float
@@ -271,8 +274,9 @@ def _bound(curve: Floats, law: _Law) -> float:
 def inverse_laplacian(weights: Floats, ridge: Floats) -> Floats:
     """(Laplacian + 2λI)⁺ in the space orthogonal to 1; weights (reps, m, m), zero diagonal.
 
-    Ridge λ (reps,). The null space is lifted to the mean eigenvalue, whatever the
-    units of the weights, so that the inverse is as well conditioned as the problem.
+    Ridge λ (reps,). The null space is lifted to the mean eigenvalue,
+    whatever the units of the weights, so that the inverse is as well
+    conditioned as the problem.
     """
     m = weights.shape[1]
     degrees = weights.sum(axis=2)
@@ -306,9 +310,9 @@ def _invert(matrix: Floats) -> Floats:
 def _split_inverse(matrix: Floats, whole: Callable[[Floats], Any]) -> Floats:
     """Inverse by Schur complements of halves: mostly matrix products.
 
-    At m = 40 it is twice as fast as LAPACK's. Needs no pivoting, because every Schur
-    complement of a positive definite matrix is positive definite. whole: inverts
-    small matrices.
+    At m = 40 it is twice as fast as LAPACK's. Needs no pivoting, because
+    every Schur complement of a positive definite matrix is positive
+    definite. whole: inverts small matrices.
     """
     m = matrix.shape[1]
     if m <= _SMALL:

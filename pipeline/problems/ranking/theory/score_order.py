@@ -15,11 +15,11 @@ SMALL = 42.0  # −log of what is neglected
 def wrong_order(theta: Floats, epsilon: float, users: int) -> Floats:
     """(m, m): P(s_i < s_j) + ½ P(s_i = s_j) for released scores, s_i = Σ_k wins of i over k.
 
-    theta: (m,). s_i − s_j is ½N − X up to sign, X = Σ_{k≠i,j} (W_ik + W_kj) + 2W_ij,
-    a sum of independent binomials with N = 2(m − 1)L; its law follows from the
-    characteristic function at 2πk/(N + 1), where that is not negligible. Right to
-    1e-12; O(m² · points).
-    Source: Xu, Sun and Cheng, eq. (3) and Lemma 1.
+    theta: (m,). s_i − s_j is ½N − X up to sign, X = Σ_{k≠i,j} (W_ik + W_kj)
+    + 2W_ij, a sum of independent binomials with N = 2(m − 1)L; its law
+    follows from the characteristic function at 2πk/(N + 1), where that is
+    not negligible. Right to 1e-12; O(m² · points). Source: Xu, Sun and
+    Cheng, eq. (3) and Lemma 1.
     """
     m = len(theta)
     released = released_probability(expit(theta[:, None] - theta), epsilon)

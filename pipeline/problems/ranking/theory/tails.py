@@ -1,9 +1,10 @@
 """Exact tail probabilities of the debiased estimator for two items, however small.
 
-For m = 2 the estimate is a rising function of the one mean comparison z̄, whose law
-is that of weighted binomial variables: all statements on probabilities in Theorems 1,
-2 and 4 to 6 of Xu, Sun and Cheng are then sums. Budgets in groups: `epsilon`, `users`
-(group,), at most two. Probabilities are given as −log P, nats.
+For m = 2 the estimate is a rising function of the one mean comparison z̄,
+whose law is that of weighted binomial variables: all statements on
+probabilities in Theorems 1, 2 and 4 to 6 of Xu, Sun and Cheng are then
+sums. Budgets in groups: `epsilon`, `users` (group,), at most two.
+Probabilities are given as −log P, nats.
 """
 
 import math
@@ -23,9 +24,9 @@ from .ordering import bernoulli_divergence
 def surprisal_below(level: float, gap: float, epsilon: Floats, users: Integers) -> float:
     """−log P(z̄ ≤ level) for items `gap` logits apart; O(L), exact but for rounding.
 
-    z̄ = ½ + Σ_g a_g (W_g − n_g/2)/L, W_g ~ Binomial(n_g, ½ + (σ(gap) − ½) t(ε_g)).
-    Raises `InvalidInput` for more than two groups.
-    Source: Xu, Sun and Cheng, eq. (1) and Lemma 1.
+    z̄ = ½ + Σ_g a_g (W_g − n_g/2)/L, W_g ~ Binomial(n_g, ½ + (σ(gap) − ½)
+    t(ε_g)). Raises `InvalidInput` for more than two groups. Source: Xu, Sun
+    and Cheng, eq. (1) and Lemma 1.
     """
     if len(users) > 2:
         raise InvalidInput("profile", len(users), "must have one group of budgets or two")
@@ -61,7 +62,8 @@ def mean_of_estimate(difference: float, ridge: float) -> float:
 def inversion_surprisal(gap: float, epsilon: Floats, users: Integers) -> float:
     """−log P(θ̂ does not rank the better item first).
 
-    For two items that is E H_1, the Kendall distance, and 1 − P(exact top 1).
+    For two items that is E H_1, the Kendall distance, and 1 − P(exact top
+    1).
     """
     return surprisal_below(0.5, gap, epsilon, users)
 
@@ -101,10 +103,10 @@ def _root(beyond: Callable[[float], float], side: float) -> float:
 def ordering_exponent(signal: float, kappa: float) -> float:
     """Lower bound signal · κ²/(1 + κ)⁴ on −log P(θ̂_i < θ̂_j) for items Δ apart and any m; nats.
 
-    θ̂ orders items as their scores s do. s_i − s_j sums up independent z of ranges
-    a(ε_l)/L, 2(m − 2) of each user and one twice as wide, so by Hoeffding's
-    inequality P(s_i ≤ s_j) ≤ exp(−L(μ_i − μ_j)²/(mG)), and the mean value theorem
-    gives μ_i − μ_j ≥ mΔκ/(1 + κ)². No condition on H(ε), and κ² for the κ⁴ of
-    Theorems 5 and 6 of Xu, Sun and Cheng.
+    θ̂ orders items as their scores s do. s_i − s_j sums up independent z of
+    ranges a(ε_l)/L, 2(m − 2) of each user and one twice as wide, so by
+    Hoeffding's inequality P(s_i ≤ s_j) ≤ exp(−L(μ_i − μ_j)²/(mG)), and the
+    mean value theorem gives μ_i − μ_j ≥ mΔκ/(1 + κ)². No condition on H(ε),
+    and κ² for the κ⁴ of Theorems 5 and 6 of Xu, Sun and Cheng.
     """
     return signal * math.exp(2 * math.log(kappa) - 4 * math.log1p(kappa))

@@ -1,7 +1,7 @@
 """Wrong worlds of responses: what is simulated in place of what labels say, and claims must see.
 
-n persons answer m items. Unless a world says otherwise, a release says what the
-right one would say.
+n persons answer m items. Unless a world says otherwise, a release says what
+the right one would say.
 """
 
 from collections.abc import Callable
@@ -80,8 +80,8 @@ def noisier(
 ) -> Change:
     """More noise on counts than is said.
 
-    variance: a release -> that of what is added, (reps,). of: whether a mechanism
-    is meant; None is all.
+    variance: a release -> that of what is added, (reps,). of: whether a
+    mechanism is meant; None is all.
     """
 
     def noisy(release: Release, rng: np.random.Generator) -> Release:

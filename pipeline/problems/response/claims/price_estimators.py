@@ -1,8 +1,8 @@
 """Claims of Nguyen and Zhang on the price of privacy, supplement, Theorem 3.3, on its own terms.
 
-The theorem is about the spectral algorithm and ‖β̂ − β*‖∞. Both norms are judged,
-pairwise likelihood beside it, and what the noise adds is compared with its
-first-order constant (`theory.noise_risk`).
+The theorem is about the spectral algorithm and ‖β̂ − β*‖∞. Both norms are
+judged, pairwise likelihood beside it, and what the noise adds is compared
+with its first-order constant (`theory.noise_risk`).
 """
 
 from collections.abc import Mapping

@@ -71,8 +71,8 @@ def mean_difference(
 ) -> Estimate:
     """Mean over cells of the difference of two errors (axes…, replication), with its t interval.
 
-    The mean over cells is taken within each replication first, because the cells of
-    a replication share its data.
+    The mean over cells is taken within each replication first, because the
+    cells of a replication share its data.
     """
     apart = (first - second).reset_coords(drop=True)
     axes = [axis for axis in apart.dims if axis != REPLICATION]

@@ -26,8 +26,9 @@ Ratings = Annotated[bool, "accept ratings that are not MovieLens ml-latest-small
 class Items(NamedTuple):
     """What a file says of its items.
 
-    persons: n. names: (m,). theta: (m,), β* of all persons, as `RecordedResponses`
-    has it. answers: (m,), how many persons answered each item.
+    persons: n. names: (m,). theta: (m,), β* of all persons, as
+    `RecordedResponses` has it. answers: (m,), how many persons answered
+    each item.
     """
 
     persons: int

@@ -18,10 +18,11 @@ from ..sampling.pair_counts import differences_of, pairs_of
 class Table:
     """Everybody's responses, checked.
 
-    answers: (persons, items), False where not observed. observed: (persons, items),
-    None is all. names: of items. subsets: whether a study takes random sets of the
-    items, or all of them. differences, pairs: (items, items), Y and B of everybody.
-    source: one sentence on where the responses are from.
+    answers: (persons, items), False where not observed. observed: (persons,
+    items), None is all. names: of items. subsets: whether a study takes
+    random sets of the items, or all of them. differences, pairs: (items,
+    items), Y and B of everybody. source: one sentence on where the
+    responses are from.
     """
 
     answers: Booleans

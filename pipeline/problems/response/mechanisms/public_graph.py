@@ -1,6 +1,7 @@
 """Public random graphs on the items: the pairs whose counts are released if not all are.
 
-A graph is drawn before the noise and without the data, so it costs no privacy.
+A graph is drawn before the noise and without the data, so it costs no
+privacy.
 """
 
 import numpy as np
@@ -15,9 +16,10 @@ TRIES = 100  # draws of a graph that is not connected
 def random_graphs(rng: np.random.Generator, reps: int, m: int, p0: float) -> Booleans:
     """Erdős–Rényi graphs G(m, p0), (reps, m, m), symmetric.
 
-    Redrawn up to `TRIES` times until connected. Only a connected graph determines
-    an estimate. Where every draw fails, the last one is kept, so a small p0 may
-    leave graphs that are not connected, or have no edge. O(reps · m²) a draw.
+    Redrawn up to `TRIES` times until connected. Only a connected graph
+    determines an estimate. Where every draw fails, the last one is kept, so
+    a small p0 may leave graphs that are not connected, or have no edge.
+    O(reps · m²) a draw.
     """
     first, second = np.triu_indices(m, 1)
     edges = np.zeros((reps, m, m), bool)

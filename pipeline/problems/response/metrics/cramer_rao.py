@@ -16,9 +16,8 @@ OBSERVED: float = parameter("probability that a response is observed", default=1
 def item_bound(truth: ItemParameters, *, p: float = OBSERVED) -> Floats:
     """Cramér–Rao bound on ‖β̂ − β*‖₂²/m of unbiased estimators that see the responses.
 
-    (reps,), logits²; abilities are unknown. NaN for recorded responses, whose law
-    is not known. O(reps · n · m²).
-    Source: `theory.cramer_rao`.
+    (reps,), logits²; abilities are unknown. NaN for recorded responses,
+    whose law is not known. O(reps · n · m²). Source: `theory.cramer_rao`.
     """
     return truth.bound / p
 

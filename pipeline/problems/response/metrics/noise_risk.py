@@ -18,10 +18,10 @@ OBSERVED: float = parameter("probability that a response is observed", default=1
 def noise_drawn(truth: ItemParameters, release: object, *, p: float = OBSERVED) -> Floats:
     """Mean over released Y_ij of ((Y_ij − E Y_ij)² − Var Y_ij)/σ², given abilities.
 
-    (reps,); noise of variance σ² makes it 1. E and Var are those of the persons'
-    own counts; σ² is the variance that the release states. NaN for other releases,
-    and for one without edges. O(reps · n · m²).
-    Source: Nguyen and Zhang, eqs. (1), (2) and (4).
+    (reps,); noise of variance σ² makes it 1. E and Var are those of the
+    persons' own counts; σ² is the variance that the release states. NaN for
+    other releases, and for one without edges. O(reps · n · m²). Source:
+    Nguyen and Zhang, eqs. (1), (2) and (4).
     """
     if not isinstance(release, Differences):
         return np.full(len(truth.theta), np.nan)

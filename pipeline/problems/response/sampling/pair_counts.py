@@ -39,10 +39,9 @@ SLICE_CELLS = 1 << 17
 def differences_of(answers: Booleans, observed: Booleans | None) -> Floats:
     """Pairwise differential measurements Y_ij = Σ_l A_li A_lj X_li (1 − X_lj), (reps, m, m).
 
-    Whole numbers.
-    answers X, observed A: (reps, n, m); None is all observed, which takes half of
-    the time. O(reps · n · m²), of 64 persons at a time.
-    Source: Nguyen and Zhang, eq. (2).
+    Whole numbers. answers X, observed A: (reps, n, m); None is all
+    observed, which takes half of the time. O(reps · n · m²), of 64 persons
+    at a time. Source: Nguyen and Zhang, eq. (2).
     """
     reps, n, m = answers.shape
     counts = np.empty((reps, m, m))
@@ -81,8 +80,8 @@ def weighted_differences(
 ) -> Integers:
     """Y of rows that stand for several persons each, (m, m); exact for fewer than 2⁵³ persons.
 
-    O(rows · m²). answers, observed: (rows, m); None is all observed. persons:
-    (rows,), numbers of persons; None is one each.
+    O(rows · m²). answers, observed: (rows, m); None is all observed.
+    persons: (rows,), numbers of persons; None is one each.
     """
     total = np.zeros((answers.shape[1],) * 2)
     for _, rows in slices(1, *answers.shape):

@@ -23,8 +23,7 @@ def connected(edges: Booleans) -> Booleans:
 def strongly_connected(edges: Booleans) -> Booleans:
     """Whether every item can be reached from every other, (reps,).
 
-    edges: (reps, m, m), from row to column.
-    So it is where item 0 can be reached from all items and all items from item 0.
-    Cost as `connected`.
+    edges: (reps, m, m), from row to column. So it is where item 0 can be
+    reached from all items and all items from item 0. Cost as `connected`.
     """
     return connected(edges) & connected(edges.swapaxes(1, 2))

@@ -34,9 +34,9 @@ def item_information(theta: Floats, ability: Floats) -> Floats:
 
     theta: β*, (reps, m), logits. ability: θ*, (reps, n), logits.
 
-    With v_li = σ'(θ_l − β_i) the information of (β, θ) is a bipartite Laplacian;
-    what is left of it for β is Σ_l (diag(v_l) − v_l v_lᵀ/Σ_i v_li), whose rows sum
-    to 0. O(reps · (n · r² + m² · r)), see `_parts`.
+    With v_li = σ'(θ_l − β_i) the information of (β, θ) is a bipartite
+    Laplacian; what is left of it for β is Σ_l (diag(v_l) − v_l v_lᵀ/Σ_i
+    v_li), whose rows sum to 0. O(reps · (n · r² + m² · r)), see `_parts`.
     """
     information = np.empty((*theta.shape, theta.shape[1]))
     for part in _parts(theta, ability):
@@ -49,12 +49,12 @@ def item_information(theta: Floats, ability: Floats) -> Floats:
 def cramer_rao_risk(theta: Floats, ability: Floats, p: float = 1.0) -> Floats:
     """Cramér–Rao bound tr(I⁺)/m on E‖β̂ − β*‖₂²/m of unbiased estimators, without privacy.
 
-    In logits², of estimators with Σβ̂ = 0. theta: β*, (reps, m). ability: θ*,
-    (reps, n), unknown to the estimator. p: probability that a response is observed;
-    responses missing at random leave p times the information of all. Of order
-    1/(np). Returns (reps,), NaN without persons and for infinite logits.
-    O(reps · (n + m + r) · r²), r ≤ m, and r ≤ 48 where difficulties are within 8
-    logits, see `_parts`.
+    In logits², of estimators with Σβ̂ = 0. theta: β*, (reps, m). ability:
+    θ*, (reps, n), unknown to the estimator. p: probability that a response
+    is observed; responses missing at random leave p times the information
+    of all. Of order 1/(np). Returns (reps,), NaN without persons and for
+    infinite logits. O(reps · (n + m + r) · r²), r ≤ m, and r ≤ 48 where
+    difficulties are within 8 logits, see `_parts`.
 
     With I = D − CKCᵀ, whose null vector 1 = C1 gets the eigenvalue ℓ = tr(I)/m, so
     that K becomes J = K − 11ᵀℓ/m: tr(I⁺) = Σ_i 1/D_ii + tr((1 − JCᵀD⁻¹C)⁻¹
@@ -85,8 +85,8 @@ def cramer_rao_risk(theta: Floats, ability: Floats, p: float = 1.0) -> Floats:
 class _Part:
     """The information diag(D) − CKCᵀ of some replications.
 
-    rows: their numbers. diagonal: D, (rows, m). basis: C, (rows, m, r). core: K,
-    (rows, r, r).
+    rows: their numbers. diagonal: D, (rows, m). basis: C, (rows, m, r).
+    core: K, (rows, r, r).
     """
 
     rows: Integers
@@ -98,12 +98,13 @@ class _Part:
 def _parts(theta: Floats, ability: Floats) -> Iterator[_Part]:
     """The information of replications of one number of points r at a time.
 
-    v_l = C σ'(θ_l − x) for r difficulties x: the items' own, C = 1, or, where they
-    are fewer, Chebyshev points between the least and the largest. σ'(θ − ·) has its
-    poles at a distance of π or more, so r points leave an error of order ρ^−r, log
-    ρ = arsinh(π over half of the range): neglected are e^−33 (Trefethen,
-    Approximation Theory and Approximation Practice, Theorem 8.2). Replications of
-    one r at a time, whatever the others. O(reps · n · r²).
+    v_l = C σ'(θ_l − x) for r difficulties x: the items' own, C = 1, or,
+    where they are fewer, Chebyshev points between the least and the
+    largest. σ'(θ − ·) has its poles at a distance of π or more, so r points
+    leave an error of order ρ^−r, log ρ = arsinh(π over half of the range):
+    neglected are e^−33 (Trefethen, Approximation Theory and Approximation
+    Practice, Theorem 8.2). Replications of one r at a time, whatever the
+    others. O(reps · n · r²).
     """
     m = theta.shape[1]
     half = np.ptp(theta, axis=1) / 2

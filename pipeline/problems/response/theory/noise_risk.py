@@ -29,12 +29,12 @@ _sums = function(
 def expected_counts(theta: Floats, ability: Floats, p: float = 1.0) -> Floats:
     """E[Y_ij | β*, θ*] = p² Σ_l σ(θ_l − β_i) σ(β_j − θ_l), 0 on the diagonal; (reps, m, m).
 
-    theta: β*, (reps, m). ability: θ*, (reps, n). With W_i = Σ_l σ(β_i − θ_l) the
-    sum over persons is (W_i − W_j)/(e^(β_i − β_j) − 1), or with R_j − R_i, of right
-    answers, where these are fewer. For |β_i − β_j| < 10⁻⁵ it is (1 + (β_j − β_i)/2)
-    (W_i' + W_j')/2, with the derivatives W'. Both are right to 10 digits.
-    O(reps · (n · m + m²)).
-    Source: Nguyen and Zhang, eqs. (1) and (2).
+    theta: β*, (reps, m). ability: θ*, (reps, n). With W_i = Σ_l σ(β_i −
+    θ_l) the sum over persons is (W_i − W_j)/(e^(β_i − β_j) − 1), or with
+    R_j − R_i, of right answers, where these are fewer. For |β_i − β_j| <
+    10⁻⁵ it is (1 + (β_j − β_i)/2) (W_i' + W_j')/2, with the derivatives W'.
+    Both are right to 10 digits. O(reps · (n · m + m²)). Source: Nguyen and
+    Zhang, eqs. (1) and (2).
     """
     reps, m = theta.shape
     n = ability.shape[1]
@@ -60,16 +60,17 @@ def expected_counts(theta: Floats, ability: Floats, p: float = 1.0) -> Floats:
 def noise_risk(estimator: str, theta: Floats, counts: Floats, variance: Floats) -> Floats:
     """First-order mean of ‖β̂ − β̂₀‖₂²/m: σ² tr(L⁺KL⁺)/m, logits²; (reps,).
 
-    β̂₀: the estimate without noise.
-    theta: β*, (reps, m). counts: E[Y], (reps, m, m). variance: σ² of independent
-    noise on every Y_ij, i ≠ j, (reps,). Both estimators solve Σ_i (w_ij Y_ij − w_ji
-    Y_ji) = 0 for every j, the spectral one with w_ij = e^β_i, pairwise likelihood
-    with w_ij = σ(β_i − β_j). The weighted counts w_ij E[Y_ij] are symmetric in i
-    and j: with L their Laplacian, and K that of w_ij² + w_ji², noise Z moves the
-    estimate by L⁺r, r_j = Σ_i (w_ij Z_ij − w_ji Z_ji), and Cov r = σ²K. Where
-    E[Y] ∝ n and σ² ∝ m²/ρ this is m/(nρ) times the error without noise, up to a
-    constant that depends on how β* spreads: with the spectral weights e^β the noise
-    of the hardest items affects all. O(reps · m³).
+    β̂₀: the estimate without noise. theta: β*, (reps, m). counts: E[Y],
+    (reps, m, m). variance: σ² of independent noise on every Y_ij, i ≠ j,
+    (reps,). Both estimators solve Σ_i (w_ij Y_ij − w_ji Y_ji) = 0 for every
+    j, the spectral one with w_ij = e^β_i, pairwise likelihood with w_ij =
+    σ(β_i − β_j). The weighted counts w_ij E[Y_ij] are symmetric in i and j:
+    with L their Laplacian, and K that of w_ij² + w_ji², noise Z moves the
+    estimate by L⁺r, r_j = Σ_i (w_ij Z_ij − w_ji Z_ji), and Cov r = σ²K.
+    Where E[Y] ∝ n and σ² ∝ m²/ρ this is m/(nρ) times the error without
+    noise, up to a constant that depends on how β* spreads: with the
+    spectral weights e^β the noise of the hardest items affects all. O(reps
+    · m³).
     """
     if estimator not in ESTIMATORS:
         raise InvalidInput("estimator", estimator, nearest(estimator, ESTIMATORS))

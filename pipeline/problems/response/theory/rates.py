@@ -1,8 +1,8 @@
 """Rates of the private Rasch model: Nguyen and Zhang.
 
-n persons, m items, each response observed with probability p:
-P(X_li = 1) = σ(θ_l − β_i), Σβ = 0. The paper leaves constants open: rates have
-constant 1 and are for slopes and orders only.
+n persons, m items, each response observed with probability p: P(X_li = 1) =
+σ(θ_l − β_i), Σβ = 0. The paper leaves constants open: rates have constant 1
+and are for slopes and orders only.
 """
 
 import numpy as np

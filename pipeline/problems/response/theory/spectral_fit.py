@@ -13,11 +13,11 @@ FLOOR = 1.0
 def spectral_fit(differences: Array, pairs: Array | None = None) -> Floats:
     """β̂ = log π, π the stationary law of the chain with rates max(Y_ij, 1) + 1.
 
-    (reps, m), logits, rows centred. differences: Y, (reps, m, m), counts ≥ 0.
-    pairs: (reps or 1, m, m), persons who answered both; rates are 0 where there is
-    none; None where everybody answered all. O(reps · m³). Raises ArithmeticError
-    where pairs do not connect the items.
-    Source: Nguyen and Zhang, Algorithm 1, whose code has the pseudo-count.
+    (reps, m), logits, rows centred. differences: Y, (reps, m, m), counts ≥
+    0. pairs: (reps or 1, m, m), persons who answered both; rates are 0
+    where there is none; None where everybody answered all. O(reps · m³).
+    Raises ArithmeticError where pairs do not connect the items. Source:
+    Nguyen and Zhang, Algorithm 1, whose code has the pseudo-count.
     """
     rates = np.maximum(differences, FLOOR, dtype=float, order="C") + PSEUDO_COUNT
     if pairs is not None:
