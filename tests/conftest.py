@@ -9,6 +9,7 @@ import sys
 import pytest
 from hypothesis import settings
 
+from tests.helpers import rewriting
 from tools import build_kernels
 
 COLUMNS = ("planned", "injected", "survived", "identical")
@@ -56,8 +57,10 @@ def pytest_sessionstart(session):
     """
     if hasattr(session.config, "workerinput"):
         sys.modules["__main__"].__file__ = pytest.__file__
-    else:
-        build_kernels.build_all()
+        return
+    build_kernels.build_all()
+    if session.config.getoption("numprocesses", None):
+        rewriting.rewrite_all(session.config)
 
 
 def pytest_runtest_logreport(report):

@@ -257,6 +257,9 @@ def _serve() -> None:
 
     Its order comes on standard input, and the end of that tells it to stop.
     """
+    # Without a script this process would count as a notebook, whose code may have changed the
+    # program's: all modules would be executed once more, to look for that.
+    sys.modules["__main__"].__file__ = __file__
     driver = os.getppid()
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Of what parts print, as a worker ends without more ado.
