@@ -601,15 +601,12 @@ def test_methods_to_paste(make, tmp_path):
     assert sorted(order, key=text.index) == order
 
 
-def test_methods_say_which_metrics_keep_what_looks_may_err():
+def test_methods_say_that_all_looks_keep_the_error():
     summary = xr.Dataset(
         {"n_run": ("cell", [100, 300])}, attrs={"until": json.dumps({"most": 1000})}
     )
     text = methods.precision(summary, [])
-    assert (
-        "Shares, means, ratios of means and exponents keep it; means over a few cells of skewed values may"
-        in text
-    )
+    assert "keep it; a verdict says where its values are too skewed for that." in text
 
 
 def test_every_value_of_a_figure_can_be_pointed_at(written):
