@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pipeline as pl
-from pipeline.identity.live_code import reached
+from pipeline.identity.live_code import live_code
 from pipeline.study.contracts import fault
 from pipeline.study.parameters import InvalidInput, fields
 
@@ -94,8 +94,8 @@ def test_the_code_of_the_function_counts():
 
         return error
 
-    assert reached(made(1)) == reached(made(1))
-    assert reached(made(1)) != reached(made(2))
+    assert live_code(made(1)) == live_code(made(1))
+    assert live_code(made(1)) != live_code(made(2))
 
 
 @pytest.mark.parametrize(
