@@ -307,6 +307,22 @@ def real(file=RTE):
     return found
 
 
+def crowd_surveys():
+    axes = dict(
+        mechanism=["randomized_response", "shuffled_response", "noisy_votes"],
+        questions=[1, 4, 20],
+        n=[200, 400],
+    )
+
+    def error(c):
+        slope = levels(
+            c, "mechanism", randomized_response=0.1, shuffled_response=-0.1, noisy_votes=-0.12
+        )
+        return 0.3 + slope * np.log(c["questions"] / 4) / np.log(5) + 0 * c["n"]
+
+    return sealed(axes, {}, label_error=error)
+
+
 MAKERS = (
     privacy,
     limits,
@@ -323,3 +339,4 @@ MAKERS = (
     real,
 )
 IDEAL = {f"wang/{make.__name__}": cache(make) for make in MAKERS}
+IDEAL["person/crowd_surveys"] = cache(crowd_surveys)

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from pipeline.privacy.composition import answer_budget
+from pipeline.privacy.shuffling import shuffled_answer_budget
 from pipeline.study.advice import Advice, Atlas, Unknown
 from pipeline.study.arrays import Floats
 from pipeline.study.designs import of_design
@@ -17,12 +18,14 @@ from .design import asked_of_worker
 from .mechanisms.curator import NoisyVotes
 from .mechanisms.protected_votes import ProtectedVotes
 from .mechanisms.randomized_response import RandomizedResponse
+from .mechanisms.shuffled import ShuffledResponse
 from .model import DawidSkene
 from .theory.wisdom import private_ability
 
 if TYPE_CHECKING:
     from .data.recorded import RecordedCrowd
 
+DELTA = 1e-6  # of a shuffler's promise, where no other is given
 # Abilities over which predictions are averaged, of as many workers or of a sample.
 DRAWN = 1000
 
@@ -70,11 +73,12 @@ def label_error(design: Asked) -> float:
     """Predicted mean share of wrong labels: of a vote, if it is Gaussian.
 
     A worker answers with probability q, `answered` times the share of
-    tasks asked for, and adds w = ±log(r/(1 − r)) where nobody is
-    trusted (the vote that knows the private abilities r), or ±1 to
-    votes with a curator's noise of variance v: the error is Φ(−μ/s)
-    with μ = Σ q w (2r − 1), s² = v + Σ q w² − (q w (2r − 1))². The
-    same abilities every time. NaN where no budget is known.
+    tasks asked for, and adds w to the vote: ±log(r/(1 − r)) in the vote
+    that knows the private abilities r, where workers answer all tasks
+    and answers are released, or else ±1. Votes may have a curator's
+    noise of variance v. The error is Φ(−μ/s) with μ = Σ q w (2r − 1),
+    s² = v + Σ q w² − (q w (2r − 1))². The same abilities every time.
+    NaN where no budget is known.
     """
     return _label_error(design)
 
@@ -95,12 +99,19 @@ def _label_error(design: Asked) -> float:
         alike = np.ones(len(abilities))
         return _vote_error(abilities, alike, presence, times, noise.variance(asked_for))
     epsilon = design.epsilon
-    if design.person is not None:
+    if design.mechanism == "shuffled_response" and design.person is not None:
+        reports = max(1, design.n * asked_for // design.m)
+        delta = design.person_delta or DELTA
+        epsilon = shuffled_answer_budget(design.person, asked_for, delta, reports)
+    elif design.person is not None:
         epsilon = answer_budget(design.person, asked_for, design.person_delta)
     if epsilon is None:
         return np.nan
     right = np.clip(private_ability(abilities, epsilon), 1e-9, 1 - 1e-9)
-    return _vote_error(right, np.log(right / (1 - right)), presence, times)
+    weight = np.log(right / (1 - right))
+    if design.questions is not None or design.mechanism == "shuffled_response":
+        weight = np.ones(len(right))
+    return _vote_error(right, weight, presence, times)
 
 
 def _vote_error(
@@ -176,6 +187,11 @@ def survey(model: "DawidSkene | RecordedCrowd", mechanism: Mechanism) -> str:
         return (
             f"{people}, and trusts a curator, who adds noise to the votes on each task and "
             "releases only these"
+        )
+    if isinstance(mechanism, ShuffledResponse):
+        return (
+            f"{people}; every answer is made private before it leaves the worker, who trusts a "
+            "shuffler to mix it with all others"
         )
     if isinstance(mechanism, RandomizedResponse):
         return f"{people}; every answer is made private before it leaves the worker"

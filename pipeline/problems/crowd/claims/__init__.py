@@ -1,6 +1,6 @@
 """Claims of Wang and Xu: every theorem, the limits, and what the paper leaves open."""
 
-from . import abilities, experts, labels, limits, projection, recorded, start, strength
+from . import abilities, experts, labels, limits, projection, recorded, start, strength, surveys
 
 CLAIMS = (
     *limits.CLAIMS,
@@ -11,4 +11,5 @@ CLAIMS = (
     *start.CLAIMS,
     *projection.CLAIMS,
     *recorded.CLAIMS,
+    *surveys.CLAIMS,
 )

@@ -30,7 +30,9 @@ from ..data.recorded import RecordedCrowd
 from ..estimators.dawid_skene import DawidSkene as Method
 from ..estimators.estimate import CrowdEstimate
 from ..estimators.majority_vote import MajorityVote
+from ..mechanisms.curator import NoisyVotes
 from ..mechanisms.randomized_response import RandomizedResponse
+from ..mechanisms.shuffled import ShuffledResponse
 from ..metrics.rare import first_label_wrong, first_label_wrong_weighted
 from ..model import Answers, CrowdTruth
 from ..model import DawidSkene as Crowd
@@ -116,6 +118,49 @@ HALF_BUDGET = SimulatedControl(
 )
 FLIP_NOT_TOLD = SimulatedControl(
     "a release that does not tell how often answers are flipped", changed_release(_flip_not_told)
+)
+
+
+# ------------------------------------------------------------------------------- budgets of workers
+
+
+def _answers_for_nothing(part: Any) -> Any:
+    """Each answer has the budget that all answers of a worker are said to have."""
+    if isinstance(part, RandomizedResponse) and part.person is not None:
+        return replace(part, person=None, person_delta=0.0, epsilon=part.person)
+    return part
+
+
+def _not_shuffled(part: Any) -> Any:
+    """Answers are flipped as they must be where nobody mixes them."""
+    if not isinstance(part, ShuffledResponse):
+        return part
+    return RandomizedResponse(
+        part.n,
+        part.m,
+        questions=part.questions,
+        person=part.person,
+        person_delta=part.person_delta,
+    )
+
+
+def _budget_divided(part: Any) -> Any:
+    """Noise is as wide as if each answer had to be paid for by itself."""
+    if not isinstance(part, NoisyVotes):
+        return part
+    return replace(part, person=part.person / part.answers)
+
+
+ANSWERS_FOR_NOTHING = SimulatedControl(
+    "each answer at the budget of all answers of a worker",
+    replaced_part("mechanism", _answers_for_nothing),
+)
+NOT_SHUFFLED = SimulatedControl(
+    "answers that are flipped as if nobody mixed them", replaced_part("mechanism", _not_shuffled)
+)
+BUDGET_DIVIDED = SimulatedControl(
+    "noise as wide as if the budget were divided among the answers",
+    replaced_part("mechanism", _budget_divided),
 )
 
 
