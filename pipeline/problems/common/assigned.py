@@ -1,8 +1,8 @@
 """Which questions each single person gets: the designs of `questions`, person by person.
 
-Where people differ, as workers of a crowd do, sums over people are
-not enough. The numbers of people of each question have the law of
-`times_asked`.
+Where people differ, as workers of a crowd do, sums over
+people are not enough. The numbers of people of each
+question have the law of `times_asked`.
 """
 
 import math
@@ -20,14 +20,15 @@ def assigned(
 ) -> Booleans:
     """(reps, people, kinds): whether a person gets a question, `questions` of them each.
 
-    `balanced`: packs of all questions are dealt out one after the
-    other, and all deals in which nobody gets a question twice are
-    equally likely; then hands are given to people at random. So
-    numbers of people of two questions differ by one at most. Where a
-    person gets more than half of the questions, those are dealt that
-    the person does not get. `random`: all sets of so many questions
-    are equally likely, person by person. O(reps · people · kinds).
-    Raises InvalidInput for another design.
+    `balanced`: packs of all questions are dealt out one
+    after the other, and all deals in which nobody gets a
+    question twice are equally likely; then hands are given
+    to people at random. So numbers of people of two
+    questions differ by one at most. Where a person gets
+    more than half of the questions, those are dealt that
+    the person does not get. `random`: all sets of so many
+    questions are equally likely, person by person. O(reps ·
+    people · kinds). Raises InvalidInput for another design.
 
     >>> gets = assigned("balanced", 5, 2, 3, 1, np.random.default_rng(0))
     >>> gets.sum(axis=2).tolist(), sorted(gets.sum(axis=1)[0].tolist())
@@ -51,9 +52,9 @@ def assigned(
 def _add_subsets(gets: Booleans, questions: int, rng: np.random.Generator) -> None:
     """Mark independent sets of so many questions in (reps, people, kinds), by Floyd's algorithm.
 
-    The j-th of the drawn numbers is below kinds − questions + j;
-    where that question is there already, the last of those takes its
-    place.
+    The j-th of the drawn numbers is below kinds − questions
+    + j; where that question is there already, the last of
+    those takes its place.
     """
     reps, people, kinds = gets.shape
     last = np.arange(kinds - questions, kinds)
@@ -70,9 +71,9 @@ def _hands(
 ) -> Integers:
     """(reps, people, questions): the questions that each person is dealt.
 
-    A pack may end within a hand, whose rest then comes from the next
-    pack. After a chain of packs none does, so that chains are
-    independent of each other.
+    A pack may end within a hand, whose rest then comes from
+    the next pack. After a chain of packs none does, so that
+    chains are independent of each other.
     """
     packs = -(-people * questions // kinds)
     chain = min(questions // math.gcd(questions, kinds), packs)

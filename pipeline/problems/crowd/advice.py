@@ -72,13 +72,14 @@ class Asked:
 def label_error(design: Asked) -> float:
     """Predicted mean share of wrong labels: of a vote, if it is Gaussian.
 
-    A worker answers with probability q, `answered` times the share of
-    tasks asked for, and adds w to the vote: ±log(r/(1 − r)) in the vote
-    that knows the private abilities r, where workers answer all tasks
-    and answers are released, or else ±1. Votes may have a curator's
-    noise of variance v. The error is Φ(−μ/s) with μ = Σ q w (2r − 1),
-    s² = v + Σ q w² − (q w (2r − 1))². The same abilities every time.
-    NaN where no budget is known.
+    A worker answers with probability q, `answered` times
+    the share of tasks asked for, and adds w to the vote:
+    ±log(r/(1 − r)) in the vote that knows the private
+    abilities r, where workers answer all tasks and answers
+    are released, or else ±1. Votes may have a curator's
+    noise of variance v. The error is Φ(−μ/s) with μ = Σ q w
+    (2r − 1), s² = v + Σ q w² − (q w (2r − 1))². The same
+    abilities every time. NaN where no budget is known.
     """
     return _label_error(design)
 

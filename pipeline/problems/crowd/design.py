@@ -28,10 +28,11 @@ QUESTIONS: Any = parameter(
 class Budgets(BaseMechanism):
     """n workers who label tasks, and what a worker may spend.
 
-    What one answer may spend is said by `epsilon`, as in the paper,
-    or follows from `person`: what all answers of a worker together
-    may spend. questions: tasks that each worker labels. given:
-    answers of the worker who gave most, in data that were recorded.
+    What one answer may spend is said by `epsilon`, as in
+    the paper, or follows from `person`: what all answers of
+    a worker together may spend. questions: tasks that each
+    worker labels. given: answers of the worker who gave
+    most, in data that were recorded.
     """
 
     n: int = parameter("workers", unit="workers", low=1)
@@ -108,8 +109,8 @@ class Budgets(BaseMechanism):
     def spent(self) -> dict[str, float]:
         """Budgets, in nats: of one answer, and of all answers of a worker, exactly composed.
 
-        That is the worker who gave most answers, or one who answers
-        all tasks that are asked for.
+        That is the worker who gave most answers, or one who
+        answers all tasks that are asked for.
         """
         if self.given is not None:
             whose = "all answers of the worker who gave most"
@@ -132,8 +133,8 @@ def asked_of_worker(key: str, questions: int | None, m: int) -> int:
 def check_charge(questions: int | None, charged: int, most_answers: int) -> None:
     """Raise InvalidInput where a worker gave more answers than are charged.
 
-    questions: the parameter that is to blame. most_answers: answers
-    of the worker who gave most.
+    questions: the parameter that is to blame. most_answers:
+    answers of the worker who gave most.
     """
     if most_answers <= charged:
         return

@@ -18,10 +18,11 @@ class MisspecifiedCrowd(DawidSkene):
     """`dawid_skene` with less able workers, and answers missing not at random: what a
     decision owes to the model.
 
-    A worker answers all tasks by a fair coin with probability g, p* =
-    ½; the others have p* = ½ + (1 − loss)(p − ½), where p is drawn by
-    `ability_law`. An answer that says label 1 is left out with
-    probability `left_out`; one that says label 0 is told as usual.
+    A worker answers all tasks by a fair coin with
+    probability g, p* = ½; the others have p* = ½ + (1 −
+    loss)(p − ½), where p is drawn by `ability_law`. An
+    answer that says label 1 is left out with probability
+    `left_out`; one that says label 0 is told as usual.
     Missing data: Rubin, Biometrika 63 (1976).
     """
 

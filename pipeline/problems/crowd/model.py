@@ -22,8 +22,8 @@ from .theory.wisdom import experts
 class CrowdTruth:
     """Truth of the model.
 
-    abilities: p*, (reps, n) in [0, 1]. labels: y*, (reps, m) int8, 0
-    or 1.
+    abilities: p*, (reps, n) in [0, 1]. labels: y*, (reps,
+    m) int8, 0 or 1.
     """
 
     abilities: Annotated[Floats, "reps", "n"]
@@ -35,8 +35,9 @@ class WorstStart:
     """The true labels, but for some: an initial vector that takes most from the sum
     of leads, Σ_i |c_i|, c = S u/m.
 
-    These are the tasks that most released answers are right about,
-    those of workers who lie counted as their opposite.
+    These are the tasks that most released answers are right
+    about, those of workers who lie counted as their
+    opposite.
     """
 
     truth: CrowdTruth
@@ -61,10 +62,11 @@ class WorstStart:
 class Answers:
     """Answers of a block, as the workers gave them.
 
-    answers: (reps, n, m) int8, +1 says label 1, −1 says label 0, 0 is
-    no answer. start: (reps, m) in [0, 1], an initial vector y⁽⁰⁾ that
-    the simulation lends to estimators, or what makes it, or None:
-    made from the truth, so never data.
+    answers: (reps, n, m) int8, +1 says label 1, −1 says
+    label 0, 0 is no answer. start: (reps, m) in [0, 1], an
+    initial vector y⁽⁰⁾ that the simulation lends to
+    estimators, or what makes it, or None: made from the
+    truth, so never data.
     """
 
     answers: Annotated[NDArray[np.int8], "reps", "n", "m"]
@@ -106,15 +108,16 @@ class Answers:
 class DawidSkene(BaseModel):
     """P(worker i is right on task j) = p*_i, independently: n workers, m tasks, labels 0 and 1.
 
-    Workers are asked for all tasks, or for `questions` of them, by a
-    design that is public. Every answer that is asked for is given
-    with probability `answered`, whatever the label. A worker or a
-    task may then have no answer at all: its row or column is 0, and
-    it is kept, so estimators must cope. Symmetric in the labels: from
-    answers alone (p*, y*) and (1 − p*, 1 − y*) are the same; a mean
-    ability above ½ distinguishes them. Source: Wang and Xu, §2.2;
-    experts and spammers: their §4. Missing answers are not in the
-    paper.
+    Workers are asked for all tasks, or for `questions` of
+    them, by a design that is public. Every answer that is
+    asked for is given with probability `answered`, whatever
+    the label. A worker or a task may then have no answer at
+    all: its row or column is 0, and it is kept, so
+    estimators must cope. Symmetric in the labels: from
+    answers alone (p*, y*) and (1 − p*, 1 − y*) are the
+    same; a mean ability above ½ distinguishes them. Source:
+    Wang and Xu, §2.2; experts and spammers: their §4.
+    Missing answers are not in the paper.
     """
 
     n: int = parameter("workers", unit="workers", low=1, high=10**7)
@@ -196,10 +199,11 @@ class DawidSkene(BaseModel):
 
         O(reps · n · m) bytes and steps.
 
-        round(m · initial_error) labels are flipped in it, at random;
-        it is drawn last, and a larger error flips more of the same
-        labels, so cells paired across initial_error share answers and
-        have nested initial vectors. Or those of `WorstStart` are
+        round(m · initial_error) labels are flipped in it,
+        at random; it is drawn last, and a larger error
+        flips more of the same labels, so cells paired
+        across initial_error share answers and have nested
+        initial vectors. Or those of `WorstStart` are
         flipped.
         """
         shape = (*truth.abilities.shape, truth.labels.shape[1])

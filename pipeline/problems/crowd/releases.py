@@ -17,9 +17,10 @@ from .estimators import signed_sums
 class CrowdRelease(Abstract):
     """A release that tells how a crowd voted on each task.
 
-    Estimators that need no more than votes take any such release.
-    flip: probability that an answer was flipped. start: an initial
-    vector that the model supplies, or None.
+    Estimators that need no more than votes take any such
+    release. flip: probability that an answer was flipped.
+    start: an initial vector that the model supplies, or
+    None.
     """
 
     flip: float
@@ -33,8 +34,8 @@ class CrowdRelease(Abstract):
     def agreement(self, leaning: Floats) -> Floats:
         """(reps, n): mean agreement of a worker's released answers with the signs of `leaning`.
 
-        leaning: (reps, m). Where answers are not released, it is that
-        of all together.
+        leaning: (reps, m). Where answers are not released,
+        it is that of all together.
         """
 
     @abstractmethod
@@ -46,11 +47,12 @@ class CrowdRelease(Abstract):
 class ReleasedAnswers(CrowdRelease):
     """What the public sees: answers after randomized response, or as they are.
 
-    answers: (reps, n, m) int8, +1 says label 1, −1 says label 0, 0 is
-    no answer; which tasks a worker answered is public. flip:
-    probability that an answer was flipped, 1/(1 + e^ε), 0 without
-    privacy. start: (reps, m) in [0, 1], the initial vector that the
-    model supplies, or None; see `Answers`.
+    answers: (reps, n, m) int8, +1 says label 1, −1 says
+    label 0, 0 is no answer; which tasks a worker answered
+    is public. flip: probability that an answer was flipped,
+    1/(1 + e^ε), 0 without privacy. start: (reps, m) in [0,
+    1], the initial vector that the model supplies, or None;
+    see `Answers`.
     """
 
     answers: Annotated[NDArray[np.int8], "reps", "n", "m"]
@@ -76,11 +78,12 @@ class ReleasedAnswers(CrowdRelease):
 class ReleasedVotes(CrowdRelease):
     """What the public sees where a curator, or a shuffler, releases votes and no answers.
 
-    votes: (reps, m), answers for label 1 less those for label 0 of
-    each task, with noise. answered: (reps, m), numbers of answers to
-    each task, or what is known of them. variance: of the noise.
-    workers: n. flip: probability that an answer was flipped before it
-    was counted.
+    votes: (reps, m), answers for label 1 less those for
+    label 0 of each task, with noise. answered: (reps, m),
+    numbers of answers to each task, or what is known of
+    them. variance: of the noise. workers: n. flip:
+    probability that an answer was flipped before it was
+    counted.
     """
 
     votes: Annotated[Array, "reps", "m"]

@@ -1,14 +1,15 @@
 """Crowds whose answers to one task are drawn from a tilted law: rare errors are seen
 often, and weighed.
 
-The error of a label falls as exp(−c n v̂): at 10⁻⁹ plain replications
-show none. Here the workers answer the first task as if they were less
-able, by abilities p' for p; all other tasks, and the mechanism, are
-as they are. The release of that task then has the weight Π_i P(x_i |
-p_i)/P(x_i | p'_i), and the mean of weight · 1{label wrong} is the
-probability of a wrong label, exactly (`metrics.rare`). Source:
-importance sampling by exponential tilting, Siegmund, Annals of
-Statistics 4 (1976).
+The error of a label falls as exp(−c n v̂): at 10⁻⁹ plain
+replications show none. Here the workers answer the first
+task as if they were less able, by abilities p' for p; all
+other tasks, and the mechanism, are as they are. The release
+of that task then has the weight Π_i P(x_i | p_i)/P(x_i |
+p'_i), and the mean of weight · 1{label wrong} is the
+probability of a wrong label, exactly (`metrics.rare`).
+Source: importance sampling by exponential tilting,
+Siegmund, Annals of Statistics 4 (1976).
 """
 
 from dataclasses import dataclass
@@ -43,12 +44,13 @@ class TiltedCrowd(DawidSkene):
 
     Truth and other tasks as they are.
 
-    In half log-odds of released answers, h = artanh(2p̂ − 1), the
-    tilt is h' = h − tilt·s by `vote`, where s makes the mean released
-    vote 0, which is best for majority vote; and h' = (1 − tilt) h by
-    `odds`, which is best for rules that weigh answers by their
-    log-odds, as Dawid and Skene's. Tilt 1 makes a wrong label about
-    as likely as a right one.
+    In half log-odds of released answers, h = artanh(2p̂ −
+    1), the tilt is h' = h − tilt·s by `vote`, where s makes
+    the mean released vote 0, which is best for majority
+    vote; and h' = (1 − tilt) h by `odds`, which is best for
+    rules that weigh answers by their log-odds, as Dawid and
+    Skene's. Tilt 1 makes a wrong label about as likely as a
+    right one.
     """
 
     tilt: float = parameter(

@@ -23,7 +23,7 @@ from pipeline.problems.common.changes import (
     with_parameters,
 )
 from pipeline.problems.common.sampling import bernoulli
-from pipeline.study.protocols import Components
+from pipeline.study.protocols import Components, Mechanism
 from pipeline.study.wrong_worlds import Change
 
 from ..data.recorded import RecordedCrowd
@@ -124,14 +124,14 @@ FLIP_NOT_TOLD = SimulatedControl(
 # ------------------------------------------------------------------------------- budgets of workers
 
 
-def _answers_for_nothing(part: Any) -> Any:
+def _answers_for_nothing(part: Mechanism) -> Mechanism:
     """Each answer has the budget that all answers of a worker are said to have."""
     if isinstance(part, RandomizedResponse) and part.person is not None:
         return replace(part, person=None, person_delta=0.0, epsilon=part.person)
     return part
 
 
-def _not_shuffled(part: Any) -> Any:
+def _not_shuffled(part: Mechanism) -> Mechanism:
     """Answers are flipped as they must be where nobody mixes them."""
     if not isinstance(part, ShuffledResponse):
         return part
@@ -144,7 +144,7 @@ def _not_shuffled(part: Any) -> Any:
     )
 
 
-def _budget_divided(part: Any) -> Any:
+def _budget_divided(part: Mechanism) -> Mechanism:
     """Noise is as wide as if each answer had to be paid for by itself."""
     if not isinstance(part, NoisyVotes):
         return part

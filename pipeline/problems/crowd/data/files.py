@@ -1,9 +1,10 @@
 """Files of a crowd's answers and of the true labels: read, checked, and cached by content.
 
-Nothing is ever written. Answers: task, worker and label in a row
-(names of columns: `ANSWER`, `TRUTH`), or workers × tasks, or tasks ×
-workers. Truth: task and label, with or without a header. Labels: any
-two texts; names of tasks and workers are any text.
+Nothing is ever written. Answers: task, worker and label in
+a row (names of columns: `ANSWER`, `TRUTH`), or workers ×
+tasks, or tasks × workers. Truth: task and label, with or
+without a header. Labels: any two texts; names of tasks and
+workers are any text.
 """
 
 from collections.abc import Mapping, Sequence
@@ -72,11 +73,13 @@ UNKNOWN = -1  # label of a task whose true one is not given
 class Crowd:
     """All workers' answers and the true labels, checked.
 
-    Workers and tasks are in the order in which the answers name them.
-    answers: (workers, tasks) int8, +1 says label 1, −1 says label 0,
-    0 is no answer. labels: (tasks,) int8, y*, all `UNKNOWN` without a
-    file of them. abilities: (workers,), share of right answers; NaN
-    without true labels. source: one sentence on where they are from.
+    Workers and tasks are in the order in which the answers
+    name them. answers: (workers, tasks) int8, +1 says label
+    1, −1 says label 0, 0 is no answer. labels: (tasks,)
+    int8, y*, all `UNKNOWN` without a file of them.
+    abilities: (workers,), share of right answers; NaN
+    without true labels. source: one sentence on where they
+    are from.
     """
 
     answers: NDArray[np.int8]
@@ -99,8 +102,8 @@ class Crowd:
     ) -> "Crowd":
         """A crowd with the shares of right answers; every worker needs one answer.
 
-        For `source`: origin, its beginning; meaning of label 1;
-        remark, its end.
+        For `source`: origin, its beginning; meaning of
+        label 1; remark, its end.
         """
         of_task = (answers != 0).sum(axis=0)
         of_worker = (answers != 0).sum(axis=1)
@@ -141,9 +144,10 @@ def crowd_tasks(
 def load(path: DataFile | None, truth_file: DataFile | None) -> Crowd:
     """The crowd in two files, or the stand-in for no files.
 
-    path: answers. truth_file: true labels, or None where they are not
-    known. Read once per content. O(answers) steps, workers × tasks
-    bytes. Raises InvalidInput with the row of the first mistake.
+    path: answers. truth_file: true labels, or None where
+    they are not known. Read once per content. O(answers)
+    steps, workers × tasks bytes. Raises InvalidInput with
+    the row of the first mistake.
     """
     if path is None and truth_file is None:
         return _stand_in()
@@ -306,8 +310,8 @@ def _wide(sheet: Sheet, workers_below: bool) -> list[_Row]:
 def _true_labels(file: DataFile, tasks: set[str]) -> list[_Row]:
     """True labels, one of a task, which may stand without a header. tasks: those answered.
 
-    There is no header if the first line is a task and its label.
-    Raises InvalidInput.
+    There is no header if the first line is a task and its
+    label. Raises InvalidInput.
     """
     try:
         if _headerless(file, tasks):
@@ -376,8 +380,8 @@ def normal_label(text: str) -> str:
 def _codes(files: Mapping[str, tuple[DataFile, Sequence[_Row]]]) -> dict[str, int]:
     """Label -> 0 or 1, of the labels in both files.
 
-    Raises InvalidInput for a third label, and for a single one whose
-    opposite is not known.
+    Raises InvalidInput for a third label, and for a single
+    one whose opposite is not known.
     """
     seen: list[str] = []
     for key, (file, rows) in files.items():

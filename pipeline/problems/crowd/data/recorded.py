@@ -18,8 +18,8 @@ from .files import BOTH, Crowd, load
 class RecordedCrowdTruth(CrowdTruth):
     """Truth of recorded answers: labels from the file, abilities the shares of right answers.
 
-    crowd: all that the file says. chosen: (reps, n), numbers of the
-    workers drawn.
+    crowd: all that the file says. chosen: (reps, n),
+    numbers of the workers drawn.
     """
 
     crowd: Crowd
@@ -41,11 +41,12 @@ class RecordedCrowd(BaseModel):
     """All answers of n of a file's workers, drawn without replacement in every
     replication, to its m tasks.
 
-    p*: a worker's share of right answers among all that he gave.
-    Where n is less than all workers, a task may have no answer left;
-    it is kept. `derive: {n: crowd_workers, m: crowd_tasks}` takes
-    both from the file. Files: see `files`; without one, a synthetic
-    stand-in. Which tasks a worker answered is public.
+    p*: a worker's share of right answers among all that he
+    gave. Where n is less than all workers, a task may have
+    no answer left; it is kept. `derive: {n: crowd_workers,
+    m: crowd_tasks}` takes both from the file. Files: see
+    `files`; without one, a synthetic stand-in. Which tasks
+    a worker answered is public.
     Source: Wang and Xu, §2.2; they have no data.
     """
 

@@ -1,9 +1,9 @@
 """`task=release` for a crowd's answers: how many gave each task each label, with
 noise that nothing can seed.
 
-What is released is made of the noisy counts and of settings alone. A
-file is refused for its header alone; a row that is wrong by itself is
-left out without a word.
+What is released is made of the noisy counts and of settings
+alone. A file is refused for its header alone; a row that is
+wrong by itself is left out without a word.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,11 +41,12 @@ def release(arguments: Mapping[str, Any]) -> str:
 
     Returns the account to print.
 
-    data.items names the tasks, parameters.labels the two labels;
-    check=true releases nothing, and returns what rows are left out.
-    arguments: key -> value, as typed on the command line. Raises
-    InvalidInput for any mistake in them or in the header of the file,
-    before anything is written; OSError where the disk is full.
+    data.items names the tasks, parameters.labels the two
+    labels; check=true releases nothing, and returns what
+    rows are left out. arguments: key -> value, as typed on
+    the command line. Raises InvalidInput for any mistake in
+    them or in the header of the file, before anything is
+    written; OSError where the disk is full.
     """
     request = request_of(
         arguments, "answers of a crowd, task,worker,label", "tasks", {"labels": LABELS}, MECHANISMS

@@ -24,14 +24,16 @@ class DawidSkene(BaseEstimator):
     """Algorithm 1 of Wang and Xu: projected EM on the released answers as they are,
     abilities debiased at the end.
 
-    Steps (10), (7), (8) until no ability changes by 1e-8, or T steps
-    with `until: iterations`, as in the paper. A replication has not
-    converged if some ability still changes after `iterations` steps
-    with `until: convergence`, or at a saddle point of the likelihood,
-    where EM stays if the answers are exactly symmetric. Missing
-    answers are left out of all sums. initialisation: y⁽⁰⁾ is the mean
-    vote, the labels at spectral abilities, or the vector that the
-    model supplies. λ: the range of Theorem 2 is empty below m ≈
+    Steps (10), (7), (8) until no ability changes by 1e-8,
+    or T steps with `until: iterations`, as in the paper. A
+    replication has not converged if some ability still
+    changes after `iterations` steps with `until:
+    convergence`, or at a saddle point of the likelihood,
+    where EM stays if the answers are exactly symmetric.
+    Missing answers are left out of all sums.
+    initialisation: y⁽⁰⁾ is the mean vote, the labels at
+    spectral abilities, or the vector that the model
+    supplies. λ: the range of Theorem 2 is empty below m ≈
     2·10⁵, hence a small default.
     """
 
@@ -74,8 +76,8 @@ class DawidSkene(BaseEstimator):
         """Estimate of a block; O(reps · n · m) a step, and O(reps · n² m) for a
         spectral initial vector.
 
-        InvalidInput where the initial vector should be the model's
-        and the model supplies none.
+        InvalidInput where the initial vector should be the
+        model's and the model supplies none.
         """
         if self.initialisation == "given" and release.start is None:
             raise InvalidInput(
@@ -106,7 +108,8 @@ class DawidSkene(BaseEstimator):
     def cost(self) -> float:
         """Predicted cost of one replication with some 30 steps, in steps of about a nanosecond.
 
-        It takes 6 in a strong crowd, and hundreds in a weak one.
+        It takes 6 in a strong crowd, and hundreds in a weak
+        one.
         """
         steps = min(self.iterations, 30) * (0.1 * self.n + 3) * self.m
         if self.initialisation == "spectral":
@@ -120,12 +123,13 @@ class KnownFlip(DawidSkene):
 
     Abilities p are of unflipped answers.
 
-    A released answer is right with probability p̂ = f + (1 − 2f)p,
-    which p ∈ [0, 1] keeps in [f, 1 − f]. The M-step's objective is
-    concave in p̂, so its maximiser is (6) projected there: the
-    estimator is Algorithm 1 with λ = f, and knowing f gains nothing
-    else. The debiased abilities are then in [0, 1] without clipping.
-    A larger λ still applies.
+    A released answer is right with probability p̂ = f + (1
+    − 2f)p, which p ∈ [0, 1] keeps in [f, 1 − f]. The
+    M-step's objective is concave in p̂, so its maximiser is
+    (6) projected there: the estimator is Algorithm 1 with λ
+    = f, and knowing f gains nothing else. The debiased
+    abilities are then in [0, 1] without clipping. A larger
+    λ still applies.
     """
 
     by_replication: ClassVar[bool] = True

@@ -15,12 +15,14 @@ from ..releases import CrowdRelease
 class CrowdEstimate:
     """Labels of tasks and abilities of workers, as estimated.
 
-    labels: (reps, m) int8, 1 where the posterior is at least ½, so
-    also on ties and on tasks without answers (step 8 of Algorithm 1).
-    posterior: (reps, m), y. abilities: (reps, n), unbiased for p*
-    where the labels are right, so not cut to [0, 1]; ½ for workers
-    without answers; NaN where released answers are coins (see `of`).
-    start: (reps, m), y⁽⁰⁾. converged: (reps,). iterations: (reps,).
+    labels: (reps, m) int8, 1 where the posterior is at
+    least ½, so also on ties and on tasks without answers
+    (step 8 of Algorithm 1). posterior: (reps, m), y.
+    abilities: (reps, n), unbiased for p* where the labels
+    are right, so not cut to [0, 1]; ½ for workers without
+    answers; NaN where released answers are coins (see
+    `of`). start: (reps, m), y⁽⁰⁾. converged: (reps,).
+    iterations: (reps,).
     """
 
     labels: Annotated[NDArray[np.int8], "reps", "m"]
@@ -42,11 +44,11 @@ class CrowdEstimate:
     ) -> "CrowdEstimate":
         """From u = 2y − 1 (reps, m) and c = 2p − 1 (reps, n) of the released answers; start: u⁽⁰⁾.
 
-        Debiased: a(ε)(p − 1/(e^ε + 1)) = ½ + a(ε) c/2, a(ε) = 1/(1 −
-        2 flip). Where flip is ½ in floating point, at ε below
-        2·10⁻¹⁶, answers say nothing about abilities: these are NaN,
-        and no replication converged. Source: Wang and Xu, Algorithm
-        1, step 7.
+        Debiased: a(ε)(p − 1/(e^ε + 1)) = ½ + a(ε) c/2, a(ε)
+        = 1/(1 − 2 flip). Where flip is ½ in floating point,
+        at ε below 2·10⁻¹⁶, answers say nothing about
+        abilities: these are NaN, and no replication
+        converged. Source: Wang and Xu, Algorithm 1, step 7.
         """
         attenuation = 1 - 2 * release.flip
         if attenuation > 0:

@@ -18,8 +18,9 @@ class MajorityVote(BaseEstimator):
 
     Abilities: agreement with these labels, debiased.
 
-    posterior and start are the share of votes for 1, which noise may
-    take out of [0, 1]. Source: Wang and Xu, eq. (18).
+    posterior and start are the share of votes for 1, which
+    noise may take out of [0, 1]. Source: Wang and Xu, eq.
+    (18).
     """
 
     n: int = parameter("workers", unit="workers", low=1)

@@ -1,10 +1,11 @@
 """Sums of a crowd's answers with signs, compiled: votes, agreement, and steps of
 expectation–maximisation.
 
-Answers s_ij = ±1 of worker i to task j, 0 for none, are (reps, n, m)
-int8. Weights are added up as whole numbers of a unit that is some
-10⁻¹⁶ of the largest possible sum: the order of workers and tasks does
-not matter, and ties are exact.
+Answers s_ij = ±1 of worker i to task j, 0 for none, are
+(reps, n, m) int8. Weights are added up as whole numbers of
+a unit that is some 10⁻¹⁶ of the largest possible sum: the
+order of workers and tasks does not matter, and ties are
+exact.
 """
 
 from typing import NamedTuple
@@ -104,11 +105,12 @@ def weighted_votes(answers: Signs, weights: Floats) -> Floats:
 class Steps(NamedTuple):
     """What steps of expectation–maximisation end with, for each replication.
 
-    start: (reps, m), the first u. labels: (reps, m), u. abilities:
-    (reps, n), c. answered: (reps, n), numbers k of answers, 1 for a
-    worker without any. change: (reps,), the largest change of a c in
-    the last step, infinite after one step. unsure: (reps,), Σ (1 −
-    u²). taken: (reps,), steps.
+    start: (reps, m), the first u. labels: (reps, m), u.
+    abilities: (reps, n), c. answered: (reps, n), numbers k
+    of answers, 1 for a worker without any. change: (reps,),
+    the largest change of a c in the last step, infinite
+    after one step. unsure: (reps,), Σ (1 − u²). taken:
+    (reps,), steps.
     """
 
     start: Floats
@@ -124,8 +126,8 @@ def em_steps(answers: Signs, start: Floats | None, limit: float, steps: int, lea
     """Steps c = S u / k, cut to ±limit, u = tanh(Sᵀ artanh c), until no c changes by
     `least`, or so many.
 
-    start: the first u, (reps, m); None is the mean vote. limit < 1.
-    O(reps · n · m) a step.
+    start: the first u, (reps, m); None is the mean vote.
+    limit < 1. O(reps · n · m) a step.
     """
     reps, n, m = answers.shape
     first = np.empty((reps, m))

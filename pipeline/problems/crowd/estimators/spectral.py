@@ -14,8 +14,8 @@ STEPS = 1000
 def spectral_start(answers: Signs, limit: float) -> Floats:
     """(reps, m): u of eqs.
 
-    (7), (8) at abilities from the leading eigenvector of the workers'
-    agreement.
+    (7), (8) at abilities from the leading eigenvector of
+    the workers' agreement.
 
     answers: (reps, n, m) in {−1, 0, 1}. limit: 1 − 2λ, the largest
     |c|. Two workers agree in Ĝ_il = Σ_j s_ij s_lj / k_il over the
@@ -42,8 +42,8 @@ def _agreement(signs: NDArray[np.float32]) -> Floats:
 def leading_vector(matrix: Floats) -> Floats:
     """(reps, n): unit vectors by power iteration from (1, …, 1); matrix (reps, n, n), symmetric.
 
-    Until no entry changes by more than 1e-6, 1000 steps at most: it
-    need not be exact. O(reps · n²) a step.
+    Until no entry changes by more than 1e-6, 1000 steps at
+    most: it need not be exact. O(reps · n²) a step.
     """
     reps, n = matrix.shape[:2]
     vector = np.full((reps, n), n**-0.5)

@@ -22,14 +22,16 @@ MOST = 1 - 1e-6
 class VoteMixture(BaseEstimator):
     """All workers as if alike, by the votes on tasks, the variance of their noise and of flips.
 
-    The votes d on a task of k answers are ±k·c in mean, + for label
-    1, where c is the mean of 2p̂ − 1, and Gaussian with variance k(1
-    − c²) + v, v: variance of the noise. c and, with share=learned,
-    the share π of labels 1 are fitted by expectation–maximisation
-    from the second moment of d on, with one more task of each label,
-    so that few tasks do not all get one label. labels: more likely
-    than not. The abilities are all the mean one. With π = ½ labels
-    are those of the majority; the posterior says how sure they are.
+    The votes d on a task of k answers are ±k·c in mean, +
+    for label 1, where c is the mean of 2p̂ − 1, and
+    Gaussian with variance k(1 − c²) + v, v: variance of the
+    noise. c and, with share=learned, the share π of labels
+    1 are fitted by expectation–maximisation from the second
+    moment of d on, with one more task of each label, so
+    that few tasks do not all get one label. labels: more
+    likely than not. The abilities are all the mean one.
+    With π = ½ labels are those of the majority; the
+    posterior says how sure they are.
     """
 
     n: int = parameter("workers", unit="workers", low=1)
@@ -47,8 +49,8 @@ class VoteMixture(BaseEstimator):
     def fit(self, release: CrowdRelease, rng: np.random.Generator) -> CrowdEstimate:
         """Estimate of a block; O(reps · m) a step.
 
-        Not converged where c or π still change by 1e-8 after so many
-        steps.
+        Not converged where c or π still change by 1e-8
+        after so many steps.
         """
         tasks = release.votes_of_tasks()
         lean = _by_moments(tasks)

@@ -13,7 +13,8 @@ def fit_without_privacy(answers: ReleasedAnswers, projection: float) -> CrowdEst
     """Dawid and Skene's estimate, started at the mean vote, from answers that were
     released without privacy.
 
-    projection: λ, as in `DawidSkene`. O(reps · n · m) a step.
+    projection: λ, as in `DawidSkene`. O(reps · n · m) a
+    step.
     """
     _, n, m = answers.answers.shape
     return DawidSkene(n, m, projection=projection, iterations=STEPS).fit(

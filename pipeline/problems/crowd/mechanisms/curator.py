@@ -28,9 +28,9 @@ class NoisyVotes(BaseMechanism):
     """n workers hand their answers to a curator, who releases noisy votes on each task.
 
     Law, charge and variance of the noise are those of
-    `ProtectedVotes`, by which `task=release` does exactly this. Each
-    worker labels `questions` tasks; their number is charged. O(reps ·
-    n · m).
+    `ProtectedVotes`, by which `task=release` does exactly
+    this. Each worker labels `questions` tasks; their number
+    is charged. O(reps · n · m).
     """
 
     n: int = parameter("workers", unit="workers", low=1)
@@ -106,8 +106,8 @@ class NoisyVotes(BaseMechanism):
     def release(self, data: Answers, rng: np.random.Generator) -> ReleasedVotes:
         """Noisy votes of a block, (reps, m).
 
-        Raises InvalidInput where a worker gave more answers than are
-        charged.
+        Raises InvalidInput where a worker gave more answers
+        than are charged.
         """
         if self.answers < self.m:
             check_charge(self.questions, self.answers, data.most_answers())
@@ -123,8 +123,8 @@ class NoisyVotes(BaseMechanism):
     def _answered(self, counts: Integers, noisy: Integers) -> Floats:
         """(reps, m): answers to each task, as far as the release tells.
 
-        They are public, or the mean of the noisy numbers, or as many
-        as are asked for.
+        They are public, or the mean of the noisy numbers,
+        or as many as are asked for.
         """
         reps, m, _ = counts.shape
         if self.votes == "public":
@@ -170,7 +170,8 @@ class NoisyVotes(BaseMechanism):
     def attacks(self) -> dict[str, Attack]:
         """The best attack on one answer and on all of a worker where counts are released.
 
-        Of differences only what the budget allows any attack.
+        Of differences only what the budget allows any
+        attack.
         """
         if self.votes != "counts":
             return {"person": self.noise.bound()}

@@ -1,8 +1,8 @@
 """Votes with a curator's noise: one charge, law and variance for studies and releases.
 
 A study draws seeded noise of this width (`curator`), and
-`task=release` draws OpenDP's (`data.release`); neither has a charge,
-a law or a variance of its own.
+`task=release` draws OpenDP's (`data.release`); neither has
+a charge, a law or a variance of its own.
 """
 
 from dataclasses import dataclass
@@ -21,16 +21,18 @@ from ..theory.vote_sensitivity import VOTES, vote_sensitivity
 class ProtectedVotes(Checked):
     """Integers that count votes on tasks, and the noise that protects workers.
 
-    With person_delta = 0 noise is discrete Laplace, and pure ε-DP;
-    otherwise it is discrete Gaussian, ρ-zCDP, and (ε, δ)-DP.
+    With person_delta = 0 noise is discrete Laplace, and
+    pure ε-DP; otherwise it is discrete Gaussian, ρ-zCDP,
+    and (ε, δ)-DP.
 
-    votes: `counts` are the answers for each label, both with noise,
-    and `net` their difference, with one noise. Both protect who
-    labelled what. `public` is the difference where who labelled what
-    may be known: it needs as much noise as `net`, as a worker changes
+    votes: `counts` are the answers for each label, both
+    with noise, and `net` their difference, with one noise.
+    Both protect who labelled what. `public` is the
+    difference where who labelled what may be known: it
+    needs as much noise as `net`, as a worker changes
     differences most by other answers to the same tasks.
-    Source: Canonne, Kamath and Steinke (2020); Ghosh, Roughgarden and
-    Sundararajan (2009).
+    Source: Canonne, Kamath and Steinke (2020); Ghosh,
+    Roughgarden and Sundararajan (2009).
 
     >>> counts = ProtectedVotes(person=1.0, votes="counts")
     >>> net = ProtectedVotes(person=1.0, votes="net")
@@ -84,7 +86,8 @@ class ProtectedVotes(Checked):
     def numbers(self, counts: Integers) -> Integers:
         """What gets noise, of answers for both labels, (…, 2): these, or (…, 1), their difference.
 
-        It is answers for the second label less those for the first.
+        It is answers for the second label less those for
+        the first.
         """
         if self.votes == "counts":
             return counts
@@ -93,10 +96,10 @@ class ProtectedVotes(Checked):
     def publish(self, counts: Integers, most: int, named: bool) -> PublishedCounts:
         """Numbers of real people's votes, once, each with OpenDP's noise.
 
-        counts: (tasks, 2). most: answers of a worker that count.
-        named: whether rows name workers; charged as if they did.
-        Raises InvalidInput for a budget whose noise is too wide or
-        none, and without OpenDP.
+        counts: (tasks, 2). most: answers of a worker that
+        count. named: whether rows name workers; charged as
+        if they did. Raises InvalidInput for a budget whose
+        noise is too wide or none, and without OpenDP.
         """
         questions = min(most, len(counts))
         self.width(questions)

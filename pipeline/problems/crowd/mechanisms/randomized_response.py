@@ -20,14 +20,16 @@ class RandomizedResponse(Budgets):
 
     Missing ones stay missing.
 
-    ε-LADP is local attribute differential privacy, of one answer. The
-    k answers of a worker compose to kε-LDP, k ≤ m, and no less: the
-    bound is attained; or exactly at δ = `person_delta`. Estimators
-    debias abilities: that is post-processing and costs no budget. The
-    initial vector, if any, is lent by the simulation, which made it
-    from the truth and from released answers, so that no answer as it
-    was given is in it.
-    Source: Wang and Xu, eq. (9) and Theorem 1; Warner (1965).
+    ε-LADP is local attribute differential privacy, of one
+    answer. The k answers of a worker compose to kε-LDP, k ≤
+    m, and no less: the bound is attained; or exactly at δ =
+    `person_delta`. Estimators debias abilities: that is
+    post-processing and costs no budget. The initial vector,
+    if any, is lent by the simulation, which made it from
+    the truth and from released answers, so that no answer
+    as it was given is in it.
+    Source: Wang and Xu, eq. (9) and Theorem 1; Warner
+    (1965).
     """
 
     # The name of its streams. With another one all numbers would be other draws.
@@ -39,8 +41,8 @@ class RandomizedResponse(Budgets):
     def release(self, data: Answers, rng: np.random.Generator) -> ReleasedAnswers:
         """Released answers of a block, (reps, n, m) int8. O(reps · n · m).
 
-        Raises InvalidInput where a worker gave more answers than are
-        charged.
+        Raises InvalidInput where a worker gave more answers
+        than are charged.
         """
         if self.answers < data.answers.shape[2]:
             check_charge(self.questions, self.answers, data.most_answers())

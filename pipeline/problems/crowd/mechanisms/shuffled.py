@@ -24,19 +24,20 @@ from .randomized_response import RandomizedResponse
 class ShuffledResponse(BaseMechanism):
     """Every answer is flipped by its worker, and leaves as a message of its own, among all others.
 
-    A message names a task and a label, and no worker; a shuffler
-    mixes the messages of all n workers, so that of the r ≥ ⌊nk/m⌋
-    messages on one task nobody learns more than how many have each
-    label. All answers of a worker are then (ε, δ)-DP at ε = `person`,
-    though one alone is flipped with probability 1/(1 + e^ε₀) and ε₀
-    may be far above ε: `pipeline.privacy.shuffling` composes exact
-    binary accounts of k tasks, of r messages each. Where workers
-    label only some tasks, the survey must be balanced: a task that
-    few label hides nobody. Votes are released, as messages cannot be
-    linked: abilities of single workers cannot be learned. O(reps · n
-    · m).
-    Source: Feldman, McMillan and Talwar (2022), for the idea; exact
-    for binary answers.
+    A message names a task and a label, and no worker; a
+    shuffler mixes the messages of all n workers, so that of
+    the r ≥ ⌊nk/m⌋ messages on one task nobody learns more
+    than how many have each label. All answers of a worker
+    are then (ε, δ)-DP at ε = `person`, though one alone is
+    flipped with probability 1/(1 + e^ε₀) and ε₀ may be far
+    above ε: `pipeline.privacy.shuffling` composes exact
+    binary accounts of k tasks, of r messages each. Where
+    workers label only some tasks, the survey must be
+    balanced: a task that few label hides nobody. Votes are
+    released, as messages cannot be linked: abilities of
+    single workers cannot be learned. O(reps · n · m).
+    Source: Feldman, McMillan and Talwar (2022), for the
+    idea; exact for binary answers.
     """
 
     n: int = parameter("workers", unit="workers", low=1)
@@ -91,9 +92,9 @@ class ShuffledResponse(BaseMechanism):
     def release(self, data: Answers, rng: np.random.Generator) -> ReleasedVotes:
         """Votes of a block, (reps, m), of flipped answers.
 
-        Raises InvalidInput where a worker gave more answers than are
-        charged, and where a task has fewer messages than are counted
-        on.
+        Raises InvalidInput where a worker gave more answers
+        than are charged, and where a task has fewer
+        messages than are counted on.
         """
         if self.answers < self.m:
             check_charge(self.questions, self.answers, data.most_answers())

@@ -1,7 +1,7 @@
 """Errors of abilities; one value per replication. "Up to a flip": the better of p̂ and 1 − p̂.
 
-Estimates that are debiased may leave [0, 1], so that errors have no
-upper end.
+Estimates that are debiased may leave [0, 1], so that errors
+have no upper end.
 """
 
 import numpy as np

@@ -17,7 +17,8 @@ from ..theory.wisdom import private_ability
 def answers_wrong(truth: CrowdTruth, release: ReleasedAnswers) -> Floats:
     """Share of the released answers that are wrong.
 
-    Where all workers are perfect, this is the share that was flipped.
+    Where all workers are perfect, this is the share that
+    was flipped.
     """
     return _share(_wrong(truth, release), release.answers != 0)
 
@@ -38,8 +39,8 @@ def answers_wrong_expected(truth: CrowdTruth, release: ReleasedAnswers) -> Float
 def ones_wrong(truth: CrowdTruth, release: ReleasedAnswers) -> Floats:
     """Share of the released answers to tasks of label 1 that are wrong. O(reps · n · m).
 
-    The 1s that were flipped, if workers are perfect. NaN where no
-    task has label 1.
+    The 1s that were flipped, if workers are perfect. NaN
+    where no task has label 1.
     """
     return _share_among_tasks(truth, release, 1)
 
@@ -48,8 +49,8 @@ def ones_wrong(truth: CrowdTruth, release: ReleasedAnswers) -> Floats:
 def zeros_wrong(truth: CrowdTruth, release: ReleasedAnswers) -> Floats:
     """Share of the released answers to tasks of label 0 that are wrong. O(reps · n · m).
 
-    The 0s that were flipped, if workers are perfect. NaN where no
-    task has label 0.
+    The 0s that were flipped, if workers are perfect. NaN
+    where no task has label 0.
     """
     return _share_among_tasks(truth, release, 0)
 
@@ -58,10 +59,10 @@ def zeros_wrong(truth: CrowdTruth, release: ReleasedAnswers) -> Floats:
 def wrong_together(truth: CrowdTruth, release: ReleasedAnswers) -> Floats:
     """Share of the pairs of neighbouring released answers that are both wrong. O(reps · n · m).
 
-    Neighbours are the answers of a worker to two successive tasks,
-    and those of two successive workers to a task. If workers are
-    perfect and flips independent, it is the square of the share of
-    flipped answers.
+    Neighbours are the answers of a worker to two successive
+    tasks, and those of two successive workers to a task. If
+    workers are perfect and flips independent, it is the
+    square of the share of flipped answers.
     """
     both_wrong = _pairs(_wrong(truth, release))
     both_answered = _pairs(release.answers != 0)
@@ -103,10 +104,11 @@ def right_by_ability(truth: CrowdTruth, release: ReleasedAnswers) -> Floats:
 def wisdom_released(truth: CrowdTruth, release: ReleasedAnswers) -> Floats:
     """v̂ as the released answers show it: n⁻¹ Σ_i (k c_i² − 1)/(k − 1), k answers of each worker.
 
-    c_i is the mean of +1 for a right and −1 for a wrong answer of
-    worker i. E c_i² = a² + (1 − a²)/k with a = 2p̂_i − 1, so that the
-    mean is v̂, whatever k. It reads neither ε nor the abilities. NaN
-    where a worker has fewer than two answers. O(reps · n · m).
+    c_i is the mean of +1 for a right and −1 for a wrong
+    answer of worker i. E c_i² = a² + (1 − a²)/k with a =
+    2p̂_i − 1, so that the mean is v̂, whatever k. It reads
+    neither ε nor the abilities. NaN where a worker has
+    fewer than two answers. O(reps · n · m).
     Source: Wang and Xu, eq. (13).
     """
     signs = 2 * truth.labels[:, None] - 1

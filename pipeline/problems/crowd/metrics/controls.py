@@ -17,8 +17,8 @@ from .yardsticks import exact_vote_error
 def vote_control(truth: CrowdTruth, release: ReleasedAnswers) -> Floats:
     """Share of labels that a majority vote on the same release gets wrong, less its exact mean.
 
-    The mean is the one given the abilities. O(reps · n · (n + m)), as
-    `majority_error_exact`.
+    The mean is the one given the abilities. O(reps · n · (n
+    + m)), as `majority_error_exact`.
     """
     votes = release.answers.sum(axis=1, dtype=np.int64)
     wrong = ((votes >= 0) != truth.labels).mean(axis=1)

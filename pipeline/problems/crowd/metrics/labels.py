@@ -1,7 +1,8 @@
 """Errors of labels; one value per replication.
 
 From answers alone (p*, y*) and (1 − p*, 1 − y*) cannot be
-distinguished: metrics "up to a flip" take the better of the two.
+distinguished: metrics "up to a flip" take the better of the
+two.
 """
 
 import numpy as np

@@ -17,7 +17,8 @@ from ..tilted import TiltedTruth
 def first_label_wrong(truth: CrowdTruth, estimate: CrowdEstimate) -> Floats:
     """1 where the first task's label is wrong, else 0. O(reps).
 
-    Its mean under a tilted law is not the probability of an error.
+    Its mean under a tilted law is not the probability of an
+    error.
     """
     return _first_is_wrong(truth, estimate)
 
@@ -30,9 +31,9 @@ def first_label_wrong_weighted(
     wrong, however small.
 
     The weight is that of the answers to the first task,
-    `log_weights`; 1 for models that tilt nothing, where this is
-    `first_label_wrong`. By a tilt with tilt_by=vote a wrong majority
-    has weight 1 at most. O(reps · n).
+    `log_weights`; 1 for models that tilt nothing, where
+    this is `first_label_wrong`. By a tilt with tilt_by=vote
+    a wrong majority has weight 1 at most. O(reps · n).
     """
     wrong = _first_is_wrong(truth, estimate)
     if not isinstance(truth, TiltedTruth):
@@ -45,7 +46,8 @@ def log_weights(truth: TiltedTruth, release: ReleasedAnswers) -> Floats:
     """(reps,): Σ_i log P(x_i | p_i)/P(x_i | p'_i) of the released answers x_i to the first task.
 
     Missing answers count 0. A released answer is right with
-    probability ½ + (1 − 2f)(p − ½), f: the probability of a flip.
+    probability ½ + (1 − 2f)(p − ½), f: the probability of a
+    flip.
     Source: Wang and Xu, eq. (22).
     """
     sign = 2 * truth.labels[:, :1] - 1

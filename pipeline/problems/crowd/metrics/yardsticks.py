@@ -45,8 +45,8 @@ def theorem_2_holds(
 ) -> Booleans:
     """1 where Theorem 2's printed conditions hold, 0 elsewhere.
 
-    They are those for the drawn abilities and the initial vector that
-    was used.
+    They are those for the drawn abilities and the initial
+    vector that was used.
     """
     _, n, m = release.answers.shape
     drawn = wisdom_of(_right(truth, release))
@@ -59,10 +59,11 @@ def theorem_2_holds(
 def majority_error_exact(truth: CrowdTruth, release: ReleasedAnswers) -> Array:
     """Expected share of labels that majority vote gets wrong.
 
-    The expectation is given abilities, labels, and who answered what:
-    exact, from the Poisson–binomial law of right answers. Ties and
-    tasks without answers are labelled 1. O(reps · n²), and O(reps ·
-    n² m) where answers are missing.
+    The expectation is given abilities, labels, and who
+    answered what: exact, from the Poisson–binomial law of
+    right answers. Ties and tasks without answers are
+    labelled 1. O(reps · n²), and O(reps · n² m) where
+    answers are missing.
     """
     return exact_vote_error(truth, release)
 
@@ -71,9 +72,9 @@ def majority_error_exact(truth: CrowdTruth, release: ReleasedAnswers) -> Array:
 def oracle_error(truth: CrowdTruth, release: ReleasedAnswers) -> Floats:
     """Share of wrong labels, on the same release, of a vote that uses the true abilities and flip.
 
-    It weighs answers by log p̂/(1 − p̂), the Bayes rule if both
-    labels are equally likely. Ties are labelled 1. A worker who
-    cannot err decides alone. O(reps · n · m).
+    It weighs answers by log p̂/(1 − p̂), the Bayes rule if
+    both labels are equally likely. Ties are labelled 1. A
+    worker who cannot err decides alone. O(reps · n · m).
     """
     lean = 2 * _right(truth, release) - 1
     cannot_err = np.abs(lean) == 1

@@ -1,7 +1,7 @@
 """Bounds of Wang and Xu for private one-coin crowds, and the conditions under which they hold.
 
-n workers, m tasks, v̂ the collective wisdom of `wisdom`; λ is the
-projection, ε the budget of one answer, in nats.
+n workers, m tasks, v̂ the collective wisdom of `wisdom`; λ
+is the projection, ε the budget of one answer, in nats.
 """
 
 from typing import Annotated, cast
@@ -26,8 +26,8 @@ def label_error_bound(n: Array | float, wisdom: Array | float) -> Floats:
 
     Below ½, the error of a guess, where n v̂ > 2 log 4.
 
-    Its exponent is right to first order for abilities near ½: see
-    `vote_errors.oracle_bounds`.
+    Its exponent is right to first order for abilities near
+    ½: see `vote_errors.oracle_bounds`.
     Source: Wang and Xu, Theorem 2.
     """
     bound: Floats = 2 * np.exp(-np.asarray(n) * wisdom / 2)
@@ -82,9 +82,9 @@ def theorem_2_proved(
 ) -> Booleans:
     """Whether the printed conditions and the step from eq. (33) to (34) hold; broadcasts.
 
-    That step needs (4n/λ)√(log m/m) + 4 log(1/λ)√(n log m) ≤ n v̂/2,
-    so v̂ ≥ 16.6 √(log m/n) at least: never for experts and spammers
-    with ⌈n^δ⌉ experts, δ < ½.
+    That step needs (4n/λ)√(log m/m) + 4 log(1/λ)√(n log m)
+    ≤ n v̂/2, so v̂ ≥ 16.6 √(log m/n) at least: never for
+    experts and spammers with ⌈n^δ⌉ experts, δ < ½.
     """
     lost = 4 * n / projection * initial_error_bound(m) + 4 * np.log(
         1 / np.asarray(projection)
@@ -156,12 +156,13 @@ def theorem_4_proved(
 
     Broadcasts.
 
-    The proof, with the right constant of Berry and Esseen: (e^ε/(e^ε
-    + 1))^k (Φ(−k/√(n − k)) − 0.4748/√(n − k)) is at least the bound,
-    k = ⌈n^x⌉. `simple` leaves the first factor out: the vote is wrong
-    wherever the spammers' wrong answers outnumber their right ones by
-    more than k, even if all k experts are right. So neither that
-    factor nor a least ε is needed.
+    The proof, with the right constant of Berry and Esseen:
+    (e^ε/(e^ε + 1))^k (Φ(−k/√(n − k)) − 0.4748/√(n − k)) is
+    at least the bound, k = ⌈n^x⌉. `simple` leaves the first
+    factor out: the vote is wrong wherever the spammers'
+    wrong answers outnumber their right ones by more than k,
+    even if all k experts are right. So neither that factor
+    nor a least ε is needed.
     """
     k = experts(n, expert_exponent)
     rest = np.maximum(np.asarray(n) - k, 1)

@@ -1,9 +1,10 @@
 """Exact errors of votes on a task: of majority vote, and of the oracle who knows the
 workers' abilities.
 
-Labels are 0 and 1, and equally likely. `right` is the probability
-that a worker's released answer is right, `answered` that there is
-one; workers answer independently, given the label.
+Labels are 0 and 1, and equally likely. `right` is the
+probability that a worker's released answer is right,
+`answered` that there is one; workers answer independently,
+given the label.
 """
 
 from typing import Annotated
@@ -26,10 +27,10 @@ def expert_vote_error(
 
     One number.
 
-    A tie is wrong for one label and right for the other by the
-    paper's rule, so this is also its mean error over both labels.
-    O(experts). Source: Wang and Xu, eq. (18); the sum of two
-    binomials.
+    A tie is wrong for one label and right for the other by
+    the paper's rule, so this is also its mean error over
+    both labels. O(experts). Source: Wang and Xu, eq. (18);
+    the sum of two binomials.
     """
     k = int(experts(n, expert_exponent))
     for_right = np.arange(k + 1)
@@ -44,10 +45,10 @@ def expert_vote_error(
 def net_votes(right: Array, answered: Array | float = 1.0) -> Floats:
     """Law of the number of right minus wrong answers to a task, which runs from −n to n.
 
-    right, answered: (..., n), broadcast against each other. Returns
-    (..., 2n + 1) probabilities. Exact, by adding workers one by one:
-    O(n²) for each law. Right answers are Poisson–binomial where all
-    answer.
+    right, answered: (..., n), broadcast against each other.
+    Returns (..., 2n + 1) probabilities. Exact, by adding
+    workers one by one: O(n²) for each law. Right answers
+    are Poisson–binomial where all answer.
     """
     right, answered = np.broadcast_arrays(np.asarray(right, float), answered)
     n = right.shape[-1]
@@ -66,10 +67,11 @@ def net_votes(right: Array, answered: Array | float = 1.0) -> Floats:
 def vote_error(right: Array, answered: Array | float = 1.0, ties: Array | float = 0.5) -> Floats:
     """Exact error of majority vote.
 
-    right, answered: (..., n), as in `net_votes`. ties: (...),
-    probability that a tie, or no answer at all, goes wrong: by the
-    paper's rule ties say 1, so 1 for label 0, 0 for label 1, ½ on
-    average over both. Returns (...). Source: Wang and Xu, eq. (18).
+    right, answered: (..., n), as in `net_votes`. ties:
+    (...), probability that a tie, or no answer at all, goes
+    wrong: by the paper's rule ties say 1, so 1 for label 0,
+    0 for label 1, ½ on average over both. Returns (...).
+    Source: Wang and Xu, eq. (18).
     """
     law = net_votes(right, answered)
     n = law.shape[-1] // 2
@@ -81,10 +83,10 @@ def oracle_error(right: Array, counts: Array | None = None, answered: float = 1.
     """Exact least error of any rule that knows the abilities, labels equally likely:
     ½ Σ_s min(P(s), P(−s)).
 
-    right: (groups,). counts: (groups,), workers of each, 1 if None.
-    Enumerates the net votes s of all groups: equal abilities should
-    be one group, as experts and spammers are. Raises `InvalidInput`
-    above 4·10⁶ outcomes.
+    right: (groups,). counts: (groups,), workers of each, 1
+    if None. Enumerates the net votes s of all groups: equal
+    abilities should be one group, as experts and spammers
+    are. Raises `InvalidInput` above 4·10⁶ outcomes.
     """
     right = np.asarray(right, float)
     if counts is None:
@@ -123,11 +125,11 @@ def _net_votes_of_group(right: float, count: int, answered: float) -> Floats:
 def oracle_bounds(right: Array, answered: Array | float = 1.0) -> tuple[Floats, Floats]:
     """(least, most) of the oracle's error from Bhattacharyya's ρ: ½(1 − √(1 − ρ²)) and ½ρ.
 
-    right, answered: (..., n). Returns (...) each; the lower bound is
-    exact for one worker who answers. ρ = Π_i (1 − a + 2a√(p̂_i(1 −
-    p̂_i))), a: `answered`. −log 2√(p̂(1 − p̂)) ≥ ½(2p̂ − 1)², equal
-    to first order at ½: where all answer, ½ρ is at most a quarter of
-    Theorem 2's bound.
+    right, answered: (..., n). Returns (...) each; the lower
+    bound is exact for one worker who answers. ρ = Π_i (1 −
+    a + 2a√(p̂_i(1 − p̂_i))), a: `answered`. −log 2√(p̂(1 −
+    p̂)) ≥ ½(2p̂ − 1)², equal to first order at ½: where all
+    answer, ½ρ is at most a quarter of Theorem 2's bound.
     """
     right = np.asarray(right, float)
     rho: Floats = (1 - answered + 2 * answered * np.sqrt(right * (1 - right))).prod(axis=-1)
@@ -140,11 +142,12 @@ def oracle_bracket(
     """(least, most) of the oracle's error for any abilities, from a vote with weights
     rounded to a lattice.
 
-    right: (n,). cells: points of the lattice. The weighted vote Σ
-    ±log(p̂/(1 − p̂)) is within `slack` steps of its lattice version,
-    whose law is exact; so the oracle is wrong at least where that is
-    below −slack, at most where it is below slack. O(n · cells); the
-    bracket narrows as 1/cells.
+    right: (n,). cells: points of the lattice. The weighted
+    vote Σ ±log(p̂/(1 − p̂)) is within `slack` steps of its
+    lattice version, whose law is exact; so the oracle is
+    wrong at least where that is below −slack, at most where
+    it is below slack. O(n · cells); the bracket narrows as
+    1/cells.
     """
     right = np.maximum(right, 1 - np.asarray(right, float))
     unsure = right[(right > 0.5) & (right < 1)]
@@ -170,8 +173,8 @@ def _weighted_votes(right: Floats, weights: Integers, answered: float) -> Floats
 
     W = Σ weights.
 
-    right: (n,) probabilities of a right answer. weights: (n,), whole
-    numbers ≥ 0.
+    right: (n,) probabilities of a right answer. weights:
+    (n,), whole numbers ≥ 0.
     """
     top = int(weights.sum())
     law = np.zeros(2 * top + 1)

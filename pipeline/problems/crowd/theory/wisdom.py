@@ -1,9 +1,10 @@
 """How right a crowd is: abilities before and after randomized response, and the
 collective wisdom of all workers.
 
-n workers of abilities p. An answer is flipped with probability 1/(1 +
-e^ε), so it is released right with probability p̂ = ½ + t(ε)(p − ½), t
-= tanh(ε/2). ε is per answer, in nats, > 0, and may be infinite.
+n workers of abilities p. An answer is flipped with
+probability 1/(1 + e^ε), so it is released right with
+probability p̂ = ½ + t(ε)(p − ½), t = tanh(ε/2). ε is per
+answer, in nats, > 0, and may be infinite.
 """
 
 from typing import Annotated, cast
@@ -35,7 +36,8 @@ def private_effective_ability(abilities: Array | float, epsilon: Array | float) 
 def wisdom(abilities: Array | float, epsilon: Array | float = np.inf) -> Floats:
     """v̂ = n⁻¹ Σ_i (2μ̂_i − 1)² = t(ε)² n⁻¹ Σ_i (2p_i − 1)².
 
-    abilities: (..., n). Returns (...). Source: Wang and Xu, eq. (13).
+    abilities: (..., n). Returns (...). Source: Wang and Xu,
+    eq. (13).
     """
     mean_square: Floats = attenuation(epsilon) ** 2 * ((2 * np.asarray(abilities) - 1) ** 2).mean(
         axis=-1
