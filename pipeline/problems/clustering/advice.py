@@ -31,9 +31,10 @@ RANDOM = 0.1  # share of the users who answer at random
 class Survey:
     """What decides how well users' answers are learned, but for their number and the parts.
 
-    epsilon: budget of one answer, of a record with multi_max_sense; person, person_delta: of all
-    answers of a user, in its place. Q: questions to a user; None is what the mechanism asks.
-    reading: of co-occurrences. The others are those of a `Design`.
+    epsilon: budget of one answer, of a record with multi_max_sense;
+    person, person_delta: of all answers of a user, in its place. Q:
+    questions to a user; None is what the mechanism asks. reading: of
+    co-occurrences. The others are those of a `Design`.
     """
 
     N: int
@@ -71,8 +72,8 @@ class Survey:
 def recovered(mechanism: str, estimator: str, U: int, design: Survey) -> float:
     """Predicted chance that every item is right, Gaussian; see `theory.success`.
 
-    Several bits of a user count as if they were of several users. ValueError for other mechanisms,
-    and without a budget.
+    Several bits of a user count as if they were of several users.
+    ValueError for other mechanisms, and without a budget.
     """
     return _recovered(mechanism, estimator, U, design)
 

@@ -26,14 +26,17 @@ from ..theory.co_occurrence_sensitivity import co_occurrence_sensitivity
 class NoisyCoOccurrences(BaseMechanism):
     """How often each two items are rated alike, less how often they are not, with a curator's noise.
 
-    Users hand their records to a curator, who adds integer noise to the sums over users and
-    releases only these. reading: what a record adds to a pair of items that it rates, `signed`, 1
-    where the ratings are alike and −1 where they are not; or `agree`, 1 and 0. Clusters differ
-    twice as much in the first, at the same charge but for few items.
-    With person_delta = 0 noise is discrete Laplace and the release is pure ε-DP, otherwise it is
-    discrete Gaussian, ρ-zCDP, and (ε, δ)-DP. It is made for exactly what a record of w ratings at
-    most can change: `theory.co_occurrence_sensitivity`.
-    Source: Canonne, Kamath and Steinke (2020); Ghosh, Roughgarden and Sundararajan (2009).
+    Users hand their records to a curator, who adds integer noise to the
+    sums over users and releases only these. reading: what a record adds
+    to a pair of items that it rates, `signed`, 1 where the ratings are
+    alike and −1 where they are not; or `agree`, 1 and 0. Clusters differ
+    twice as much in the first, at the same charge but for few items. With
+    person_delta = 0 noise is discrete Laplace and the release is pure
+    ε-DP, otherwise it is discrete Gaussian, ρ-zCDP, and (ε, δ)-DP. It is
+    made for exactly what a record of w ratings at most can change:
+    `theory.co_occurrence_sensitivity`.
+    Source: Canonne, Kamath and Steinke (2020); Ghosh, Roughgarden and
+    Sundararajan (2009).
     """
 
     N: int = parameter("items", unit="items", low=2)
@@ -100,7 +103,8 @@ class NoisyCoOccurrences(BaseMechanism):
     def release(self, data: Users, rng: np.random.Generator) -> NoisyPairSums:
         """Noisy sums of a block.
 
-        InvalidInput where users have rated more than is charged. O(reps · (U · w² + N²)).
+        InvalidInput where users have rated more than is charged. O(reps ·
+        (U · w² + N²)).
         """
         if data.w > self.w:
             allowed = (

@@ -36,9 +36,10 @@ QUESTIONS: Any = parameter(
 class OneBit(BaseMechanism):
     """Mechanisms whose users release bits, each flipped with probability 1/(1 + e^ε).
 
-    One bit a user, unless a mechanism has `Q`, the number of questions to a user. What one bit may
-    spend is said by `epsilon`, as in the paper, or follows from `person`: what all bits of a user
-    together may spend. At ε = ∞ no bit is flipped.
+    One bit a user, unless a mechanism has `Q`, the number of questions to
+    a user. What one bit may spend is said by `epsilon`, as in the paper,
+    or follows from `person`: what all bits of a user together may spend.
+    At ε = ∞ no bit is flipped.
     Source: Banerjee, Hegde and Massoulié, Proposition 4.
     """
 

@@ -1,7 +1,8 @@
 """Whole records of users, drawn one after the other: compiled.
 
-Several bits about one record depend on each other, and so do a curator's sums over it: there, the
-counts of users that single bits need do not suffice. Memory does not grow with the users.
+Several bits about one record depend on each other, and so do a curator's
+sums over it: there, the counts of users that single bits need do not
+suffice. Memory does not grow with the users.
 """
 
 from dataclasses import dataclass
@@ -63,9 +64,10 @@ _co_occur = function(
 class PairQuestions:
     """What each user is asked: `count` different pairs of items, one bit about each.
 
-    reading: when the sketch of a pair is 1, see `PairwisePreference`. is_dealt: pairs are dealt out
-    round and round, in a random order; else every user gets random ones. of_rated: pairs are of the
-    items that the user has rated. keep: probability that a bit is released as it is.
+    reading: when the sketch of a pair is 1, see `PairwisePreference`.
+    is_dealt: pairs are dealt out round and round, in a random order; else
+    every user gets random ones. of_rated: pairs are of the items that the
+    user has rated. keep: probability that a bit is released as it is.
     """
 
     count: int
@@ -80,9 +82,10 @@ def bits_of_sets(
 ) -> Integers:
     """(reps, 2, N): of how many sets with a bit 0, and with a bit 1, an item is a member.
 
-    Each user answers about so many sets, which are independent of each other; an item is in a set
-    with that chance. The sketch of a set is whether the user likes an item of it.
-    O(reps · U · (w + questions · N · chance)).
+    Each user answers about so many sets, which are independent of each
+    other; an item is in a set with that chance. The sketch of a set is
+    whether the user likes an item of it. O(reps · U · (w + questions · N
+    · chance)).
     """
     items = data.items
     counts = np.zeros((len(data.truth.clusters), 2, items), np.int64)
@@ -95,8 +98,8 @@ def bits_of_sets(
 def bits_of_pairs(rng: np.random.Generator, data: Users, asked: PairQuestions) -> Integers:
     """(reps, 2, pairs): how many bits about a pair are 0, and how many are 1.
 
-    Pairs are in the order of `numpy.triu_indices`. O(reps · U · questions²), and w more where
-    pairs are of rated items.
+    Pairs are in the order of `numpy.triu_indices`. O(reps · U ·
+    questions²), and w more where pairs are of rated items.
     """
     first, second = np.triu_indices(data.items, 1)
     pairs = first.size

@@ -6,24 +6,30 @@ from pipeline.privacy.sensitivities import Sensitivity
 def co_occurrence_sensitivity(N: int, w: int, reading: str, neighbours_are: str) -> Sensitivity:
     """Largest change of the entries of all pairs {i, j} of N items, if one record is replaced.
 
-    A record has w ratings at most, s_i = ±1. `signed`: it adds s_i s_j to each of its pairs. Let
-    two records have o items in common, all w otherwise: pairs that are in one record only change by
-    1, and those of common items by 2 where the product t_i t_j of t = s s' is −1. If t is −1 on m
-    common items these are m(o − m), at most ⌊o²/4⌋, which is attained. So Σ|change| is
-    w(w−1) − o(o−1) + 2⌊o²/4⌋, which falls in o: o is max(0, 2w − N). Σchange² is
-    w(w−1) − o(o−1) + 4⌊o²/4⌋ = w(w−1) + 2⌊o/2⌋, largest for o = w. Fewer ratings change less: one
-    more of a record, of an item that the other has not, adds more pairs than it takes away.
+    A record has w ratings at most, s_i = ±1. `signed`: it adds s_i s_j to
+    each of its pairs. Let two records have o items in common, all w
+    otherwise: pairs that are in one record only change by 1, and those of
+    common items by 2 where the product t_i t_j of t = s s' is −1. If t is
+    −1 on m common items these are m(o − m), at most ⌊o²/4⌋, which is
+    attained. So Σ|change| is w(w−1) − o(o−1) + 2⌊o²/4⌋, which falls in o:
+    o is max(0, 2w − N). Σchange² is w(w−1) − o(o−1) + 4⌊o²/4⌋ = w(w−1) +
+    2⌊o/2⌋, largest for o = w. Fewer ratings change less: one more of a
+    record, of an item that the other has not, adds more pairs than it
+    takes away.
 
-    `agree`: a record adds 1 to each of its pairs with s_i s_j = 1. Let records have p, q ratings.
-    Then p − o items are in the first only. They add most where their signs are equal: with each
-    other, and with the larger part of the o common items of that sign. If x and y common items
-    have the other signs in both records, t is −1 on m ≤ x + y of these. So at most
-    C(p−o, 2) + C(q−o, 2) + (p−o)(o−x) + (q−o)(o−y) + m(o−m) entries change, by 1. That is largest
-    for x + y = m, where the record with fewer items of its own has all m; m ≤ o/2 is enough. It
-    is attained, and its maximum over q, o and m is what is charged, with p = w.
+    `agree`: a record adds 1 to each of its pairs with s_i s_j = 1. Let
+    records have p, q ratings. Then p − o items are in the first only.
+    They add most where their signs are equal: with each other, and with
+    the larger part of the o common items of that sign. If x and y common
+    items have the other signs in both records, t is −1 on m ≤ x + y of
+    these. So at most C(p−o, 2) + C(q−o, 2) + (p−o)(o−x) + (q−o)(o−y) +
+    m(o−m) entries change, by 1. That is largest for x + y = m, where the
+    record with fewer items of its own has all m; m ≤ o/2 is enough. It is
+    attained, and its maximum over q, o and m is what is charged, with p =
+    w.
 
-    neighbours_are: `add_remove`, a record there or not, changes w(w−1)/2 entries by 1. O(w²) with
-    `agree`.
+    neighbours_are: `add_remove`, a record there or not, changes w(w−1)/2
+    entries by 1. O(w²) with `agree`.
     Source: ours; enumerated in a test up to N = 5.
 
     >>> co_occurrence_sensitivity(10, 4, "signed", "replace_one")
