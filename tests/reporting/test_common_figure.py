@@ -130,7 +130,7 @@ def test_every_value_can_be_read_and_the_same_numbers_give_the_same_bytes(drawin
         ({"effective": {"L": 1}}, "common.series.0.effective", "no such axis"),
         ({"effective": {"m": "x"}}, "common.series.0.effective.m", "must be a power"),
         ({"without": 0}, "common.series.0.without", "must be another number"),
-        ({"without": None}, "common.series.0.without", "must be"),
+        ({"without": None}, "common.series.0.without", "is needed"),
         ({"colour": "red"}, "common.series.0.colour", "no such key"),
     ],
 )
