@@ -97,8 +97,8 @@ def shuffled_person_delta(person: float, answer: float, answers: int, reports: i
     if answers == 1:
         return min(1.0, float(profile.delta(np.array([person]))[0]) + unseen)
     step, chances, infinite = _dotted(profile)
-    composed = _composed(chances, answers)
-    losses = step * (np.arange(len(composed)) - DOTS * answers)
+    first, composed = _composed(chances, answers)
+    losses = step * (first + np.arange(len(composed)))
     above = losses > person
     finite = composed[above] @ -np.expm1(person - losses[above])
     lost = -math.expm1(answers * math.log1p(-min(infinite, 0.5)))
@@ -262,13 +262,27 @@ def _dotted(profile: _Profile) -> tuple[float, Floats, float]:
     return step, chances, float(upper[-1])
 
 
-def _composed(chances: Floats, times: int) -> Floats:
-    """Law of the sum of so many independent losses, by Fourier transforms."""
-    length = (len(chances) - 1) * times + 1
-    padded = fft.next_fast_len(length, real=True)
-    transform = fft.rfft(chances, padded) ** times
-    composed: Floats = np.maximum(fft.irfft(transform, padded)[:length], 0.0)
-    return composed
+def _composed(chances: Floats, times: int) -> tuple[int, Floats]:
+    """Number of steps of the first sum, and the law of the sum of so many
+    independent losses.
+
+    By Fourier transforms around the mean: what lies outside, and is added
+    at the other end, is below `ROUNDING` by Bernstein's inequality.
+    """
+    steps = np.arange(len(chances)) - DOTS
+    total = chances.sum()
+    mean = float(chances @ steps) / total
+    variance = float(chances @ (steps - mean) ** 2) / total
+    surprise = math.log(2 / ROUNDING)
+    reach = math.sqrt(2 * times * variance * surprise) + 4 / 3 * DOTS * surprise
+    farthest = times * (DOTS + abs(mean))
+    half = math.ceil(min(reach, farthest)) + 1
+    length = int(fft.next_fast_len(2 * half + 1, real=True))
+    first = round(times * mean) - length // 2
+    folded = np.bincount(steps % length, chances, length)
+    cyclic = fft.irfft(fft.rfft(folded) ** times, length)
+    law: Floats = np.maximum(np.roll(cyclic, -(first % length)), 0.0)
+    return first, law
 
 
 def _worst(epsilon: float, local_epsilon: float, n: int) -> tuple[float, int]:

@@ -1,13 +1,15 @@
-"""Claims of Xu, Sun and Cheng on private pairwise rankings."""
+"""Claims on private pairwise rankings: of Xu, Sun and Cheng, and on promises of a person."""
 
 from . import (
     bounds,
+    central,
     example,
     excess,
     figures,
     lemmas,
     mixed,
     movielens,
+    person,
     personal,
     rates,
     recovery,
@@ -28,4 +30,6 @@ CLAIMS = (
     *sharp.CLAIMS,
     *mixed.CLAIMS,
     *tails.CLAIMS,
+    *person.CLAIMS,
+    *central.CLAIMS,
 )
