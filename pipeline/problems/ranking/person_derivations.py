@@ -1,4 +1,6 @@
-"""Parameters of studies in persons: questions of a survey, budgets of answers, people, boundaries."""
+"""Parameters of studies in persons: questions of a survey, budgets of answers,
+people, boundaries.
+"""
 
 import math
 from typing import Annotated
@@ -18,10 +20,12 @@ Error = Annotated[float, "root of the mean squared error ‖θ̂ − θ*‖₂²
 _ALL = "all"
 
 
-def questions_of_survey(survey: Annotated[str, "questions of a person, or all"], m: int) -> int:
-    """Questions of a person: a whole number as a text, or `all`, which is every pair.
+def questions_of_survey(survey: Annotated[str, ("questions of a person, or all")], m: int) -> int:
+    """Questions of a person: a whole number as a text, or `all`, which is every
+    pair.
 
-    Raises InvalidInput for anything else, and for more questions than there are pairs.
+    Raises InvalidInput for anything else, and for more questions than there are
+    pairs.
     """
     if survey == _ALL:
         return person.pairs_of(m)
@@ -36,7 +40,8 @@ def questions_of_survey(survey: Annotated[str, "questions of a person, or all"],
 def answer_epsilon(
     person: Person, person_delta: PersonDelta, questions: Questions, m: int
 ) -> Annotated[float, "budget of one comparison", "nats"]:
-    """Budget ε of one comparison of a user, who answers k questions with a budget of `person`.
+    """Budget ε of one comparison of a user, who answers k questions with a budget
+    of `person`.
 
     Exact composition: see `pipeline.privacy.composition.answer_budget`.
     """
@@ -45,7 +50,9 @@ def answer_epsilon(
 
 
 def users_for_error(error: Error, m: int, questions: int, person: Person) -> int:
-    """Users L at which the error is that of `error`, to first order; nobody is trusted.
+    """Users L at which the error is that of `error`, to first order.
+
+    Nobody is trusted.
 
     2(m−1)²/(m · error² · k·tanh²(E/(2k))), rounded. Source: `theory.person`.
     """
@@ -65,11 +72,12 @@ def person_from_x(
     mechanism: str,
     person_delta: PersonDelta,
 ) -> float:
-    """Budget of a person at x times the boundary at which the error is `error`, to first order.
+    """Budget of a person at x times the boundary at which the error is `error`, to
+    first order.
 
     x multiplies E where budgets are pure, and √ρ where they hold at δ > 0. Raises
-    InvalidInput for another mechanism, and where the answers themselves are too few.
-    Source: `theory.person`.
+    InvalidInput for another mechanism, and where the answers themselves are too
+    few. Source: `theory.person`.
     """
     noise = person.wins_noise(error, m, L, questions)
     if mechanism == "randomized_response":
@@ -97,7 +105,9 @@ def person_from_root(
     m: int,
     L: int,
 ) -> float:
-    """Budget E = x·√(m/L) of a person, at which so little noise is x times what answers have."""
+    """Budget E = x·√(m/L) of a person, at which so little noise is x times what
+    answers have.
+    """
     return x * math.sqrt(m / L)
 
 
@@ -112,8 +122,12 @@ def root_rho(
 
 def local_boundary(
     error: Error, m: int, L: int
-) -> Annotated[float, "budget of a person who is asked one question, if nobody is trusted", "nats"]:
-    """Budget at which one question each has the error `error` with nobody trusted, first order."""
+) -> Annotated[
+    float, ("budget of a person who is asked one question, if nobody is trusted"), "nats"
+]:
+    """Budget at which one question each has the error `error` with nobody trusted,
+    first order.
+    """
     noise = person.wins_noise(error, m, L, 1)
     return person.local_person(noise, L, m, 1)
 
@@ -121,7 +135,8 @@ def local_boundary(
 def worst_spread(
     person: Person, person_delta: PersonDelta, questions: Questions, m: int, L: int
 ) -> float:
-    """Half-width of the two groups of items that are hardest to tell apart under a curator.
+    """Half-width of the two groups of items that are hardest to tell apart under a
+    curator.
 
     Source: `theory.central_bounds`.
     """

@@ -1,4 +1,6 @@
-"""Claims on rankings under a curator or a shuffler: boundaries, surveys, lower bounds, protection."""
+"""Claims on rankings under a curator or a shuffler: boundaries, surveys, lower
+bounds, protection.
+"""
 
 from collections.abc import Iterator, Mapping
 
@@ -31,21 +33,23 @@ _SIZES = "m = 15 to 60, L = 2·10⁴ to 3.2·10⁵, all pairs, θ* uniform on (�
 # Mechanism, δ, order in words, exponents in m and in L.
 _LAWS = {
     "counts.pure": ("noisy_counts", 0, "m^{3/2}/L", 1.5, "Laplace noise on counts"),
-    "counts": ("noisy_counts", SMALL_DELTA, "√m/L", 0.5, "Gaussian noise on counts"),
+    "counts": (("noisy_counts"), SMALL_DELTA, "√m/L", 0.5, "Gaussian noise on counts"),
     "scores.pure": ("noisy_scores", 0, "m/L", 1.0, "Laplace noise on scores"),
-    "scores": ("noisy_scores", SMALL_DELTA, "√m/L", 0.5, "Gaussian noise on scores"),
+    "scores": (("noisy_scores"), SMALL_DELTA, "√m/L", 0.5, "Gaussian noise on scores"),
 }
 
 
 def _law_claims() -> Iterator[Claim]:
     for name, (mechanism, delta, order, in_items, noise) in _LAWS.items():
         at: dict[str, str | float] = {"mechanism": mechanism, "person_delta": delta}
-        budget, position = ("√ρ", "root_rho") if delta else ("the budget of a person", "person")
+        budget, position = (("√ρ"), "root_rho") if delta else ("the budget of a person", "person")
         yield Claim(
             id=f"central.ranking.boundary.{name}",
             headline=name in ("counts", "scores.pure"),
-            statement=f"Under a curator with {noise}, {budget} at which learning ends is of order "
-            f"{order}.",
+            statement=(
+                f"Under a curator with {noise}, {budget} at which learning ends "
+                f"is of order {order}."
+            ),
             source=promise.FIRST_ORDER,
             experiment=BOUNDARIES,
             measure=promise.exponents(budget, at, position),
@@ -73,8 +77,8 @@ def _law_claims() -> Iterator[Claim]:
 
 
 @measure_every_cell(
-    "budget of a person who is asked one question if nobody is trusted, over the one of a "
-    "shuffler, both where the error is 0.1 logits"
+    "budget of a person who is asked one question if nobody is trusted, over the "
+    "one of a shuffler, both where the error is 0.1 logits"
 )
 def _gain_of_shuffler(results: xr.Dataset) -> Cells:
     edge = promise.boundary(results, {}, "person")
@@ -98,13 +102,13 @@ def _next_over(mechanisms: tuple[str, ...]) -> Measure:
         shares = 0
         parts = []
         for mechanism in mechanisms:
-            data = select(results, "error_l2", at=dict(mechanism=mechanism), min_levels=levels)
+            data = select(results, ("error_l2"), at=dict(mechanism=mechanism), min_levels=levels)
             data["square"] = data["error_l2"] ** 2
             parts.append(summarise(data[["square", "status"]]))
             shares += (data.sizes["survey"] - 1) * data.sizes["L"]
         for mechanism, part in zip(mechanisms, parts, strict=True):
             of_mechanism = _steps(part, shares)
-            cells |= {f"{mechanism}, {label}": cell for label, cell in of_mechanism.items()}
+            cells |= {(f"{mechanism}, {label}"): cell for label, cell in of_mechanism.items()}
         return cells
 
     return ratios
@@ -123,7 +127,7 @@ def _steps(cells: xr.Dataset, count: int) -> Cells:
 def _over_bound(at: Mapping[str, str | float], levels: Mapping[str, int]) -> Measure:
     @measure_every_cell("mean squared error over the least of all private releases")
     def ratios(results: xr.Dataset) -> Cells:
-        data = select(results, "error_l2", "central_bound", at=at, min_levels=levels)
+        data = select(results, ("error_l2"), "central_bound", at=at, min_levels=levels)
         return ratio_cells(data, "error_l2", "central_bound")
 
     return ratios
@@ -139,7 +143,7 @@ def _protection(delta: float, surveys: tuple[str, ...]) -> Measure:
         data = select(results, "error_l2", at=at, min_levels=levels)
         data["square"] = data["error_l2"] ** 2
         cells = summarise(data[["square", "status"]])
-        wanted = [survey for survey in surveys if survey in cells["survey"].values.tolist()]
+        wanted = [survey for survey in surveys if survey in cells[("survey")].values.tolist()]
         if not wanted:
             raise NotTested(f"needs survey={surveys[0]}")
         cells = cells.sel(survey=wanted)
@@ -169,15 +173,16 @@ def _more_where_protected(results: xr.Dataset) -> xr.DataArray:
 
 
 _LARGER = NegativeControl(
-    "errors a third larger where pairs are protected", scaled("error_l2", _more_where_protected)
+    "errors a third larger where pairs are protected", scaled(("error_l2"), _more_where_protected)
 )
 
 CLAIMS = (
     *_law_claims(),
     Claim(
         id="central.ranking.shuffler.boundary",
-        statement="With a shuffler, √ρ at which learning ends is of order √m/L, as under a "
-        "curator.",
+        statement=(
+            "With a shuffler, √ρ at which learning ends is of order √m/L, as under a curator."
+        ),
         source=promise.FIRST_ORDER,
         experiment=SHUFFLER,
         measure=promise.exponents("√ρ", {}, "root_rho"),
@@ -190,8 +195,10 @@ CLAIMS = (
     Claim(
         id="central.ranking.shuffler.constant",
         headline=True,
-        statement="Shuffled messages cost as much as a curator's Gaussian noise on counts, to "
-        "first order.",
+        statement=(
+            "Shuffled messages cost as much as a curator's Gaussian noise on "
+            "counts, to first order."
+        ),
         source="numbers of flipped answers are nearly Gaussian; not in the papers",
         experiment=SHUFFLER,
         measure=promise.constants("√ρ of Gaussian noise that tells as much", {}),
@@ -203,28 +210,34 @@ CLAIMS = (
     ),
     Claim(
         id="central.ranking.shuffler.gain",
-        statement="A shuffler who may ask everything lets people promise ten times less, or less "
-        "still, than nobody, who may ask one question.",
+        statement=(
+            "A shuffler who may ask everything lets people promise ten times "
+            "less, or less still, than nobody, who may ask one question."
+        ),
         source=promise.FIRST_ORDER,
         experiment=SHUFFLER,
         measure=_gain_of_shuffler,
         tolerance=AtLeast(10),
-        why="By the first order it is 1/(4·√(log 1/δ)) · √L, or so: 10 from some 20,000 people on.",
+        why=(
+            "By the first order it is 1/(4·√(log 1/δ)) · √L, or so: 10 from some 20,000 people on."
+        ),
         conditions=_SIZES,
         control=NegativeControl(
             "budgets recorded as ten times what they are",
             lambda results: results.assign_coords(person=10 * results["person"]),
         ),
         simulated=NotSimulated(
-            "A world that moves the boundary by a factor of four moves it out of the budgets that "
-            "are simulated."
+            "A world that moves the boundary by a factor of four moves it out of "
+            "the budgets that are simulated."
         ),
     ),
     Claim(
         id="central.ranking.more",
         headline=True,
-        statement="With a curator or a shuffler the error falls as everybody is asked more, up to "
-        "all pairs.",
+        statement=(
+            "With a curator or a shuffler the error falls as everybody is asked "
+            "more, up to all pairs."
+        ),
         source=promise.FIRST_ORDER,
         experiment=SURVEYS,
         measure=_next_over(("noisy_counts", "noisy_scores", "shuffled_response")),
@@ -232,7 +245,7 @@ CLAIMS = (
         why="The statement is one of direction.",
         conditions=_ONE_PROMISE,
         control=NegativeControl(
-            "errors in the opposite order of the surveys", reversed_along("error_l2", "survey")
+            "errors in the opposite order of the surveys", reversed_along(("error_l2"), "survey")
         ),
         simulated=promise.MORE_FOR_MORE,
     ),
@@ -247,7 +260,7 @@ CLAIMS = (
         why="The statement is one of direction.",
         conditions=_ONE_PROMISE,
         control=NegativeControl(
-            "errors in the opposite order of the surveys", reversed_along("error_l2", "survey")
+            "errors in the opposite order of the surveys", reversed_along(("error_l2"), "survey")
         ),
         simulated=promise.WHOLE_EACH,
     ),
@@ -255,9 +268,10 @@ CLAIMS = (
         Claim(
             id=f"central.ranking.bound.{name}",
             headline=name == "pure",
-            statement=f"No {kind} release has less error than Assouad's bound for private data.",
-            source="theory.central_bounds, derived here; Cai, Chakraborty and Wang (2025) have "
-            "rates",
+            statement=(f"No {kind} release has less error than Assouad's bound for private data."),
+            source=(
+                "theory.central_bounds, derived here; Cai, Chakraborty and Wang (2025) have rates"
+            ),
             experiment=BOUNDS,
             measure=_over_bound(
                 dict(person_delta=delta), dict(mechanism=1, survey=1, m=1, L=1, x=1)
@@ -265,37 +279,46 @@ CLAIMS = (
             tolerance=AtLeast(1),
             why="A bound, which a release without noise would cross.",
             conditions=_GROUPS,
-            control=NegativeControl("a hundredth of the errors", scaled("error_l2", 0.01)),
+            control=NegativeControl(("a hundredth of the errors"), scaled("error_l2", 0.01)),
             simulated=promise.WITHOUT_NOISE,
         )
-        for name, kind, delta in (("pure", "ε-DP", 0), ("zcdp", "ρ-zCDP", SMALL_DELTA))
+        for name, kind, delta in ((("pure"), "ε-DP", 0), ("zcdp", "ρ-zCDP", SMALL_DELTA))
     ),
     Claim(
         id="central.ranking.bound.order",
-        statement="With one question each, Laplace noise on scores is within a constant of the "
-        "bound: 40 times in the error, whatever m and L.",
+        statement=(
+            "With one question each, Laplace noise on scores is within a constant "
+            "of the bound: 40 times in the error, whatever m and L."
+        ),
         source="theory.central_bounds; both are of order m/(L·E)",
         experiment=BOUNDS,
         measure=_over_bound(
-            dict(person_delta=0, mechanism="noisy_scores", survey="1"), dict(m=1, L=1, x=1)
+            dict(person_delta=0, mechanism=("noisy_scores"), survey="1"), dict(m=1, L=1, x=1)
         ),
         tolerance=AtMost(1600),
-        why="By the first order it is 1,062·(1 − 1/m)³ in squares: 8 of its square roots are what "
-        "one row of a list may change, beyond one person's answer.",
+        why=(
+            "By the first order it is 1,062·(1 − 1/m)³ in squares: 8 of its "
+            "square roots are what one row of a list may change, beyond one "
+            "person's answer."
+        ),
         conditions=_GROUPS,
         control=NegativeControl("twice the errors", scaled("error_l2", 2)),
         simulated=promise.HALF,
     ),
     Claim(
         id="central.ranking.protected.pure",
-        statement="To protect who compared what costs twice the variance of Laplace noise.",
-        source="half the difference of two noisy counts, of which a person changes 2k by 1; not "
-        "in the papers",
+        statement=("To protect who compared what costs twice the variance of Laplace noise."),
+        source=(
+            "half the difference of two noisy counts, of which a person changes "
+            "2k by 1; not in the papers"
+        ),
         experiment=PROTECTED,
         measure=_protection(0, ("4", "all")),
         tolerance=Within(2, 0.3),
-        why="Twice the sensitivity is four times the variance; the mean of two counts halves it. A "
-        "tenth of the error is of the answers themselves.",
+        why=(
+            "Twice the sensitivity is four times the variance; the mean of two "
+            "counts halves it. A tenth of the error is of the answers themselves."
+        ),
         conditions=f"{_NOISE_DOMINATES} 4 and 45 questions.",
         control=_LARGER,
         simulated=promise.ONE_COUNT,
@@ -304,27 +327,37 @@ CLAIMS = (
         id="central.ranking.protected.gaussian",
         headline=True,
         statement="Of Gaussian noise it costs nothing.",
-        source="half the difference of two noisy counts, of which a person changes 2k by 1; not "
-        "in the papers",
+        source=(
+            "half the difference of two noisy counts, of which a person changes "
+            "2k by 1; not in the papers"
+        ),
         experiment=PROTECTED,
         measure=_protection(SMALL_DELTA, ("4", "all")),
         tolerance=Within(1, 0.1),
-        why="Twice the squared sensitivity is twice the variance; the mean of two counts halves it.",
+        why=(
+            "Twice the squared sensitivity is twice the variance; the mean of two counts halves it."
+        ),
         conditions=f"{_NOISE_DOMINATES} 4 and 45 questions.",
         control=_LARGER,
         simulated=promise.THRICE,
     ),
     Claim(
         id="central.ranking.protected.one",
-        statement="With one question each it costs four times the variance, also of Gaussian "
-        "noise, as a list of comparisons protects single rows, too.",
-        source="published_counts.CountNoise: a row that another person's replaces changes four "
-        "counts, or two of them twice",
+        statement=(
+            "With one question each it costs four times the variance, also of "
+            "Gaussian noise, as a list of comparisons protects single rows, too."
+        ),
+        source=(
+            "published_counts.CountNoise: a row that another person's replaces "
+            "changes four counts, or two of them twice"
+        ),
         experiment=PROTECTED,
         measure=_protection(SMALL_DELTA, ("1",)),
         tolerance=Within(4, 0.5),
-        why="Squares of 8 in place of 1, halved by the mean of two counts; of the error a few per "
-        "cent are not noise.",
+        why=(
+            "Squares of 8 in place of 1, halved by the mean of two counts; of the "
+            "error a few per cent are not noise."
+        ),
         conditions=f"{_NOISE_DOMINATES} One question.",
         control=_LARGER,
         simulated=promise.ONE_COUNT,

@@ -1,4 +1,6 @@
-"""Claims on what a person's budget buys where nobody is trusted: questions, people, boundaries."""
+"""Claims on what a person's budget buys where nobody is trusted: questions, people,
+boundaries.
+"""
 
 from collections.abc import Iterator
 
@@ -24,7 +26,7 @@ QUESTIONS = "person/ranking_questions"
 BOUNDARIES = "person/ranking_boundaries"
 ALL = "all"
 _LEVELS = dict(m=1, person=2, survey=3)
-_CLAIMED = {"1": ("one question each", 0.5, -0.5), ALL: ("all pairs each", 1.5, -0.5)}
+_CLAIMED = {("1"): ("one question each", 0.5, -0.5), ALL: ("all pairs each", 1.5, -0.5)}
 
 
 @measure_every_cell("mean ‖θ̂ − θ*‖₂²/m over that of the first order")
@@ -34,26 +36,33 @@ def _over_first_order(results: xr.Dataset) -> Cells:
 
 
 def _people(results: xr.Dataset) -> xr.Dataset:
-    """People needed for one error: mean, its error, replications; over m, person and survey.
+    """People needed for one error: mean, its error, replications.
+
+    Over m, person and survey.
 
     The squared error falls as one over the people, so that those asked, times the
     squared error, are as many as would be needed for an error of one logit.
     """
     data = select(results, "error_l2", min_levels=_LEVELS)
     data["people"] = data["error_l2"] ** 2 * data["L"]
-    data["questions"] = data["questions"].broadcast_like(data["status"].isel(replication=0))
+    data[("questions")] = data["questions"].broadcast_like(data["status"].isel(replication=0))
     return summarise(data[["people", "status"]]).assign(questions=data["questions"])
 
 
 def _nearest(cells: xr.Dataset) -> xr.DataArray:
-    """Cells with the number of questions, of those in the grid, at which the budget is worth most."""
-    chances = xr.apply_ufunc(worth, cells["questions"], cells["person"], vectorize=True)
+    """Cells with the number of questions, of those in the grid, at which the budget
+    is worth most.
+    """
+    chances = xr.apply_ufunc(worth, cells[("questions")], cells["person"], vectorize=True)
     nearest: xr.DataArray = chances == chances.max("survey")
     return nearest
 
 
 def _ratio(cells: xr.Dataset, keep: xr.DataArray, over: xr.DataArray | float = 1.0) -> Cells:
-    """People needed over those with the best number of questions, where `keep`; all at once."""
+    """People needed over those with the best number of questions, where `keep`.
+
+    All at once.
+    """
     best = _nearest(cells)
     mean = cells["people"]
     relative = cells["people_mcse"] / mean
@@ -67,8 +76,8 @@ def _ratio(cells: xr.Dataset, keep: xr.DataArray, over: xr.DataArray | float = 1
 
 
 @measure_every_cell(
-    "people needed if a person's questions are further than one from max(1, E/2.177), over those "
-    "with the nearest number in the grid"
+    "people needed if a person's questions are further than one from max(1, "
+    "E/2.177), over those with the nearest number in the grid"
 )
 def _further(results: xr.Dataset) -> Cells:
     cells = _people(results)
@@ -77,21 +86,22 @@ def _further(results: xr.Dataset) -> Cells:
 
 
 @measure_every_cell(
-    "people needed to ask all pairs, over those with the best number of questions, over what "
-    "k·tanh²(E/2k) says"
+    "people needed to ask all pairs, over those with the best number of "
+    "questions, over what k·tanh²(E/2k) says"
 )
 def _factor(results: xr.Dataset) -> Cells:
     cells = _people(results)
     if ALL not in cells["survey"].values.tolist():
         raise NotTested(f"needs survey={ALL}")
-    worths = xr.apply_ufunc(worth, cells["questions"], cells["person"], vectorize=True)
+    worths = xr.apply_ufunc(worth, cells[("questions")], cells["person"], vectorize=True)
     predicted = worths.max("survey") / worths
     return _ratio(cells, cells["survey"] == ALL, predicted)
 
 
 _PROMISE = (
-    "m = 5 to 40, E = ½ to 10 nats a person, nobody trusted, balanced surveys, θ* uniform on "
-    "(−½, ½); as many people as the first order asks for an error of 0.1 logits."
+    "m = 5 to 40, E = ½ to 10 nats a person, nobody trusted, balanced surveys, θ* "
+    "uniform on (−½, ½); as many people as the first order asks for an error of "
+    "0.1 logits."
 )
 
 
@@ -103,8 +113,10 @@ def _boundary_claims() -> Iterator[Claim]:
         yield Claim(
             id=f"person.ranking.boundary.{name}",
             headline=True,
-            statement=f"Where nobody is trusted, {words}, the budget of a person at which learning "
-            f"ends is of order {order}.",
+            statement=(
+                f"Where nobody is trusted, {words}, the budget of a person at "
+                f"which learning ends is of order {order}."
+            ),
             source=promise.FIRST_ORDER,
             experiment=BOUNDARIES,
             measure=promise.exponents("the budget of a person", at, "person"),
@@ -113,7 +125,7 @@ def _boundary_claims() -> Iterator[Claim]:
                 promise.IN_USERS: Within(in_users, 0.05),
             },
             why=promise.NARROW,
-            conditions="m = 20 to 80, L = 8·10⁵ to 1.28·10⁷, θ* uniform on (−0.2, 0.2).",
+            conditions=("m = 20 to 80, L = 8·10⁵ to 1.28·10⁷, θ* uniform on (−0.2, 0.2)."),
             control=promise.LARGER_BY_USERS,
             simulated=promise.BY_MANY_USERS_KNOWN,
         )
@@ -125,7 +137,7 @@ def _boundary_claims() -> Iterator[Claim]:
             measure=promise.constants("budget of a person", at),
             tolerance=Within(1, 0.1),
             why=promise.NEAR,
-            conditions="m = 20 to 80, L = 8·10⁵ to 1.28·10⁷, θ* uniform on (−0.2, 0.2).",
+            conditions=("m = 20 to 80, L = 8·10⁵ to 1.28·10⁷, θ* uniform on (−0.2, 0.2)."),
             control=promise.A_FIFTH_LARGER,
             simulated=promise.HALF_OF_FLIPS,
         )
@@ -134,13 +146,15 @@ def _boundary_claims() -> Iterator[Claim]:
 CLAIMS = (
     Claim(
         id="person.ranking.law",
-        statement="With any number of questions the squared error is that of the first order.",
-        source="sandwich formula with Lk/P comparisons of a pair; not in the papers",
+        statement=("With any number of questions the squared error is that of the first order."),
+        source=("sandwich formula with Lk/P comparisons of a pair; not in the papers"),
         experiment=QUESTIONS,
         measure=_over_first_order,
         tolerance=Within(1, 0.1),
-        why="At an error of 0.1 logits the next order is 0.03; a question that was counted twice "
-        "would give 2.",
+        why=(
+            "At an error of 0.1 logits the next order is 0.03; a question that "
+            "was counted twice would give 2."
+        ),
         conditions=_PROMISE,
         control=promise.A_FIFTH_LARGER,
         simulated=promise.HALF_OF_FLIPS,
@@ -148,14 +162,17 @@ CLAIMS = (
     Claim(
         id="person.ranking.best",
         headline=True,
-        statement="A budget of E nats a person is best spent on max(1, E/2.177) questions, within "
-        "one.",
-        source="root of sinh y = 2y, where tanh²(y/2)/y is largest; not in the papers",
+        statement=(
+            "A budget of E nats a person is best spent on max(1, E/2.177) questions, within one."
+        ),
+        source=("root of sinh y = 2y, where tanh²(y/2)/y is largest; not in the papers"),
         experiment=QUESTIONS,
         measure=_further,
         tolerance=AtLeast(1),
-        why="The statement is one of direction. Next to the best the curve is flat: 6 questions at "
-        "E = 10 need 4 % more people than 5.",
+        why=(
+            "The statement is one of direction. Next to the best the curve is "
+            "flat: 6 questions at E = 10 need 4 % more people than 5."
+        ),
         conditions=_PROMISE,
         control=NegativeControl(
             "fewer people needed where more are asked",
@@ -166,18 +183,22 @@ CLAIMS = (
     Claim(
         id="person.ranking.factor",
         headline=True,
-        statement="To ask everybody everything needs as many times the people as k·tanh²(E/2k) "
-        "says: 750 times at m = 40 and E = ½.",
-        source="information of k flipped comparisons of equal items; not in the papers",
+        statement=(
+            "To ask everybody everything needs as many times the people as "
+            "k·tanh²(E/2k) says: 750 times at m = 40 and E = ½."
+        ),
+        source=("information of k flipped comparisons of equal items; not in the papers"),
         experiment=QUESTIONS,
         measure=_factor,
         tolerance=Within(1, 0.1),
-        why="Comparisons of unequal items have less variance of their own than ¼, which is a few "
-        "per cent where flips are rare.",
+        why=(
+            "Comparisons of unequal items have less variance of their own than ¼, "
+            "which is a few per cent where flips are rare."
+        ),
         conditions=_PROMISE,
         control=NegativeControl(
             "errors of people who answer all questions at once",
-            scaled("error_l2", lambda results: (results["L"] / results["L"].min()) ** 0.1),
+            scaled(("error_l2"), lambda results: (results["L"] / results["L"].min()) ** 0.1),
         ),
         simulated=promise.WHOLE_EACH,
     ),

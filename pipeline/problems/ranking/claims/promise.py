@@ -1,7 +1,7 @@
 """What claims on a person's budget share: boundaries of learning, and wrong worlds.
 
-A boundary is the budget at which the root of the mean squared error is `ERROR`. An axis x
-counts budgets in units of the one at which the first order has that error
+A boundary is the budget at which the root of the mean squared error is `ERROR`. An
+axis x counts budgets in units of the one at which the first order has that error
 (`theory.person`), so that its crossing is the constant of the boundary.
 """
 
@@ -31,12 +31,13 @@ IN_USERS = "in L"
 DRAWS = 4000  # of redrawn curves: enough for the ends of simultaneous intervals
 FIRST_ORDER = "theory.person; not in the papers"
 NEAR = (
-    "The first order has neither the ridge nor the curvature of errors of 0.1 logits; a constant "
-    "that was forgotten, such as a 2, is ten times as far away."
+    "The first order has neither the ridge nor the curvature of errors of 0.1 "
+    "logits; a constant that was forgotten, such as a 2, is ten times as far away."
 )
 NARROW = (
-    "The nearest other order differs by ½. An item is compared with m − 1 others: to first order "
-    "√((m − 1)/m) is all that is left beside powers of m − 1, 0.01 of an exponent."
+    "The nearest other order differs by ½. An item is compared with m − 1 others: "
+    "to first order √((m − 1)/m) is all that is left beside powers of m − 1, 0.01 "
+    "of an exponent."
 )
 POWER = 0.12  # of the users, by which budgets are wrong in a world
 
@@ -93,7 +94,7 @@ def constants(estimand: str, at: Mapping[str, Level]) -> Measure:
 def in_cells(edge: xr.Dataset) -> Cells:
     """A boundary in each cell."""
     error = edge["standard_error"] * edge["value"]
-    cells = xr.Dataset(dict(value=edge["value"], low=edge["low"], high=edge["high"], error=error))
+    cells = xr.Dataset(dict(value=edge[("value")], low=edge["low"], high=edge["high"], error=error))
     return labelled(cells.reset_coords(drop=True))
 
 
@@ -104,18 +105,20 @@ def _by_users(results: xr.Dataset) -> xr.DataArray:
 
 
 LARGER_BY_USERS = NegativeControl(
-    f"errors multiplied by a power {POWER:g} of the users", scaled("error_l2", _by_users)
+    f"errors multiplied by a power {POWER:g} of the users", scaled(("error_l2"), _by_users)
 )
 A_FIFTH_LARGER = NegativeControl("errors a fifth larger", scaled("error_l2", 1.2))
 
 
 def weaker_by_users(middle: int) -> Change:
-    """Budgets that fall as a power of the users, and are the declared ones at so many of these."""
+    """Budgets that fall as a power of the users, and are the declared ones at so
+    many of these.
+    """
 
     def change(parts: Components) -> Components:
         users = getattr(parts.mechanism, "L", middle)
         factor = float((middle / users) ** POWER)
-        return with_parameters("mechanism", person=lambda person: factor * person)(parts)
+        return with_parameters(("mechanism"), person=lambda person: factor * person)(parts)
 
     return change
 
@@ -126,7 +129,7 @@ def _whole_each(parts: Components) -> Components:
     if not isinstance(mechanism, Budgets) or mechanism.person is None:
         return parts
     whole = mechanism.person
-    return with_parameters("mechanism", epsilon=whole, person=None, person_delta=0.0)(parts)
+    return with_parameters(("mechanism"), epsilon=whole, person=None, person_delta=0.0)(parts)
 
 
 def _without_noise(parts: Components) -> Components:

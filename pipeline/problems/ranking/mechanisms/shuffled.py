@@ -21,22 +21,24 @@ from .randomized_response import RandomizedResponse
 
 @dataclass(frozen=True)
 class ShuffledResponse(BaseMechanism):
-    """Every comparison is flipped by its user, and leaves as a message of its own, among all others.
+    """Every comparison is flipped by its user, and leaves as a message of its own,
+    among all others.
 
     A message names a pair and says who won; a shuffler mixes the messages of all L
-    users, so that of the n ≥ ⌊Lk/P⌋ messages on one of the P pairs nobody learns more
-    than how often each item won. All comparisons of a user are then (ε, δ)-DP at ε =
-    `person`, though one alone is flipped with probability 1/(1 + e^ε₀) and ε₀ may be
-    far above ε: `pipeline.privacy.shuffling` composes exactly binary accounts of k pairs,
-    of n messages each. Where every user compares only some pairs, the survey must be
-    balanced: a pair that few compare hides nobody. Cost O(reps · m²), whatever L.
-    Source: Feldman, McMillan and Talwar (2022), for the idea; exact for binary answers.
+    users, so that of the n ≥ ⌊Lk/P⌋ messages on one of the P pairs nobody learns
+    more than how often each item won. All comparisons of a user are then (ε, δ)-DP
+    at ε = `person`, though one alone is flipped with probability 1/(1 + e^ε₀) and
+    ε₀ may be far above ε: `pipeline.privacy.shuffling` composes exactly binary
+    accounts of k pairs, of n messages each. Where every user compares only some
+    pairs, the survey must be balanced: a pair that few compare hides nobody. Cost
+    O(reps · m²), whatever L. Source: Feldman, McMillan and Talwar (2022), for the
+    idea; exact for binary answers.
     """
 
     m: int = parameter("items", unit="items", low=2)
     L: int = parameter("users", unit="users", low=1)
-    person: float = parameter("privacy budget of all comparisons of a user", unit="nats", above=0)
-    person_delta: float = parameter("δ of a person's budget", default=1e-6, above=0, below=1)
+    person: float = parameter(("privacy budget of all comparisons of a user"), unit="nats", above=0)
+    person_delta: float = parameter(("δ of a person's budget"), default=1e-6, above=0, below=1)
     questions: int | None = QUESTIONS
     design: str = parameter(
         "who compares what; it must be balanced, so that all pairs have as many messages",
@@ -56,7 +58,7 @@ class ShuffledResponse(BaseMechanism):
         neighbours="these comparisons replaced by others of the same pairs",
         public="the number of users, how often each pair is compared",
         budget="(ε, δ)-DP for all comparisons of a user",
-        composition="exactly: of k numbers of wins, each among the messages on its pair",
+        composition=("exactly: of k numbers of wins, each among the messages on its pair"),
     )
     accepts: ClassVar[type] = Comparisons
     releases: ClassVar[type] = FlippedWins
@@ -110,8 +112,8 @@ class ShuffledResponse(BaseMechanism):
         fewest = int(np.min(trials_of(users, data.compared(users))))
         if fewest < self.reports:
             raise ValueError(
-                f"a pair was compared {fewest:,} times, fewer than the {self.reports:,} that "
-                "its messages are to be hidden among"
+                f"a pair was compared {fewest:,} times, fewer than the "
+                f"{self.reports:,} that its messages are to be hidden among"
             )
         return self._flips.release(data, rng)
 
@@ -125,14 +127,18 @@ class ShuffledResponse(BaseMechanism):
         )
 
     def spent(self) -> dict[str, float]:
-        """Budget of a user at δ = person_delta, and of one comparison before it is shuffled."""
+        """Budget of a user at δ = person_delta, and of one comparison before it is
+        shuffled.
+        """
         return {
             "all comparisons of a user": self.person,
             "one comparison, before shuffling": self.answer_epsilon,
         }
 
     def attacks(self) -> dict[str, Attack]:
-        """A bound on attacks on one comparison among the messages on its pair, and on a user."""
+        """A bound on attacks on one comparison among the messages on its pair, and
+        on a user.
+        """
         answer = ShuffledBit(self.answer_epsilon, 1, self.reports - 1)
         return {"answer": answer, "person": Bound(self.person, self.person_delta)}
 
@@ -141,5 +147,7 @@ class ShuffledResponse(BaseMechanism):
         return 16 * self.m**2
 
     def cost(self) -> float:
-        """Predicted cost of one replication beyond the model's, in steps of about a nanosecond."""
+        """Predicted cost of one replication beyond the model's, in steps of about a
+        nanosecond.
+        """
         return self._flips.cost()

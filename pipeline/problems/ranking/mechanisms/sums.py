@@ -1,7 +1,8 @@
-"""Sums of comparisons with a curator's noise: one charge, law and variance for studies and releases.
+"""Sums of comparisons with a curator's noise: one charge, law and variance for
+studies and releases.
 
-A study draws seeded noise of this width (`curator`), and `task=release` draws OpenDP's
-(`data.release`); neither has a charge, a law or a variance of its own.
+A study draws seeded noise of this width (`curator`), and `task=release` draws
+OpenDP's (`data.release`); neither has a charge, a law or a variance of its own.
 """
 
 import math
@@ -23,7 +24,8 @@ from ..theory.score_sensitivity import listed_score_sensitivity
 
 @dataclass(frozen=True)
 class ProtectedSums(Checked, Abstract):
-    """Integers that sum up comparisons of people, and the noise that protects these.
+    """Integers that sum up comparisons of people, and the noise that protects
+    these.
 
     With person_delta = 0 noise is discrete Laplace, and pure ε-DP; otherwise it is
     discrete Gaussian, ρ-zCDP, and (ε, δ)-DP.
@@ -31,7 +33,7 @@ class ProtectedSums(Checked, Abstract):
     (2009).
     """
 
-    person: float = parameter("privacy budget of all comparisons of a user", unit="nats", above=0)
+    person: float = parameter(("privacy budget of all comparisons of a user"), unit="nats", above=0)
     person_delta: float = PERSON_DELTA
     neighbours_are: str = parameter(
         "what differs between neighbours: a user's comparisons replaced, or present or absent",
@@ -51,12 +53,15 @@ class ProtectedSums(Checked, Abstract):
         """What neighbours can change in these sums of comparisons of m items.
 
         questions: comparisons of a person that count. named: whether a list of the
-        comparisons names people; where it does not, a comparison is a unit by itself.
+        comparisons names people; where it does not, a comparison is a unit by
+        itself.
         """
 
     @abstractmethod
     def sums(self, counts: Integers) -> Integers:
-        """What gets noise. counts: (…, pairs, 2), how often the first won, and the second."""
+        """What gets noise. counts: (…, pairs, 2), how often the first won, and the
+        second.
+        """
 
     def charge(self, m: int, questions: int, named: bool = True) -> int:
         """The sensitivity that the noise hides."""
@@ -72,7 +77,8 @@ class ProtectedSums(Checked, Abstract):
         """The sums of real people's comparisons, once, each with OpenDP's noise.
 
         counts: (pairs, 2). most: comparisons of a person that count. Raises
-        InvalidInput for a budget whose noise is too wide or none, and without OpenDP.
+        InvalidInput for a budget whose noise is too wide or none, and without
+        OpenDP.
         """
         pairs = len(counts)
         m = items_of(pairs)
@@ -120,7 +126,9 @@ class ProtectedScores(ProtectedSums):
 
 
 def scores_of(lead: Integers) -> Integers:
-    """(…, m): wins minus losses of each item. lead: (…, pairs), those of the first of a pair."""
+    """(…, m): wins minus losses of each item. lead: (…, pairs), those of the first
+    of a pair.
+    """
     m = items_of(lead.shape[-1])
     first, second = np.triu_indices(m, 1)
     scores = np.zeros((*lead.shape[:-1], m), np.int64)

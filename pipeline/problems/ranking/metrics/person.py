@@ -1,4 +1,6 @@
-"""Yardsticks of studies in persons: errors to first order in any survey, and what nobody can beat."""
+"""Yardsticks of studies in persons: errors to first order in any survey, and what
+nobody can beat.
+"""
 
 from functools import lru_cache
 from typing import Any
@@ -18,19 +20,20 @@ from ..theory import central_bounds, risk
 
 ITEMS: Any = parameter("items", unit="items", low=2)
 USERS: Any = parameter("users", unit="users", low=1)
-BUDGET: Any = parameter("privacy budget of all comparisons of a user", unit="nats", above=0)
-SPREAD: Any = parameter("half-width of the law of θ*", unit="logits", default=2.0, low=0, high=50)
+BUDGET: Any = parameter(("privacy budget of all comparisons of a user"), unit="nats", above=0)
+SPREAD: Any = parameter(("half-width of the law of θ*"), unit="logits", default=2.0, low=0, high=50)
 
 
-@metric("predicted squared error, first order, of any survey", units="logits²", least=0.0)
+@metric(("predicted squared error, first order, of any survey"), units="logits²", least=0.0)
 def first_order_risk(
     truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate
 ) -> Floats:
-    """`sandwich_risk` with the mean number n of comparisons of a pair in place of users.
+    """`sandwich_risk` with the mean number n of comparisons of a pair in place of
+    users.
 
-    All pairs must be compared nearly equally often, as a balanced survey has it. λ of
-    eq. (3) belongs to the mean over users, of whom a share n/L compared a pair. One
-    budget for all users. O(reps · m³).
+    All pairs must be compared nearly equally often, as a balanced survey has it. λ
+    of eq. (3) belongs to the mean over users, of whom a share n/L compared a pair.
+    One budget for all users. O(reps · m³).
     """
     reports = float(np.mean(release.trials))
     epsilon = release.equivalent_epsilon[:1]
@@ -55,7 +58,8 @@ def central_bound(
     questions: int | None = QUESTIONS,
     spread: float = SPREAD,
 ) -> float:
-    """Least mean of ‖θ̂ − θ*‖₂²/m for two groups of items at ±spread, whoever is trusted.
+    """Least mean of ‖θ̂ − θ*‖₂²/m for two groups of items at ±spread, whoever is
+    trusted.
 
     Source: `theory.central_bounds`.
     """

@@ -1,19 +1,22 @@
-"""Minimax lower bounds under a trusted curator: no private release of rankings has less error.
+"""Minimax lower bounds under a trusted curator: no private release of rankings has
+less error.
 
-Assouad's argument, with the privacy of groups. The items are matched at random, and one of
-each match, a fair coin decides which, has θ = s and the other −s: all ways to put half of
-m items at s are equally likely. A user's k comparisons are of random pairs. Exchanging the
-two items of one match changes the law of a user's answers by a total variation of at most
+Assouad's argument, with the privacy of groups. The items are matched at random, and
+one of each match, a fair coin decides which, has θ = s and the other −s: all ways
+to put half of m items at s are equally likely. A user's k comparisons are of random
+pairs. Exchanging the two items of one match changes the law of a user's answers by
+a total variation of at most
 
     τ = min(1, (k/P)·(m − 1)·tanh s, s·√(m k/(2P))),
 
-the sum over pairs (tanh s for the match itself, and ½·tanh s for each of the 2(m − 2) pairs
-with another item), or by Pinsker's inequality from the divergences, s²/2 and 2s² at most.
-So the data of all L users can be coupled with those of the exchanged match such that D =
-τ·L of them differ on average. Of d differing users an ε-DP release tells so little that any
-test errs with probabilities that add up to 2/(1 + e^{εd}), and a ρ-zCDP release so little
-that they add up to 1 − d√(ρ/2). Both are convex in d, so that D may stand for d. A match
-whose order is mistaken costs a squared error of s² at least, of each of its two items:
+the sum over pairs (tanh s for the match itself, and ½·tanh s for each of the 2(m −
+2) pairs with another item), or by Pinsker's inequality from the divergences, s²/2
+and 2s² at most. So the data of all L users can be coupled with those of the
+exchanged match such that D = τ·L of them differ on average. Of d differing users an
+ε-DP release tells so little that any test errs with probabilities that add up to
+2/(1 + e^{εd}), and a ρ-zCDP release so little that they add up to 1 − d√(ρ/2). Both
+are convex in d, so that D may stand for d. A match whose order is mistaken costs a
+squared error of s² at least, of each of its two items:
 
     E‖θ̂ − θ*‖₂²/m ≥ s²/2 · max(2/(1 + e^{εD}), 1 − D√(ρ/2), 0).
 """
@@ -29,7 +32,9 @@ from .person import pairs_of
 
 
 def differing(spread: float, questions: int, m: int) -> float:
-    """τ: chance that a user's answers change if the two items of a match are exchanged."""
+    """τ: chance that a user's answers change if the two items of a match are
+    exchanged.
+    """
     share = questions / pairs_of(m)
     by_pairs = share * (m - 1) * math.tanh(spread)
     by_divergence = spread * math.sqrt(m * share / 2)

@@ -1,9 +1,11 @@
-"""What a person's budget buys, to first order: questions, people, and where learning ends.
+"""What a person's budget buys, to first order: questions, people, and where
+learning ends.
 
-Items are nearly equal, so that every comparison has the variance ¼, and each of the P =
-m(m−1)/2 pairs is compared n = Lk/P times. If privacy adds the variance N to a pair's wins,
-the mean of a pair has the variance v = 1/(4n) + N/n², and the fit the squared error
-‖θ̂ − θ*‖₂²/m = 16 v (m − 1)/m². All boundaries follow: where the error is what one asks for.
+Items are nearly equal, so that every comparison has the variance ¼, and each of the
+P = m(m−1)/2 pairs is compared n = Lk/P times. If privacy adds the variance N to a
+pair's wins, the mean of a pair has the variance v = 1/(4n) + N/n², and the fit the
+squared error ‖θ̂ − θ*‖₂²/m = 16 v (m − 1)/m². All boundaries follow: where the
+error is what one asks for.
 """
 
 import math
@@ -22,8 +24,8 @@ BEST_ANSWER = 2.1773189849653
 def best_questions(person: float) -> float:
     """max(1, E/y): questions that a person's budget is best spent on; sinh y = 2y.
 
-    Of k questions, at E/k each, k·tanh²(E/(2k)) unperturbed ones are left (`worth`). Its
-    slope in k vanishes where sinh(E/k) = 2E/k.
+    Of k questions, at E/k each, k·tanh²(E/(2k)) unperturbed ones are left
+    (`worth`). Its slope in k vanishes where sinh(E/k) = 2E/k.
 
     >>> best_questions(10.0) > 4.5, best_questions(1.0)
     (True, 1.0)
@@ -32,7 +34,9 @@ def best_questions(person: float) -> float:
 
 
 def worth(questions: int, person: float) -> float:
-    """k·tanh²(E/(2k)): unperturbed comparisons of equal items that k perturbed ones are worth."""
+    """k·tanh²(E/(2k)): unperturbed comparisons of equal items that k perturbed ones
+    are worth.
+    """
     return questions * math.tanh(person / (2 * questions)) ** 2
 
 
@@ -42,7 +46,9 @@ def pairs_of(m: int) -> int:
 
 
 def pair_variance(error: float, m: int) -> float:
-    """Variance of a pair's mean at which the root of the mean squared error is `error`."""
+    """Variance of a pair's mean at which the root of the mean squared error is
+    `error`.
+    """
     return error**2 * m**2 / (16 * (m - 1))
 
 
@@ -54,12 +60,13 @@ def wins_noise(error: float, m: int, users: int, questions: int) -> float:
     reports = users * questions / pairs_of(m)
     noise = reports**2 * pair_variance(error, m) - reports / 4
     if noise <= 0:
-        raise InvalidInput("L", users, f"is too few for an error of {error:g} at m={m}")
+        raise InvalidInput(("L"), users, f"is too few for an error of {error:g} at m={m}")
     return noise
 
 
 def local_person(noise: float, users: int, m: int, questions: int) -> float:
-    """Budget E of k answers, E/k each, whose flips add this variance to a pair's wins.
+    """Budget E of k answers, E/k each, whose flips add this variance to a pair's
+    wins.
 
     n/(4 sinh²(E/(2k))) of n answers.
     """
@@ -80,10 +87,11 @@ def gaussian_rho(variance: float, sensitivity: Sensitivity) -> float:
 def shuffled_rho(noise: float, questions: int) -> float:
     """Budget ρ of Gaussian noise that tells as little as shuffled flips: k/(2N).
 
-    Of n flipped answers the number of ones has the variance n/(4 cosh²(ε₀/2)), and an
-    answer moves its mean by tanh(ε₀/2): k of them are as far apart as Gaussians with
-    2ρ = 4k sinh²(ε₀/2)/n. Flips add N = n/(4 sinh²(ε₀/2)) to the debiased wins. So it is
-    what a curator's Gaussian noise on both counts spends, if n·e^−ε₀ is large.
+    Of n flipped answers the number of ones has the variance n/(4 cosh²(ε₀/2)), and
+    an answer moves its mean by tanh(ε₀/2): k of them are as far apart as Gaussians
+    with 2ρ = 4k sinh²(ε₀/2)/n. Flips add N = n/(4 sinh²(ε₀/2)) to the debiased
+    wins. So it is what a curator's Gaussian noise on both counts spends, if n·e^−ε₀
+    is large.
     """
     return questions / (2 * noise)
 
@@ -94,13 +102,16 @@ def concentrated_epsilon(rho: float, delta: float) -> float:
 
 
 def gaussian_epsilon(rho: float, delta: float) -> float:
-    """ε at δ of Gaussian noise that is ρ-zCDP, by its own law; relative accuracy 1e-10."""
+    """ε at δ of Gaussian noise that is ρ-zCDP, by its own law.
+
+    Relative accuracy 1e-10.
+    """
     high = concentrated_epsilon(rho, delta)
 
     def excess(epsilon: float) -> float:
         return math.log(max(gaussian_delta(epsilon, rho), 1e-300)) - math.log(delta)
 
     if gaussian_delta(0.0, rho) <= delta:
-        raise InvalidInput("person_delta", delta, "is as large as what no ε at all would give")
+        raise InvalidInput(("person_delta"), delta, "is as large as what no ε at all would give")
     root: float = optimize.brentq(excess, 0.0, high, rtol=1e-10, xtol=1e-14)
     return root
