@@ -1,5 +1,6 @@
 """What the tests of the engine share: a small real study, and a sweep from empty folder to sealed dataset."""
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -122,6 +123,18 @@ def arguments(where, **changes):
         "outputs": str(where),
     } | changes
     return [f"{name}={value}" for name, value in words.items()]
+
+
+def started(cluster, executor):
+    """The same cluster, whose workers are started already: no round starts them anew."""
+
+    class Started(type(cluster)):
+        @contextlib.contextmanager
+        def open_while(self, work):
+            work()
+            yield executor
+
+    return Started(**vars(cluster))
 
 
 def job_of(studies, cluster=None, **settings):

@@ -23,7 +23,7 @@ from pipeline.workflow import run
 from pipeline.workflow.events import NothingToDo
 from pipeline.workflow.rounds import continued
 from tests.helpers import toy_paper
-from tests.helpers.engine import contents, job_of, without_report
+from tests.helpers.engine import contents, job_of, started, without_report
 
 MOST = 6000
 WANTED = {
@@ -141,7 +141,10 @@ def test_the_verdict_of_a_cell_is_that_of_its_own_look(expected):
     "cluster", [Local(workers=2), Threads(workers=3)], ids=["processes", "threads"]
 )
 def test_same_bytes_on_any_cluster(cluster, tmp_path, expected):
-    assert sealed(complete(asked(tmp_path), tmp_path, cluster)) == expected[1]
+    """That rounds may start workers anew is shown by test_stopping.py and test_refined_levels.py."""
+    with cluster.open() as executor:
+        completed = complete(asked(tmp_path), tmp_path, started(cluster, executor))
+    assert sealed(completed) == expected[1]
 
 
 def test_same_bytes_after_stops_and_with_what_there_was_before(tmp_path, expected):

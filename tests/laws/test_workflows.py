@@ -52,15 +52,13 @@ def shell(tmp_path):
 def snakemake():
     """The command, from an environment of its own, which is made where there is none yet."""
     uv = shutil.which("uv", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
-    command = [uv or "uv", "tool", "run", "--quiet", "--from", SNAKEMAKE, "snakemake"]
-    if (
-        not uv
-        or subprocess.run([*command, "--version"], capture_output=True, timeout=900).returncode
-    ):
+    within = [uv or "uv", "tool", "run", "--quiet", "--from", SNAKEMAKE]
+    environment_is_made = [*within, "python", "-c", "pass"]
+    if not uv or subprocess.run(environment_is_made, capture_output=True, timeout=900).returncode:
         pytest.fail("no Snakemake can be had") if os.environ.get("CI") else pytest.skip(
             "no Snakemake can be had"
         )
-    return command
+    return [*within, "snakemake"]
 
 
 def test_snakemake_repeats_a_study_until_it_is_done(tmp_path, shell):
