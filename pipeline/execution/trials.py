@@ -22,6 +22,7 @@ from pipeline.execution.trial import Record, Trial, own_parts
 from pipeline.identity.fingerprints import uncovered
 from pipeline.identity.registry import adopt, registrations
 from pipeline.identity.surroundings import watched
+from pipeline.study.handover import left_running
 from pipeline.study.parameters import printable
 from pipeline.study.returned import WrongPart
 from pipeline.study.study import Study
@@ -62,10 +63,13 @@ def check_parts(study: Study, combinations: Sequence[tuple[int, ...]]) -> None:
         records = trial.run()
     trial.check(records, trial.run_reversed())
     read = set(uncovered(met, trial.parts))
+    left: set[str] = set()
     for other in elsewhere:
         trial.check(records, other.records, elsewhere=True)
         read.update(other.read)
+        left.update(other.left)
     _say_what_parts_read(read)
+    _say_who_leaves_threads(left)
 
 
 def _with_own_parts(study: Study, combinations: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
@@ -84,6 +88,17 @@ def _say_what_parts_read(contents: Collection[str]) -> None:
     )
 
 
+def _say_who_leaves_threads(names: Collection[str]) -> None:
+    """Say in one line which parts leave threads running when their methods end."""
+    if not names:
+        return
+    who = printable(", ".join(sorted(names)))
+    notices.note(
+        f"{who}: threads still run when a method ends; what they write from then on may change "
+        "numbers unnoticed: let the method wait for them"
+    )
+
+
 def check_own_parts(study: Study, combinations: Sequence[tuple[int, ...]]) -> None:
     """The same for those combinations only in which a person's own parts are. Raises WrongPart."""
     with_own_parts = _with_own_parts(study, combinations)
@@ -93,10 +108,15 @@ def check_own_parts(study: Study, combinations: Sequence[tuple[int, ...]]) -> No
 
 @dataclass(frozen=True)
 class _Elsewhere:
-    """What a second process made, and what parts read meanwhile that no fingerprint covers."""
+    """What a second process made.
+
+    read: what parts read meanwhile that no fingerprint covers. left: names of parts that leave
+    threads running.
+    """
 
     records: list[Record]
     read: list[str]
+    left: list[str]
 
 
 def _elsewhere(trial: Trial) -> list[_Elsewhere]:
@@ -142,7 +162,7 @@ def _in_another_process(order: bytes, seed: str) -> _Elsewhere | None:
         return None
     if "wrong" in answer:
         raise WrongPart(*answer["wrong"])
-    return _Elsewhere(answer["records"], answer["read"])
+    return _Elsewhere(answer["records"], answer["read"], answer["left"])
 
 
 def _answer() -> None:
@@ -158,9 +178,9 @@ def _tried() -> dict[str, Any]:
         brought, packed = cloudpickle.load(sys.stdin.buffer)
         adopt(brought)
         trial: Trial = cloudpickle.loads(packed)
-        with watched() as met:
+        with watched() as met, left_running() as left:
             records = trial.run_reversed()
-        return {"records": records, "read": uncovered(met, trial.parts)}
+        return {"records": records, "read": uncovered(met, trial.parts), "left": sorted(left)}
     except WrongPart as wrong:
         return {"wrong": [wrong.key, str(wrong.value), wrong.allowed]}
     except Exception:

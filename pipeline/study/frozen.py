@@ -157,22 +157,39 @@ def _library_object(owner: T, package: str, seen: Seen, private: bool) -> T:
 
 
 def _view(array: Array) -> Array:
-    """A view that is read-only, as is the owner of its memory."""
+    """A view that is read-only, as is the owner of its memory.
+
+    A copy where the owner is no array and may be written to, such as a bytearray.
+    """
     if WATCHES and THREAD.watches and array.flags.writeable:
         THREAD.watches[-1](array)
     SET_FLAGS(array, False)
     base = array.base
     if base is None:
         return array.view()
-    _freeze_owners(base)
+    owner = _freeze_owners(base)
+    if owner is not None and _may_be_written(owner):
+        return _view(np.array(array))
     return array
 
 
-def _freeze_owners(base: object) -> None:
-    """Freeze the array that owns the memory of a view, and those between both."""
+def _freeze_owners(base: object) -> object:
+    """Freeze the array that owns the memory of a view, and those between both.
+
+    Gives the owner where it is no array, such as one of `ctypes`; None otherwise.
+    """
     while isinstance(base, np.ndarray):
         SET_FLAGS(base, False)
         base = base.base
+    return base
+
+
+def _may_be_written(owner: object) -> bool:
+    """Whether code of Python may write to the memory of an object that is no array."""
+    try:
+        return not memoryview(owner).readonly  # type: ignore[arg-type]
+    except TypeError:  # a capsule, of compiled code
+        return False
 
 
 def _unusual_array(array: Array, package: str, seen: Seen, private: bool) -> Array:
@@ -264,10 +281,8 @@ def _freeze_state(
             if base is not None and value is before.get(name):
                 continue  # a view of what is frozen cannot be made writable
             SET_FLAGS(value, False)  # here once more, without calls: most arrays are such
-            if base is None:
-                state[name] = value.view()
-            else:
-                _freeze_owners(base)
+            if base is None or _freeze_owners(base) is not None:
+                state[name] = _view(value)
             continue
         was_frozen = value is before.get(name)
         if type(value) is tuple and was_frozen and _is_settled(value):

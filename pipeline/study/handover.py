@@ -10,6 +10,7 @@ nevertheless is refused from then on, as caches of this process may have it.
 """
 
 import re
+import threading
 import traceback
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
@@ -55,6 +56,7 @@ UNHEEDED = (
     "writes into what it is given, by code that does not heed that it is read-only, such as "
     "np.add.at"
 )
+_LEFT: list[set[str]] = []  # names of parts that leave threads running, while these are noted
 # Id of what was changed nevertheless, such as the owner of memory -> it, and what is said of the
 # part.
 _spoilt: dict[int, tuple[Any, str]] = {}
@@ -66,6 +68,20 @@ class InputWritten(PipelineError):
 
 class PartEnds(PipelineError):
     """A part calls `sys.exit`, or the like: a unit that fails, as by any other error."""
+
+
+@contextmanager
+def left_running() -> Iterator[set[str]]:
+    """Note which parts, other than the program's, leave threads running when their methods end.
+
+    In a process in which nobody else starts threads: what such a thread writes later is not seen.
+    """
+    names: set[str] = set()
+    _LEFT.append(names)
+    try:
+        yield names
+    finally:
+        _LEFT.remove(names)
 
 
 def call(name: str, method: Callable[..., T], inputs: tuple[Any, ...], *more: object) -> T:
@@ -205,6 +221,7 @@ class _Watch:
         self._holdings: list[Holding] = []
 
     def __enter__(self) -> Self:
+        self._threads = threading.active_count()
         self._watching = watching(self._add)
         self._watching.__enter__()
         self._holdings = holdings(self._inputs)
@@ -213,6 +230,8 @@ class _Watch:
         return self
 
     def __exit__(self, kind: object, error: object, steps: object) -> None:
+        if _LEFT and threading.active_count() > self._threads:
+            _LEFT[-1].add(self._name)
         worked = frozenset(THREAD.worked)
         self._watching.__exit__(None, None, None)
         written = [memory for memory in self._before.values() if _sums(memory.owner) != memory.sums]

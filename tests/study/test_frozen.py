@@ -1,8 +1,11 @@
 """What is handed over cannot be written to: arrays of all kinds of objects, before and after; all ways to write."""
 
 import copy
+import ctypes
 import dataclasses
+import mmap
 import pickle
+import threading
 import types
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
@@ -220,6 +223,44 @@ def test_objects_of_libraries_keep_their_class():
         assert type(frozen(one)) is kind
     generator = frozen(Fields(np.random.default_rng(1))).plain
     assert generator.random() < 1
+
+
+@pytest.mark.parametrize(
+    "memory",
+    [bytearray(24), (ctypes.c_double * 3)(), mmap.mmap(-1, 24)],
+    ids=lambda memory: type(memory).__name__,
+)
+def test_memory_that_is_no_array_is_copied(memory):
+    """A part that keeps it and writes to it again does not change what it gave before."""
+    numbers = np.frombuffer(memory, count=3)
+    for given in (Fields(numbers), Fields(numbers[:2]), Fields([numbers])):
+        (safe,) = arrays(frozen(given))
+        np.frombuffer(memory, count=3)[0] = 7.0
+        assert (safe == 0).all() and not safe.flags.writeable
+        np.frombuffer(memory, count=3)[0] = 0.0
+    unwritable = np.frombuffer(bytes(24))
+    (same,) = arrays(frozen(Fields(unwritable)))
+    assert np.shares_memory(same, unwritable)  # the negative control
+
+
+def test_parts_that_leave_threads_running_are_named():
+    """What they write later, by code that does not heed that it is read-only, is not seen."""
+    goes_on = threading.Event()
+
+    def waited_for(release):
+        thread = threading.Thread(target=str)
+        thread.start()
+        thread.join()
+
+    def left_alone(release):
+        threading.Thread(target=goes_on.wait).start()
+
+    with handover.left_running() as names:
+        call("estimator x", waited_for, (released(),))
+        assert names == set()
+        call("estimator y", left_alone, (released(),))
+        goes_on.set()
+    assert names == {"estimator y"}
 
 
 def test_results_that_are_kept_for_several():
