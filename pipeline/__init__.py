@@ -6,7 +6,8 @@ are the problems, by their names, such as `pl.ranking`:
 - studies: `run`, `simulate`, `report`, `open_results`, `summarise`, `judge`, `boundary`; `Study`,
   `Grid`
 - stored studies: `plan`, `status`, `verify`, `compare`, `list_studies`
-- decisions: `advise`, how small ε may be or how many people are needed
+- decisions: `advise`, how small ε may be or how many people are needed; `audit`, whether a
+  mechanism is as private as it says, on `Neighbours`
 - one data set: parts of a problem such as `pl.ranking.Debiased(m=10).fit(release)`;
   `simulate_data`, `simulate_release`
 - parts of your own: `register`, `Problem`, `parameter`, `metric`; `Guarantee` and `unprotected`,
@@ -20,6 +21,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pipeline.auditing.neighbours import Neighbours as Neighbours
     from pipeline.execution.errors import SweepError as SweepError
     from pipeline.identity.registry import register as register
     from pipeline.library.advise import advise as advise
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from pipeline.library.answers import plan as plan
     from pipeline.library.answers import status as status
     from pipeline.library.answers import verify as verify
+    from pipeline.library.audit import audit as audit
     from pipeline.library.results import boundary as boundary
     from pipeline.library.results import judge as judge
     from pipeline.library.results import open_results as open_results
@@ -86,7 +89,9 @@ _NAMES = {  # name -> module that holds it
     "Stopped": "study.errors",
     "Study": "study.study",
     "SweepError": "execution.errors",
+    "Neighbours": "auditing.neighbours",
     "advise": "library.advise",
+    "audit": "library.audit",
     "boundary": "library.results",
     "compare": "library.answers",
     "judge": "library.results",

@@ -220,7 +220,22 @@ def _advise(arguments: list[str]) -> int:
         return EXIT_MORE_TO_DO
 
 
-WITHOUT_CONFIG = {"new": _new, "advise": _advise, "release": _release}
+def _audit(arguments: list[str]) -> int:
+    """Perform `task=audit`, which composes no config and keeps nothing."""
+    words = [word for word in arguments if not word.startswith("-")]
+    try:
+        from pipeline.cli import audit
+        from pipeline.cli.arguments import pairs
+        from pipeline.workflow.words import AS_TYPED
+
+        entries = pairs(words, (*AS_TYPED, "save"))
+        return audit.perform(entries, arguments, JSON in arguments)
+    except KeyboardInterrupt:
+        print("stopped; nothing is kept", file=sys.stderr)
+        return EXIT_MORE_TO_DO
+
+
+WITHOUT_CONFIG = {"new": _new, "advise": _advise, "audit": _audit, "release": _release}
 
 
 def _run(arguments: list[str]) -> int:

@@ -46,10 +46,10 @@ class Problem:
     release: the code of a function that releases real people's data once, from
     the command's arguments, and returns a text on what it released. advice: the
     code of a `pipeline.study.advice.Advice`, for a problem that task=advise
-    knows. experiments: folders of `conf/experiment` that ask about this
-    problem; `conf` is the program's, and a folder of that name in the problem's
-    package if there is one. paper: whose claims are judged, as a report names
-    it.
+    knows. audits: that of a `pipeline.study.audits.Audits`, for task=audit.
+    experiments: folders of `conf/experiment` that ask about this problem;
+    `conf` is the program's, and a folder of that name in the problem's package
+    if there is one. paper: whose claims are judged, as a report names it.
 
     Raises InvalidInput for a name, title, package or table that is none.
 
@@ -67,6 +67,7 @@ class Problem:
     claims: Any = ()
     release: Any = None
     advice: Any = None
+    audits: Any = None
     experiments: tuple[str, ...] = ()
     paper: str = ""
 

@@ -110,6 +110,15 @@ _ALL = (
         answers=True,
     ),
     Task(
+        "audit",
+        "is a mechanism as private as it says: problem, mechanism, its parameters; "
+        "guarantee.epsilon=NUMBER, samples, confidence, repeats; save=FILE.svg; --json",
+        words="problem=NAME, mechanism=NAME, its parameters as NAME=NUMBER, samples=NUMBER, "
+        "confidence=NUMBER, repeats=NUMBER, seed=NUMBER, guarantee.epsilon=NUMBER, save=FILE.svg",
+        composes=False,
+        answers=True,
+    ),
+    Task(
         "release",
         "release real people's data once, privately: problem, data.path, outputs, "
         "parameters.epsilon_user, …",

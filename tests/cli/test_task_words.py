@@ -79,7 +79,7 @@ def test_both_spellings_print_and_keep_the_same(tmp_path, call):
         ("plan xu/lemmas", "write experiment=xu/lemmas"),
         ("plan unit=c0-0", "goes with task=replay only, not task=plan"),
         ("status studies=a", "goes with task=compare or remove only"),
-        ("replay unit=c0-0 --json", "task=compare, task=verify, task=advise, not by task=replay"),
+        ("replay unit=c0-0 --json", "task=verify, task=advise, task=audit, not by task=replay"),
         ("release --json", "is answered by task=plan, task=status, task=list, "),
         ("replay a b", "cannot be read"),
         ("task=verify unit=c0-0", "goes with task=replay only, not task=verify"),

@@ -92,5 +92,6 @@ PROBLEM = Problem(
     },
     claims=".claims:CLAIMS",
     advice=".advice:ADVICE",
+    audits=".audits:AUDITS",
     experiments=("banerjee",),
 )

@@ -91,5 +91,6 @@ PROBLEM = Problem(
     claims=".claims:CLAIMS",
     release=".data.release:release",
     advice=".advice:ADVICE",
+    audits=".audits:AUDITS",
     experiments=("wang",),
 )

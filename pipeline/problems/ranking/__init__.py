@@ -117,4 +117,5 @@ PROBLEM = Problem(
     release=".data.release:release",
     advice=".advice:ADVICE",
     experiments=("xu", "person", "central"),
+    audits=".audits:AUDITS",
 )

@@ -72,5 +72,6 @@ PROBLEM = Problem(
     claims=".claims:CLAIMS",
     release=".data.release:release",
     advice=".advice:ADVICE",
+    audits=".audits:AUDITS",
     experiments=("nguyen",),
 )

@@ -244,6 +244,11 @@ class NoisyDifferences(BaseMechanism, ABC):
             raise InvalidInput("p0", self.p0, allowed)
         return graph
 
+    @property
+    def noise_width(self) -> float:
+        """Width of the noise where all pairs are released, see `BudgetedNoise`."""
+        return self.noise.width(self._charged())
+
     def _charged(self, graph: Booleans | None = None) -> int:
         """Sensitivity that the noise is made for, of all pairs or of a graph (m, m)."""
         charged = charged_sensitivity(

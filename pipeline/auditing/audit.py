@@ -1,0 +1,276 @@
+"""An audit from the first level to the last; each stops it as soon as it decides."""
+
+import dataclasses
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pipeline.auditing import forms, integers, neighbours, samples
+from pipeline.auditing.faults import FAULTS, Site, planted
+from pipeline.auditing.laws import Exact, LawOf, compared, enumerated
+from pipeline.auditing.neighbours import Relation
+from pipeline.auditing.promise import Promise
+from pipeline.auditing.replay import Replay, replayed
+from pipeline.auditing.samples import Finding, Pair, Plan
+from pipeline.auditing.subject import NotFinite, Raised, Subject
+from pipeline.auditing.verdict import NOT_REFUTED, VIOLATES, Audited, Point, Power
+from pipeline.study.audits import StatedNoise
+from pipeline.study.parameters import Checked, InvalidInput, parameter
+
+CERTIFIED = 2  # pairs that samples certify, of those that seem to tell most
+MOST_LAWS = 200  # pairs whose laws are compared exactly
+CURVE_POINTS = 200
+SAMPLED = 20_000  # samples that must agree where the law of the noise decides
+
+
+@dataclass(frozen=True)
+class Options(Checked):
+    """How much an audit does.
+
+    >>> Options().confidence
+    0.999
+    """
+
+    samples: int = parameter("samples of either data set, at most", default=3_000_000, low=100)
+    confidence: float = parameter("of the bounds", default=0.999, above=0.5, below=1)
+    repeats: int = parameter("faults of each kind that are planted; 0 is none", default=2, low=0)
+    seconds: float = parameter(
+        "after which nothing new begins", default=120.0, unit="seconds", above=0
+    )
+    seed: int = parameter("of all random numbers", default=0, low=0)
+    grid: float | None = parameter(
+        "outputs are rounded to multiples of it; null leaves them as they are",
+        default=None,
+        above=0,
+    )
+    sensitivity: float | None = parameter(
+        "largest change of any number, as declared", default=None, above=0
+    )
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is audited: a mechanism, its promise, pairs of neighbours, and how to find others."""
+
+    subject: Subject
+    promise: Promise
+    pairs: Sequence[Pair]
+    relation: Relation | None = None
+    law: LawOf | None = None
+    noise: StatedNoise | None = None
+
+
+def audit(case: Case, options: Options, command: str = "") -> Audited:
+    """Audit a mechanism, and count which planted faults the same audit finds.
+
+    Raises InvalidInput where the mechanism gives no samples, or has no neighbours.
+    """
+    if not case.pairs:
+        raise InvalidInput("pair", None, "is needed: two neighbouring data sets")
+    started = time.monotonic()
+    plan = Plan(
+        options.samples,
+        1 - options.confidence,
+        options.seed,
+        started + options.seconds,
+    )
+    audited, pair = _decide(case, plan, options.sensitivity)
+    audited = dataclasses.replace(audited, command=command)
+    if audited.violates or options.repeats == 0:
+        return audited
+    power = _power(case, pair, audited, plan, options)
+    return dataclasses.replace(audited, power=power)
+
+
+def _decide(case: Case, plan: Plan, sensitivity: float | None = None) -> tuple[Audited, Pair]:
+    """The verdict, and the pair that tells most."""
+    for pair in case.pairs:
+        finding = forms.audited(case.subject, pair, case.promise, plan)
+        if finding is not None and finding.violates:
+            return _by_samples(case, finding, "form", plan, ()), pair
+    exact = _exactly(case)
+    if exact is not None:
+        return _by_law(case, exact), exact.pair
+    if case.noise is not None:
+        shifted = integers.shifted(case.subject, case.pairs, case.promise, case.noise, plan.seed)
+        if shifted is not None:
+            return _by_shift(case, plan, shifted), shifted.pair
+    return _by_numbers(case, plan, sensitivity)
+
+
+def _by_shift(case: Case, plan: Plan, shifted: integers.Shifted) -> Audited:
+    """By the exact sensitivity and the stated noise; samples must not contradict both."""
+    few = dataclasses.replace(plan, samples=min(SAMPLED, plan.samples))
+    finding = samples.audited(case.subject, shifted.pair, case.promise, few)
+    if finding.violates and not shifted.violates:
+        return _by_samples(case, finding, "samples", plan, (shifted.event,))
+    note = f"exact over {len(case.pairs)} pairs of neighbours; {finding.samples:,} samples agree"
+    return Audited(
+        verdict=_verdict(shifted.violates),
+        mechanism=case.subject.name,
+        promise=case.promise,
+        epsilon_lower=shifted.epsilon,
+        rho_lower=shifted.rho,
+        mu_lower=None,
+        confidence=1.0,
+        level="law",
+        pair=shifted.pair.name,
+        event=shifted.event,
+        samples=0,
+        notes=(note,),
+    )
+
+
+def _by_numbers(case: Case, plan: Plan, sensitivity: float | None) -> tuple[Audited, Pair]:
+    """By replay, and then by samples, where laws are not finite."""
+    notes: dict[str, None] = {}
+    additive: Replay | None = None
+    for pair in case.pairs:
+        replay = replayed(case.subject, pair, case.promise, plan.seed, sensitivity)
+        notes.update(dict.fromkeys(replay.notes))
+        if replay.violates:
+            return _by_replay(case, replay, tuple(notes)), pair
+        if replay.epsilon is not None:
+            additive = _larger(additive, replay)
+    if additive is not None:
+        notes[f"the replay accounts for ε = {additive.epsilon:.6g}: {additive.event}"] = None
+    ranked = _ranked(case, plan)
+    strongest: Finding | None = None
+    for number, pair in enumerate(ranked):
+        each = dataclasses.replace(plan, error=plan.error / len(ranked), seed=plan.seed + number)
+        try:
+            finding = samples.audited(case.subject, pair, case.promise, each)
+        except Raised as error:
+            raise InvalidInput("mechanism", case.subject.name, f"fails: {error}") from error
+        if strongest is None or _share(case, finding) > _share(case, strongest):
+            strongest = finding
+        if finding.violates:
+            break
+    assert strongest is not None
+    audited = _by_samples(case, strongest, "samples", plan, tuple(notes))
+    return audited, strongest.pair
+
+
+def _ranked(case: Case, plan: Plan) -> list[Pair]:
+    """The pairs that samples certify."""
+    if len(case.pairs) == 1 and case.relation is None:
+        return [case.pairs[0]]
+    entries = neighbours.worst(case.subject, case.pairs, case.promise, plan, case.relation)
+    return [pair for _, pair in entries[:CERTIFIED]]
+
+
+def _verdict(violates: bool) -> str:
+    return VIOLATES if violates else NOT_REFUTED
+
+
+def _share(case: Case, finding: Finding) -> float:
+    return case.promise.spent_by(finding.bounded)
+
+
+def _larger(first: Replay | None, second: Replay) -> Replay:
+    if first is None or first.epsilon is None or second.epsilon is None:
+        return second
+    return first if first.epsilon >= second.epsilon else second
+
+
+def _exactly(case: Case) -> Exact | None:
+    """The pair whose exact laws tell most; None where they are not finite."""
+    strongest: Exact | None = None
+    try:
+        law = case.law or enumerated(case.subject)
+        for pair in case.pairs[:MOST_LAWS]:
+            exact = compared(pair, case.promise, law)
+            if exact.violates:
+                return exact
+            if strongest is None or exact.epsilon > strongest.epsilon:
+                strongest = exact
+    except (NotFinite, Raised):
+        return None
+    return strongest
+
+
+def _by_law(case: Case, exact: Exact) -> Audited:
+    points = [Point(float(alarm), float(power)) for alarm, power in exact.curve[:CURVE_POINTS]]
+    note = f"{exact.outputs:,} outputs, whose chances follow from all paths of the code"
+    if case.law is not None:
+        note = f"{exact.outputs:,} outputs, whose chances the mechanism states"
+    return Audited(
+        verdict=_verdict(exact.violates),
+        mechanism=case.subject.name,
+        promise=case.promise,
+        epsilon_lower=exact.epsilon,
+        rho_lower=exact.rho,
+        mu_lower=None,
+        confidence=1.0,
+        level="law",
+        pair=exact.pair.name,
+        event=exact.event,
+        samples=0,
+        points=points,
+        notes=(note,),
+    )
+
+
+def _by_replay(case: Case, replay: Replay, notes: tuple[str, ...]) -> Audited:
+    assert replay.epsilon is not None
+    return Audited(
+        verdict=VIOLATES,
+        mechanism=case.subject.name,
+        promise=case.promise,
+        epsilon_lower=replay.epsilon,
+        rho_lower=replay.rho,
+        mu_lower=replay.mu,
+        confidence=1.0,
+        level="replay",
+        pair=replay.pair.name,
+        event=replay.event,
+        samples=0,
+        notes=notes,
+    )
+
+
+def _by_samples(
+    case: Case, finding: Finding, level: str, plan: Plan, notes: tuple[str, ...]
+) -> Audited:
+    bounded = finding.bounded
+    counts = finding.counts
+    event = f"{finding.event}: {counts.hits:,} of {counts.trials:,} times"
+    event = f"{event} against {counts.alarms:,} of {counts.others:,}"
+    points = [Point(point.false_alarm, point.hit) for point in (*finding.points, bounded)]
+    return Audited(
+        verdict=_verdict(finding.violates),
+        mechanism=case.subject.name,
+        promise=case.promise,
+        epsilon_lower=bounded.epsilon(case.promise.delta),
+        rho_lower=bounded.rho,
+        mu_lower=bounded.mu,
+        confidence=1 - plan.error,
+        level=level,
+        pair=finding.pair.name,
+        event=event,
+        samples=finding.samples,
+        points=sorted(points, key=lambda point: point.false_alarm),
+        notes=notes,
+    )
+
+
+def _power(
+    case: Case, pair: Pair, audited: Audited, plan: Plan, options: Options
+) -> dict[str, Power]:
+    """Plant each fault several times, and count how often the audit finds it."""
+    site = Site.of(case.subject, pair, case.promise, audited.epsilon_lower)
+    power = {}
+    for name in FAULTS:
+        subject = planted(name, site)
+        if subject is None:
+            power[name] = Power(0, 0)
+            continue
+        caught = 0
+        faulty = Case(subject, case.promise, [pair])
+        for number in range(options.repeats):
+            seed = plan.seed + 1_000 * (number + 1)
+            deadline = time.monotonic() + options.seconds
+            again = dataclasses.replace(plan, seed=seed, deadline=deadline)
+            caught += _decide(faulty, again)[0].violates
+        power[name] = Power(caught, options.repeats)
+    return power

@@ -1,0 +1,323 @@
+"""Level 3: samples of both data sets; some learn a score and a threshold, the others certify.
+
+At look after look there are more samples of either; the error probability is spent over looks as
+that of claims is (`pipeline.study.until`). What certifies was never learned from.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from pipeline.analysis.intervals import clopper_pearson
+from pipeline.auditing.bounds import Bounded, Counts, certified
+from pipeline.auditing.promise import Promise
+from pipeline.auditing.scores import Score, learned
+from pipeline.auditing.subject import Subject
+from pipeline.study.arrays import Floats
+from pipeline.study.until import Until
+
+LEARN = 0.3  # share of samples from which scores are learned
+CHOOSE = 0.2  # share on which score and threshold are chosen; the rest certifies
+FIRST_LOOK = 1_000
+LEARNED_FROM = 200_000  # samples, from which on more teach little
+CHOSEN_ON = 400_000
+THRESHOLDS = 200  # that are tried
+CURVE = 12  # points of the certified trade-off curve
+CURVE_SHARE = 0.1  # of the error probability, for the curve
+CHUNK = 1 << 21  # numbers of one call
+MOST_NUMBERS = 24_000_000  # of either data set, that are kept
+LogDensity = Callable[[Floats, Any], Floats]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two neighbouring data sets. name: what differs."""
+
+    name: str
+    first: Any
+    second: Any
+
+    def swapped(self) -> "Pair":
+        """The same, the other way round."""
+        return Pair(self.name, self.second, self.first)
+
+
+@dataclass(frozen=True, eq=False)
+class Event:
+    """Outputs whose score is at least a threshold, or below it. `swapped`: likely on D′, not D."""
+
+    score: Score
+    threshold: float
+    above: bool
+    swapped: bool
+
+    def happened(self, scores: Floats) -> int:
+        """How many outputs are in the event, by their scores."""
+        return int(np.count_nonzero((scores >= self.threshold) == self.above))
+
+    def same(self, other: "Event") -> bool:
+        """Whether it is that event of the same score."""
+        ours = (self.threshold, self.above, self.swapped)
+        return self.score is other.score and ours == (other.threshold, other.above, other.swapped)
+
+    def __str__(self) -> str:
+        return self.score.event(self.threshold, self.above)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What samples certify of a pair. counts: of the event, first on the data set on which it is
+    likely. samples: of either data set. points: of the trade-off curve.
+    """
+
+    pair: Pair
+    event: str
+    counts: Counts
+    bounded: Bounded
+    samples: int
+    violates: bool
+    points: Sequence[Bounded] = ()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How many samples of either data set there are at most, and what may err with what
+    probability. deadline: `time.monotonic()` after which no look begins.
+    """
+
+    samples: int
+    error: float
+    seed: int
+    deadline: float = float("inf")
+
+    def looks(self) -> Iterator[tuple[int, float]]:
+        """Samples of either data set at a look, and the error probability that it spends."""
+        first = min(FIRST_LOOK, self.samples)
+        rule = Until(least=max(first, 2), most=max(self.samples, 2))
+        wanted = 0.0
+        share = 0.0
+        for look in rule.looks(1):
+            share += look.share
+            is_last = look.replications >= self.samples
+            if look.replications < wanted and not is_last:
+                continue  # every second look or so is enough
+            yield look.replications, self.error * share
+            share = 0.0
+            wanted = look.replications * 2.5
+
+
+def audited(subject: Subject, pair: Pair, promise: Promise, plan: Plan) -> Finding:
+    """The certified bounds of a pair, at the first look at which the promise is broken or at the
+    last.
+    """
+    streams = Streams(subject, pair, plan.seed)
+    best: Finding | None = None
+    for samples, error in plan.looks():
+        if best is not None and time.monotonic() > plan.deadline:
+            break
+        streams.up_to(samples, plan.deadline)
+        best = _look(streams, promise, error)
+        if best.violates or streams.full:
+            break
+    assert best is not None
+    return best
+
+
+def strength(subject: Subject, pair: Pair, promise: Promise, samples: int, seed: int) -> float:
+    """The budget that a few samples seem to show, over the one promised; no certificate.
+
+    The same seed gives both data sets the same stream, so that pairs are compared on equal numbers.
+    """
+    outputs = [subject.sample(data, samples, [seed, 5]) for data in (pair.first, pair.second)]
+    width = max(side.shape[1] for side in outputs)
+    first, second = (_padded(side, width) for side in outputs)
+    half = samples // 2
+    scores = learned(first[:half], second[:half])
+    error = 0.05
+    (event, *_) = chosen(scores, first[half:], second[half:], promise, error, half)
+    counts = counted(event, event.score(first[half:]), event.score(second[half:]))
+    return promise.spent_by(certified(counts, error))
+
+
+@dataclass
+class Shares:
+    """Samples of one data set, by what they are for."""
+
+    learn: list[Floats]
+    choose: list[Floats]
+    certify: list[Floats]
+
+    def add(self, outputs: Floats) -> None:
+        """Share out the samples of one call; few are needed to learn and to choose."""
+        learned_from = sum(map(len, self.learn))
+        chosen_on = sum(map(len, self.choose))
+        taught = min(round(LEARN * len(outputs)), LEARNED_FROM - learned_from)
+        tried = min(round(CHOOSE * len(outputs)), CHOSEN_ON - chosen_on)
+        self.learn.append(outputs[:taught])
+        self.choose.append(outputs[taught : taught + tried])
+        self.certify.append(outputs[taught + tried :])
+
+
+class Streams:
+    """Samples of both data sets, more at every look."""
+
+    def __init__(self, subject: Subject, pair: Pair, seed: int):
+        self.subject = subject
+        self.pair = pair
+        self.seed = seed
+        self.sides = (Shares([], [], []), Shares([], [], []))
+        self.drawn = 0
+        self.calls = 0
+        self.width = 0
+
+    def up_to(self, samples: int, deadline: float) -> None:
+        """Draw until there are so many samples in all, or as many as time and memory allow."""
+        while self.drawn < samples and not self.full:
+            if self.drawn and time.monotonic() > deadline:
+                return
+            size = min(samples - self.drawn, self._chunk())
+            self.calls += 1
+            datasets = (self.pair.first, self.pair.second)
+            for number, (side, dataset) in enumerate(zip(self.sides, datasets, strict=True)):
+                outputs = self.subject.sample(dataset, size, [self.seed, self.calls, number])
+                self.width = max(self.width, outputs.shape[1])
+                side.add(outputs)
+            self.drawn += size
+
+    def all_of(self, share: str) -> tuple[Floats, Floats]:
+        """Samples of a share so far, of both data sets, with equally many numbers."""
+        first, second = (getattr(side, share) for side in self.sides)
+        return self._together(first), self._together(second)
+
+    def _together(self, parts: list[Floats]) -> Floats:
+        return np.concatenate([_padded(part, self.width) for part in parts])
+
+    @property
+    def full(self) -> bool:
+        """Whether no more are kept."""
+        return self.drawn * self.width >= MOST_NUMBERS
+
+    def _chunk(self) -> int:
+        """Samples of one call: no more than there are, so that time is looked at; little memory."""
+        if not self.width:
+            return FIRST_LOOK
+        return max(min(CHUNK // self.width, self.drawn), 1)
+
+
+def _look(streams: Streams, promise: Promise, error: float) -> Finding:
+    """Learn, choose and certify on the samples so far."""
+    scores = learned(*streams.all_of("learn"))
+    first, second = streams.all_of("choose")
+    certify = streams.all_of("certify")
+    size = len(certify[0])
+    main_error = error * (1 - CURVE_SHARE)
+    events = chosen(scores, first, second, promise, main_error, size)
+    findings: list[Finding] = []
+    for event in events:
+        counts = counted(event, *(event.score(side) for side in certify))
+        bounded = certified(counts, main_error / len(events))
+        violates = promise.broken_by(bounded)
+        findings.append(Finding(streams.pair, str(event), counts, bounded, streams.drawn, violates))
+    best = max(findings, key=lambda finding: promise.spent_by(finding.bounded))
+    points = _curve(events[0], first, second, certify, error * CURVE_SHARE)
+    return replace(best, points=points)
+
+
+def _curve(
+    event: Event, first: Floats, second: Floats, certify: tuple[Floats, Floats], error: float
+) -> tuple[Bounded, ...]:
+    """Certified points of the trade-off curve, by events of one score."""
+    tried = _thresholds(np.concatenate([event.score(first), event.score(second)]))
+    places = np.unique(np.linspace(0, len(tried) - 1, CURVE).astype(int))
+    scores = [event.score(side) for side in certify]
+    points = []
+    for threshold in tried[places].tolist():
+        counts = counted(replace(event, threshold=threshold), *scores)
+        points.append(certified(counts, error / len(places)))
+    return tuple(points)
+
+
+def _padded(outputs: Floats, width: int) -> Floats:
+    """Outputs with as many numbers as those of the other data set."""
+    missing = width - outputs.shape[1]
+    return np.pad(outputs, ((0, 0), (0, missing)), constant_values=np.nan)
+
+
+def counted(event: Event, first: Floats, second: Floats) -> Counts:
+    """How often an event happened, first on the data set on which it is likely; from scores."""
+    on_first = event.happened(first)
+    on_second = event.happened(second)
+    if event.swapped:
+        return Counts(on_second, len(second), on_first, len(first))
+    return Counts(on_first, len(first), on_second, len(second))
+
+
+def chosen(
+    scores: Sequence[Score],
+    first: Floats,
+    second: Floats,
+    promise: Promise,
+    error: float,
+    size: int,
+) -> list[Event]:
+    """The event that is sure to certify most, and the one that may certify most, if that differs.
+
+    size: samples that will certify. Of rare events little is sure before these are counted.
+    """
+    trials = len(first)
+    surest: list[tuple[float, Event]] = []
+    hopeful: list[tuple[float, Event]] = []
+    for score in scores:
+        ours = score(first)
+        theirs = score(second)
+        thresholds = _thresholds(np.concatenate([ours, theirs]))
+        above = [_share_above(side, thresholds) for side in (ours, theirs)]
+        for is_above in (True, False):
+            shares = above if is_above else [1 - share for share in above]
+            for swapped in (False, True):
+                hits, alarms = shares[::-1] if swapped else shares
+                sure = _merits(hits, alarms, promise, error, min(trials, size))
+                best = int(np.argmax(sure))
+                event = Event(score, float(thresholds[best]), is_above, swapped)
+                surest.append((float(sure[best]), event))
+                hope = _merits(hits, alarms + 1 / trials, promise, error, size)
+                best = int(np.argmax(hope))
+                event = Event(score, float(thresholds[best]), is_above, swapped)
+                hopeful.append((float(hope[best]), event))
+    events = [max(offers, key=lambda offer: offer[0])[1] for offers in (surest, hopeful)]
+    surest_event, hopeful_event = events
+    if surest_event.same(hopeful_event):
+        return events[:1]
+    return events
+
+
+def _merits(hits: Floats, alarms: Floats, promise: Promise, error: float, size: int) -> Floats:
+    """(thresholds,): the budget that events of these shares certify by so many samples, over the
+    one promised.
+    """
+    n = np.full(hits.shape, size)
+    low, _ = clopper_pearson(np.round(hits * n), n, 1 - error)
+    _, high = clopper_pearson(np.minimum(np.round(alarms * n), n), n, 1 - error)
+    return promise.share(low, high)
+
+
+def _thresholds(scores: Floats) -> Floats:
+    """Values of the score that are tried, rising; more of the ends, as rare events are there."""
+    values = np.unique(scores)
+    if len(values) <= THRESHOLDS:
+        return values
+    tail = np.geomspace(1, len(values), THRESHOLDS // 2).astype(int) - 1
+    middle = np.linspace(0, len(values) - 1, THRESHOLDS // 2).astype(int)
+    places = np.unique(np.concatenate([tail, len(values) - 1 - tail, middle]))
+    tried: Floats = values[places]
+    return tried
+
+
+def _share_above(scores: Floats, thresholds: Floats) -> Floats:
+    """Share of scores at or above each threshold."""
+    ordered = np.sort(scores)
+    below = np.searchsorted(ordered, thresholds)
+    return np.subtract(1, below / len(ordered), dtype=float)
