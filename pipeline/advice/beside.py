@@ -66,8 +66,9 @@ def _changed(question: Question, level: float) -> Iterator[tuple[str, Question]]
     if "none" in question.problem.mechanisms and question.values["mechanism"] != "none":
         yield "without_privacy", known.using("none")
     people = question.advice.parameter_of("people")
-    epsilon = question.advice.parameter_of("epsilon")
     if people in known.values:
         yield "twice_the_people", question.known(level, **{people: 2 * known.values[people]})
-    if epsilon in known.values:
-        yield "half_the_budget", question.known(level, **{epsilon: known.values[epsilon] / 2})
+    for word in ("epsilon", "person"):
+        budget = question.advice.parameter_of(word)
+        if budget in known.values:
+            yield "half_the_budget", question.known(level, **{budget: known.values[budget] / 2})

@@ -19,6 +19,7 @@ PROBLEM = Problem(
         "noisy_differences": ".mechanisms.noisy_differences:CuratorDifferences",
         "none": "pipeline.privacy.no_privacy:NoPrivacy",
         "randomized_response": ".mechanisms.randomized_response:RandomizedResponse",
+        "shuffled_response": ".mechanisms.shuffled:ShuffledResponse",
     },
     estimators={
         "item_shares": ".estimators.shares:ItemShares",

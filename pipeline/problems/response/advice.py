@@ -1,10 +1,11 @@
 """What `task=advise` asks of item responses, and where it starts."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import expit, ndtr
 
 from pipeline.privacy.accounting import zcdp_rho
 from pipeline.privacy.integer_laws import laplace_variance
@@ -16,7 +17,9 @@ from pipeline.study.protocols import Mechanism
 from .design import Design
 from .mechanisms.noisy_differences import NoisyDifferences
 from .mechanisms.randomized_response import RandomizedResponse
-from .model import Rasch
+from .mechanisms.shuffled import ShuffledResponse
+from .model import ItemParameters, Rasch
+from .questions import budget_of_person
 from .theory.cramer_rao import cramer_rao_risk
 from .theory.noise_risk import expected_counts, noise_risk
 from .theory.sensitivity import laplace_scale, noise_variance
@@ -28,75 +31,135 @@ DRAWN = 10  # sets of difficulties over which predictions are averaged
 DELTA = 1e-4  # of the Gaussian, unless another is given, which hardly matters here
 
 
-def _risk(mechanism: str, estimator: str, design: Design, epsilon: float) -> tuple[Floats, Floats]:
+@dataclass(frozen=True)
+class Request:
+    """What is predicted, beside the design: the mechanism, the estimator, a person's budget."""
+
+    mechanism: str
+    estimator: str
+    epsilon_user: float | None
+    person: float | None
+
+    @property
+    def budget(self) -> float:
+        """Budget of all responses of a person, by either name; ValueError without one."""
+        return budget_of_person(self.epsilon_user, self.person)
+
+
+def _risk(request: Request, design: Design) -> tuple[Floats, Floats]:
     """Difficulties β*, (DRAWN, m), and the predicted mean of ‖β̂ − β*‖₂²/m, (DRAWN,), logits².
 
-    The same every time. The Cramér–Rao bound of responses without privacy
-    and what the noise adds (`theory.noise_risk`); with randomized response
-    the bound times coth²(ε/2m), by which flips multiply the variance of a
-    response. ValueError for other mechanisms.
+    The same every time. The Cramér–Rao bound of responses without privacy and what
+    the noise adds (`theory.noise_risk`); with randomized response the bound times
+    coth²(ε/2k), by which flips multiply the variance of a response. A person who
+    answers k of m items tells (k − 1)/(m − 1) of what all m answers do, of equal
+    items, and is counted in as many pairs as these k have. ValueError for other
+    mechanisms.
     """
     rng = np.random.default_rng(0)
     model = design.model
     truth = model.truth(rng, DRAWN, rng)
+    epsilon = request.budget
+    answers = design.answers
+    if request.estimator == "item_shares":
+        return truth.theta, _share_risk(request, design, truth)
     share = design.n / model.n
-    bound = cramer_rao_risk(truth.theta, truth.ability, model.p) / share
-    if mechanism == "randomized_response":
-        return truth.theta, bound / np.tanh(epsilon / 2 / model.m) ** 2
-    if mechanism == "discrete_gaussian":
-        variance = float(noise_variance(zcdp_rho(epsilon, DELTA), "tight", model.m, "replace_one"))
-    elif mechanism == "discrete_laplace":
-        variance = laplace_variance(float(laplace_scale(epsilon, "tight", model.m, "replace_one")))
-    else:
-        raise ValueError(f"nothing is predicted for {mechanism}")
-    counts = share * expected_counts(truth.theta, truth.ability, model.p)
+    told = (answers - 1) / (design.m - 1)
+    bound = cramer_rao_risk(truth.theta, truth.ability, model.p) / (share * told)
+    if request.mechanism == "randomized_response":
+        return truth.theta, bound / np.tanh(epsilon / 2 / answers) ** 2
+    variance = _noise_variance(request.mechanism, epsilon, design)
+    both = told * answers / design.m
+    counts = share * both * expected_counts(truth.theta, truth.ability, model.p)
     kind = "spectral"
-    if estimator == "pairwise_likelihood":
-        kind = estimator
+    if request.estimator == "pairwise_likelihood":
+        kind = request.estimator
     added = noise_risk(kind, truth.theta, counts, np.full(DRAWN, variance))
     return truth.theta, bound + added
 
 
+def _noise_variance(mechanism: str, epsilon: float, design: Design) -> float:
+    """Variance of the noise on a count of a pair; ValueError where there is none."""
+    m = design.m
+    answers = design.answers
+    if mechanism == "discrete_gaussian":
+        rho = zcdp_rho(epsilon, DELTA)
+        return float(noise_variance(rho, "tight", m, "replace_one", questions=answers))
+    if mechanism in ("discrete_laplace", "noisy_differences"):
+        scale = laplace_scale(epsilon, "tight", m, "replace_one", questions=answers)
+        return laplace_variance(float(scale))
+    raise ValueError(f"nothing is predicted for {mechanism}")
+
+
+def _share_risk(request: Request, design: Design, truth: ItemParameters) -> Floats:
+    """Predicted risk of `item_shares`, (DRAWN,): of a share, over the square of its slope."""
+    if request.mechanism != "randomized_response":
+        raise ValueError(f"nothing is predicted for {request.mechanism}")
+    answers = design.answers
+    right = expit(truth.ability[:, :, None] - truth.theta[:, None])
+    share = right.mean(axis=1)
+    slope = (right * (1 - right)).mean(axis=1)
+    flips = 1 / (4 * np.sinh(request.budget / 2 / answers) ** 2)
+    answered = design.n * design.p * answers / design.m
+    risk: Floats = ((share * (1 - share) + flips) / (answered * slope**2)).mean(axis=1)
+    return risk
+
+
 # Parameters of a design in predictions, with defaults as those of the model.
 predicted = of_design(
-    "n m p item_law item_spread spacing person_spread",
+    "n m p item_law item_spread spacing person_spread questions",
     p=1.0,
     item_law="normal",
     item_spread=1.0,
     spacing=0.1,
     person_spread=1.0,
+    questions=None,
 )
 
 
 @predicted
-def error_l2(mechanism: str, estimator: str, epsilon_user: float, design: Design) -> float:
+def error_l2(
+    mechanism: str,
+    estimator: str,
+    design: Design,
+    epsilon_user: float | None = None,
+    person: float | None = None,
+) -> float:
     """Predicted mean of ‖β̂ − β*‖₂/√m, the root of the mean risk, logits."""
-    return _error_l2(mechanism, estimator, epsilon_user, design)
-
-
-def _error_l2(mechanism: str, estimator: str, epsilon_user: float, design: Design) -> float:
-    _, risk = _risk(mechanism, estimator, design, epsilon_user)
+    _, risk = _risk(Request(mechanism, estimator, epsilon_user, person), design)
     return float(np.sqrt(risk.mean()))
 
 
 @predicted
-def error_inf(mechanism: str, estimator: str, epsilon_user: float, design: Design) -> float:
+def error_inf(
+    mechanism: str,
+    estimator: str,
+    design: Design,
+    epsilon_user: float | None = None,
+    person: float | None = None,
+) -> float:
     """Predicted mean of ‖β̂ − β*‖∞.
 
     Of m equal Gaussian errors the largest is about √(2 log 2m) times their
     size.
     """
-    size = _error_l2(mechanism, estimator, epsilon_user, design)
-    return float(np.sqrt(2 * np.log(2 * design.m))) * size
+    _, risk = _risk(Request(mechanism, estimator, epsilon_user, person), design)
+    return float(np.sqrt(2 * np.log(2 * design.m) * risk.mean()))
 
 
 @predicted
-def kendall(mechanism: str, estimator: str, epsilon_user: float, design: Design) -> float:
+def kendall(
+    mechanism: str,
+    estimator: str,
+    design: Design,
+    epsilon_user: float | None = None,
+    person: float | None = None,
+) -> float:
     """Predicted mean Kendall distance, of equal Gaussian errors of size s.
 
     The mean over pairs of Φ(−|β_i − β_j|/(s√2)).
     """
-    theta, risk = _risk(mechanism, estimator, design, epsilon_user)
+    theta, risk = _risk(Request(mechanism, estimator, epsilon_user, person), design)
     first, second = np.triu_indices(design.m, 1)
     gap = np.abs(theta[:, first] - theta[:, second])
     return float(ndtr(-gap / np.sqrt(2 * risk)[:, None]).mean())
@@ -129,18 +192,12 @@ def stress(model: object) -> Mapping[str, Mapping[str, Any]]:
 
 def survey(model: "Rasch | RecordedResponses", mechanism: Mechanism) -> str:
     """Who answers what, and who makes it private, in one sentence."""
-    if not isinstance(model, Rasch):
-        people = (
-            f"{model.n:,} people are drawn anew, with replacement, from your own data: "
-            f"{model.source.rstrip('.')}"
+    people = _people_in_words(model)
+    if isinstance(mechanism, ShuffledResponse):
+        return (
+            f"{people}; every answer is flipped at times before it leaves the person, and a "
+            "shuffler mixes the messages of all people"
         )
-    elif model.p < 1:
-        people = (
-            f"each of {model.n:,} people answers any of {model.m:,} items with "
-            f"probability {model.p:g}"
-        )
-    else:
-        people = f"each of {model.n:,} people answers all {model.m:,} items"
     if isinstance(mechanism, RandomizedResponse):
         return f"{people}; every answer is made private before it leaves the person"
     if isinstance(mechanism, NoisyDifferences):
@@ -151,11 +208,37 @@ def survey(model: "Rasch | RecordedResponses", mechanism: Mechanism) -> str:
     return f"{people}; answers are seen as they are"
 
 
+def _people_in_words(model: "Rasch | RecordedResponses") -> str:
+    """Who answers what."""
+    if not isinstance(model, Rasch):
+        return (
+            f"{model.n:,} people are drawn anew, with replacement, from your own data: "
+            f"{model.source.rstrip('.')}"
+        )
+    survey_of_some = model.survey
+    if survey_of_some is None and model.p < 1:
+        return (
+            f"each of {model.n:,} people answers any of {model.m:,} items with "
+            f"probability {model.p:g}"
+        )
+    if survey_of_some is None:
+        return f"each of {model.n:,} people answers all {model.m:,} items"
+    questions = survey_of_some.questions
+    some = "one" if questions == 1 else f"{questions:,}"
+    people = f"each of {model.n:,} people answers {some} of the {model.m:,} items"
+    if model.p < 1:
+        people = f"{people}, each with probability {model.p:g}"
+    if survey_of_some.design == "balanced":
+        return f"{people}, so that every item is answered equally often"
+    return f"{people}, drawn at random for each person"
+
+
 ADVICE = Advice(
     unknowns={
         "epsilon": Unknown(
             "epsilon_user", "privacy budget of all responses of a person", 1e-2, 2000, 5.0
         ),
+        "person": Unknown("person", "the same, by the name of all problems", 1e-2, 2000, 5.0),
         "people": Unknown("n", "persons", 2, 1e7, 1000),
         "items": Unknown("m", "items", 3, 200, 20, helps=None),
         "missing": Unknown("p", "share of the responses that are missing", 1e-3, 1, 0.5, left=True),

@@ -11,7 +11,8 @@ PERSONS = 500  # abilities, of as many persons or of a sample
 class Design:
     """Persons, items and how they are spread, as `Rasch` has them; see there.
 
-    n: persons. m: items. p: probability that a response is observed.
+    n: persons. m: items. p: probability that a response is observed. questions: items
+    that each person answers; None is all.
     """
 
     n: int
@@ -21,10 +22,16 @@ class Design:
     item_spread: float
     spacing: float
     person_spread: float
+    questions: int | None = None
+
+    @property
+    def answers(self) -> int:
+        """Items that each person answers."""
+        return self.m if self.questions is None else self.questions
 
     @property
     def model(self) -> Rasch:
-        """The model, of at most `PERSONS` persons."""
+        """The model, of at most `PERSONS` persons who answer all items."""
         return Rasch(
             n=min(self.n, PERSONS),
             m=self.m,

@@ -35,6 +35,15 @@ def item_counts_of(answers: Booleans, observed: Booleans | None) -> ItemCounts:
     return ItemCounts(right, observed.sum(axis=1).astype(float))
 
 
+def unflipped(counts: ItemCounts, epsilon: float) -> ItemCounts:
+    """Unbiased numbers of right answers, each of which was flipped at budget ε."""
+    flip = float(flip_probability(epsilon))
+    if flip == 0:
+        return counts
+    right = (counts.right - flip * counts.answered) / np.tanh(epsilon / 2)
+    return ItemCounts(right, counts.answered)
+
+
 class PairwiseRelease(Abstract):
     """A release that gives pairwise differential measurements.
 
@@ -107,6 +116,25 @@ class Differences(PairwiseRelease):
 
 
 @dataclass(frozen=True)
+class FlippedItemCounts(ItemRelease):
+    """How many anonymous messages on each item say right, each flipped with chance 1/(1 + e^ε).
+
+    right, answered: (reps, m). epsilon: of one message.
+    """
+
+    right: Annotated[Floats, "reps", "m"]
+    answered: Annotated[Floats, "reps", "m"]
+    epsilon: float
+
+    def item_counts(self, debiased: bool = False) -> ItemCounts:
+        """Right answers to each item as they are, or, debiased, their unbiased number; and all."""
+        counts = ItemCounts(self.right, self.answered)
+        if not debiased:
+            return counts
+        return unflipped(counts, self.epsilon)
+
+
+@dataclass(frozen=True)
 class FlippedResponses(PairwiseRelease, ItemRelease):
     """Responses after randomized response: each is flipped with probability f = 1/(1 + e^ε).
 
@@ -160,11 +188,9 @@ class FlippedResponses(PairwiseRelease, ItemRelease):
     def item_counts(self, debiased: bool = False) -> ItemCounts:
         """Right answers to each item as they are, or, debiased, their unbiased number; and all."""
         counts = self._flipped_item_counts()
-        flip = float(flip_probability(self.epsilon))
-        if not debiased or flip == 0:
+        if not debiased:
             return counts
-        right = (counts.right - flip * counts.answered) / np.tanh(self.epsilon / 2)
-        return ItemCounts(right, counts.answered)
+        return unflipped(counts, self.epsilon)
 
     def _flipped_item_counts(self) -> ItemCounts:
         return item_counts_of(self.answers, self.observed)

@@ -418,6 +418,11 @@ class CuratorDifferences(NoisyDifferences):
             check_rho(noise, self._budget_key)
         super().__post_init__()
 
+    def stated(self) -> Guarantee:
+        """Pure, or at δ."""
+        kind = "pure ε-DP" if self.person_delta == 0 else "ρ-zCDP, hence (ε, δ)-DP,"
+        return replace(super().stated(), budget=f"{kind} for all responses of a person")
+
     @property
     def noise(self) -> BudgetedNoise:
         """Its law and what it spends."""
