@@ -10,6 +10,8 @@ import pytest
 import pipeline as pl
 from pipeline.privacy.composition import answer_budget
 from pipeline.problems.response.advice import error_l2, survey
+from pipeline.problems.response.metrics.cramer_rao import item_bound
+from pipeline.problems.response.metrics.noise_risk import noise_drawn, noise_risk
 from pipeline.problems.response.model import Asked, Responses
 from pipeline.problems.response.sampling.pair_counts import differences_of, pairs_of
 from pipeline.problems.response.sampling.pattern_counts import PatternCounts
@@ -313,6 +315,15 @@ def test_advice_begins_near_the_answer(mechanism, estimator, questions, measured
     assert same == predicted
     with pytest.raises(ValueError, match="is needed"):
         error_l2(mechanism, estimator, 5000, 10)
+
+
+def test_what_needs_abilities_is_not_a_number_where_persons_are_counted():
+    model = pl.response.Rasch(n=90, m=4, questions=2)
+    people = pl.simulate_data(model, seed=1, replications=3)
+    noise = pl.response.CuratorDifferences(m=4, questions=2, person=1.0)
+    release = pl.simulate_release(noise, people, seed=2)
+    for metric in (noise_drawn(), noise_risk(estimator="spectral"), item_bound()):
+        assert np.isnan(metric(people.truth, release, None)).all()
 
 
 def test_of_recorded_answers_some_count():

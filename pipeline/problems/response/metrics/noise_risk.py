@@ -18,12 +18,12 @@ OBSERVED: float = parameter("probability that a response is observed", default=1
 def noise_drawn(truth: ItemParameters, release: object, *, p: float = OBSERVED) -> Floats:
     """Mean over released Y_ij of ((Y_ij − E Y_ij)² − Var Y_ij)/σ², given abilities.
 
-    (reps,); noise of variance σ² makes it 1. E and Var are those of the
-    persons' own counts; σ² is the variance that the release states. NaN for
-    other releases, and for one without edges. O(reps · n · m²). Source:
-    Nguyen and Zhang, eqs. (1), (2) and (4).
+    (reps,); noise of variance σ² makes it 1. E and Var are those of the persons'
+    own counts; σ² is the variance that the release states. NaN for other releases,
+    for one without edges, and where the truth has no abilities. O(reps · n · m²).
+    Source: Nguyen and Zhang, eqs. (1), (2) and (4).
     """
-    if not isinstance(release, Differences):
+    if not isinstance(release, Differences) or not truth.ability.size:
         return np.full(len(truth.theta), np.nan)
     right = expit(truth.ability[:, :, None] - truth.theta[:, None])
     expected = p**2 * (right.mT @ (1 - right))
@@ -54,13 +54,14 @@ def noise_risk(
 ) -> Floats:
     """First-order mean of what noise on all pairs adds to ‖β̂ − β*‖₂²/m, (reps,).
 
-    0 for a release without such noise; NaN on a sparse graph.
+    0 for a release without such noise; NaN on a sparse graph, and where the truth has
+    no abilities.
     O(reps · (n · m² + m³)).
     Source: `theory.noise_risk`.
     """
     if not isinstance(release, Differences):
         return np.zeros(len(truth.theta))
-    if release.edges is not None:
+    if release.edges is not None or not truth.ability.size:
         return np.full(len(truth.theta), np.nan)
     counts = p**2 * truth.expected_counts
     return theory.noise_risk(estimator, truth.theta, counts, release.variance)
