@@ -49,12 +49,13 @@ class Request:
 def _risk(request: Request, design: Design) -> tuple[Floats, Floats]:
     """Difficulties β*, (DRAWN, m), and the predicted mean of ‖β̂ − β*‖₂²/m, (DRAWN,), logits².
 
-    The same every time. The Cramér–Rao bound of responses without privacy and what
-    the noise adds (`theory.noise_risk`); with randomized response the bound times
-    coth²(ε/2k), by which flips multiply the variance of a response. A person who
-    answers k of m items tells (k − 1)/(m − 1) of what all m answers do, of equal
-    items, and is counted in as many pairs as these k have. ValueError for other
-    mechanisms.
+    The same every time. The Cramér–Rao bound of responses without
+    privacy and what the noise adds (`theory.noise_risk`); with
+    randomized response the bound times coth²(ε/2k), by which flips
+    multiply the variance of a response. A person who answers k of m
+    items tells (k − 1)/(m − 1) of what all m answers do, of equal
+    items, and is counted in as many pairs as these k have. ValueError
+    for other mechanisms.
     """
     rng = np.random.default_rng(0)
     model = design.model
@@ -140,8 +141,8 @@ def error_inf(
 ) -> float:
     """Predicted mean of ‖β̂ − β*‖∞.
 
-    Of m equal Gaussian errors the largest is about √(2 log 2m) times their
-    size.
+    Of m equal Gaussian errors the largest is about √(2 log 2m) times
+    their size.
     """
     _, risk = _risk(Request(mechanism, estimator, epsilon_user, person), design)
     return float(np.sqrt(2 * np.log(2 * design.m) * risk.mean()))

@@ -18,7 +18,8 @@ from .model import Asked, ItemParameters, Part, Rasch, Responses
 class SilencedItems(ItemParameters):
     """Truth of the model.
 
-    silent: (reps, m), s, chance that a wrong response to the item is left out.
+    silent: (reps, m), s, chance that a wrong response to the item is
+    left out.
     """
 
     silent: Annotated[Floats, "reps", "m"]
@@ -27,8 +28,8 @@ class SilencedItems(ItemParameters):
 class MisspecifiedResponses(Responses):
     """Raw responses of a block.
 
-    truth: θ, β and s. p: chance that a person meets an item. g: that the response
-    is guessed.
+    truth: θ, β and s. p: chance that a person meets an item. g: that
+    the response is guessed.
     """
 
     def __init__(

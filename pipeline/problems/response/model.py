@@ -38,9 +38,10 @@ Part: TypeAlias = tuple[slice, slice, Booleans, Booleans | None]
 class ItemParameters:
     """Truth of the model: difficulties of items and abilities of persons.
 
-    theta: (reps, m), β*, rows sum to 0. ability: (reps, n), θ*; (reps, 0) in a survey
-    of some of the items, whose persons are drawn with their answers. Metrics of all
-    problems call what is estimated theta; here that is β*, while θ* is the ability.
+    theta: (reps, m), β*, rows sum to 0. ability: (reps, n), θ*; (reps,
+    0) in a survey of some of the items, whose persons are drawn with
+    their answers. Metrics of all problems call what is estimated theta;
+    here that is β*, while θ* is the ability.
     """
 
     theta: Annotated[Floats, "reps", "m"]
@@ -67,8 +68,8 @@ class ItemParameters:
 class Asked:
     """Persons who are asked three of the items or more, but not all.
 
-    persons: n. survey: who answers what. law, spread: of their abilities, as in
-    `Rasch`; shift: by how much all are abler.
+    persons: n. survey: who answers what. law, spread: of their
+    abilities, as in `Rasch`; shift: by how much all are abler.
     """
 
     persons: int
@@ -214,9 +215,10 @@ class Responses:
     def differences(self) -> Integers:
         """Pairwise differential measurements, (reps, m, m), read-only, 0 on the diagonal.
 
-        Y_ij = Σ_l A_li A_lj X_li (1 − X_lj): persons who have i right and j wrong.
-        Source: Nguyen and Zhang, eq. (2). O(reps · n · m²), once, for all
-        mechanisms that share the data.
+        Y_ij = Σ_l A_li A_lj X_li (1 − X_lj): persons who have i right
+        and j wrong.
+        Source: Nguyen and Zhang, eq. (2). O(reps · n · m²), once, for
+        all mechanisms that share the data.
         """
         return self._counts[0]
 
@@ -236,8 +238,9 @@ class Responses:
     def linked(self, edges: Booleans | None = None) -> Booleans | None:
         """Whether persons who answered both items of an edge link all items, (reps,).
 
-        None where all answered all. edges: (reps, m, m), None is all pairs, for
-        which it is computed once for all mechanisms that share the data.
+        None where all answered all. edges: (reps, m, m), None is all
+        pairs, for which it is computed once for all mechanisms that
+        share the data.
         """
         if self.complete:
             return None
@@ -284,8 +287,8 @@ class Responses:
 class PlainResponses(OpenResponses):
     """Simulated responses as they are.
 
-    Their counts are computed once for all who need them, and they are drawn where
-    they are needed.
+    Their counts are computed once for all who need them, and they are
+    drawn where they are needed.
     """
 
     _data: Responses | None = None  # none in a changed copy, which has arrays of its own
@@ -392,11 +395,11 @@ class GivenResponses(Responses):
 class Rasch(BaseModel):
     """P(X_li = 1) = σ(θ_l − β_i), Σβ = 0, of n persons and m items, all or `questions` of them.
 
-    Each response is observed with probability p, of those that a person is asked for.
-    Persons who are asked one item or two are counted, not drawn: their number costs
-    nothing.
-    Source: Nguyen and Zhang, eq. (1) and §2; their Figure 1 has β, θ ~ N(0, 1),
-    p = 1.
+    Each response is observed with probability p, of those that a person
+    is asked for. Persons who are asked one item or two are counted, not
+    drawn: their number costs nothing.
+    Source: Nguyen and Zhang, eq. (1) and §2; their Figure 1 has β, θ ~
+    N(0, 1), p = 1.
     """
 
     n: int = parameter("persons", unit="persons", low=1, high=10**9 - 1)
@@ -492,8 +495,8 @@ class Rasch(BaseModel):
     def simulate(self, truth: ItemParameters, rng: np.random.Generator) -> Responses:
         """Responses of n persons to m items.
 
-        O(reps · n · m), and O(reps · n · m²) of `differences`; O(reps · m²), whatever n,
-        where persons are counted.
+        O(reps · n · m), and O(reps · n · m²) of `differences`; O(reps ·
+        m²), whatever n, where persons are counted.
         """
         if self.counts_persons:
             return self.counted(truth, rng)
@@ -560,7 +563,8 @@ class Rasch(BaseModel):
 def _returning(bits: np.random.BitGenerator) -> Callable[[], None]:
     """A function by which a generator returns to where it is now.
 
-    No dictionary: whoever searches what `Responses` hold need not search its state.
+    No dictionary: whoever searches what `Responses` hold need not
+    search its state.
     """
     state = bits.state
 

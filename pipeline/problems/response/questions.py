@@ -77,7 +77,8 @@ def survey_of(questions: int | None, design: str, m: int) -> Survey | None:
 def check_pairs(questions: int | None, m: int, who: str) -> int:
     """Items that each person answers, at least two. who: needs them, for the message.
 
-    Raises InvalidInput for one, as nobody then answers both items of a pair.
+    Raises InvalidInput for one, as nobody then answers both items of a
+    pair.
     """
     items = items_of_person(questions, m)
     if items > 1:

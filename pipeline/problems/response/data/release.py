@@ -1,10 +1,10 @@
 """`task=release`: real people's responses, released once and privately.
 
-Nothing can seed the noise.
-What is released is made of the noisy measurements and of settings alone: no count
-without noise, no number of persons, no hash of the file, no trace of who answered
-what. A file is refused for its header alone: a row that is wrong by itself is left
-out without a word, and so are all rows of a name that stands in several.
+Nothing can seed the noise. What is released is made of the noisy
+measurements and of settings alone: no count without noise, no number of
+persons, no hash of the file, no trace of who answered what. A file is
+refused for its header alone: a row that is wrong by itself is left out
+without a word, and so are all rows of a name that stands in several.
 """
 
 from collections.abc import Mapping
@@ -52,12 +52,12 @@ MOST.type = int | None
 def release(arguments: Mapping[str, Any]) -> str:
     """Release the responses of the file `data.path` into the new folder `outputs`.
 
-    Returns the account to print.
-    check=true releases nothing, and returns what rows are left out. arguments: key
-    -> value, as typed on the command line. Raises InvalidInput for any mistake in
-    them or in the header of the file, before anything is written; OSError where the
-    disk is full. The folder is there with all its files, or not at all, and only
-    its owner may read it.
+    Returns the account to print. check=true releases nothing, and
+    returns what rows are left out. arguments: key -> value, as typed on
+    the command line. Raises InvalidInput for any mistake in them or in
+    the header of the file, before anything is written; OSError where
+    the disk is full. The folder is there with all its files, or not at
+    all, and only its owner may read it.
     """
     name, kind, settings = settings_of(arguments, MECHANISMS, {**fields(Spectral), "most": MOST})
     if "questions" in settings:

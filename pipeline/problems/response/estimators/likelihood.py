@@ -25,13 +25,14 @@ INFORMED = 1e-6  # least Fisher information of an item: with less, β̂ is infin
 class PairwiseLikelihood(PairCountEstimator):
     """Maximum of Σ_{i<j} [Y_ij log σ(β_j − β_i) + Y_ji log σ(β_i − β_j)] − c‖β‖².
 
-    Each term is the likelihood of a pair given that a person had exactly
-    one of the two right, which does not depend on the person's ability:
-    consistent as n → ∞ at fixed m. In β it is a Bradley–Terry–Luce fit in
-    which i wins Y_ji of Y_ij + Y_ji. Not converged, NaN, where the pairs
-    released, or known to be answered, do not connect the items, whatever c,
-    and where counts leave some difficulty undetermined or infinite, which c
-    > 0 prevents. Source: Zwinderman (1995), with ridge.
+    Each term is the likelihood of a pair given that a person had
+    exactly one of the two right, which does not depend on the person's
+    ability: consistent as n → ∞ at fixed m. In β it is a
+    Bradley–Terry–Luce fit in which i wins Y_ji of Y_ij + Y_ji. Not
+    converged, NaN, where the pairs released, or known to be answered,
+    do not connect the items, whatever c, and where counts leave some
+    difficulty undetermined or infinite, which c > 0 prevents.
+    Source: Zwinderman (1995), with ridge.
     """
 
     ridge: float = parameter("c, weight of ‖β‖²", default=0.01, low=0)
@@ -60,14 +61,14 @@ class PairwiseLikelihood(PairCountEstimator):
 class JointLikelihood(BaseEstimator):
     """Joint maximum likelihood of β and of all persons' θ, responses taken as they are.
 
-    Persons with no or only right answers have no finite θ̂ and say nothing
-    about β: they are left out. Where all responses are observed, persons
-    with the same score share a θ̂. Inconsistent at fixed m: β̂ tends to
-    about m/(m−1) · β*, exactly 2 β* for m = 2. Not converged, NaN, where no
-    maximum exists or it is not unique: unless the pairs of items of which
-    somebody has the first right and the second wrong lead from every item
-    to every other (Fischer, 1981). Source: Andersen (1973); Nguyen and
-    Zhang, §3.1.
+    Persons with no or only right answers have no finite θ̂ and say
+    nothing about β: they are left out. Where all responses are
+    observed, persons with the same score share a θ̂. Inconsistent at
+    fixed m: β̂ tends to about m/(m−1) · β*, exactly 2 β* for m = 2. Not
+    converged, NaN, where no maximum exists or it is not unique: unless
+    the pairs of items of which somebody has the first right and the
+    second wrong lead from every item to every other (Fischer, 1981).
+    Source: Andersen (1973); Nguyen and Zhang, §3.1.
     """
 
     m: int = parameter("items", unit="items", low=2)
@@ -86,8 +87,8 @@ class JointLikelihood(BaseEstimator):
     def fit(self, release: FlippedResponses, rng: np.random.Generator) -> ItemEstimate:
         """Estimate of a block.
 
-        O(reps · m²) an iteration, O(reps · n · m) if p < 1; ten to thirty
-        are usual.
+        O(reps · m²) an iteration, O(reps · n · m) if p < 1; ten to
+        thirty are usual.
         """
         reps, n, m = release.answers.shape
         theta = np.zeros((reps, m))
@@ -121,9 +122,9 @@ class JointLikelihood(BaseEstimator):
 def by_score(answers: Booleans) -> tuple[Floats, Floats, Floats]:
     """Sufficient statistics for `joint` of persons grouped by raw score 1, …, m − 1.
 
-    All responses are observed. answers: (reps, n, m). Returns the persons
-    of each score (reps, m−1, 1), the right answers of each score (reps,
-    m−1), and the right answers to each item (reps, m).
+    All responses are observed. answers: (reps, n, m). Returns the
+    persons of each score (reps, m−1, 1), the right answers of each
+    score (reps, m−1), and the right answers to each item (reps, m).
     """
     reps, _, m = answers.shape
     score = answers.sum(axis=2)
@@ -137,9 +138,9 @@ def by_person(answers: Booleans, observed: Booleans) -> tuple[Floats, Floats, Fl
     """Sufficient statistics for `joint` with every person a group of one.
 
     answers, observed: (reps, n, m). Returns weights (reps, n, m), 0 for
-    responses not observed and for persons whose answers are all right or
-    all wrong; right answers of each person (reps, n); and to each item
-    (reps, m).
+    responses not observed and for persons whose answers are all right
+    or all wrong; right answers of each person (reps, n); and to each
+    item (reps, m).
     """
     answers = answers & observed
     score = answers.sum(axis=2)

@@ -22,13 +22,16 @@ ITERATIONS = 100
 class ItemShares(BaseEstimator):
     """β̂_i with E σ(θ − β̂_i) = share of right answers to item i, over a law of abilities.
 
-    Persons must answer items that have nothing to do with their abilities, as in a
-    survey, and the law of abilities is assumed: a wrong one changes the scale of
-    estimates, not their order. Answers of one person are not compared, so that one
-    answer each is enough, and answers need not be known to be the same person's. A
-    share is of debiased counts, and at least `floor` answers from 0 and from all, at
-    most half of the answers. Not converged, NaN, where nobody answered some item.
-    Source: marginal maximum likelihood of one item (Bock and Lieberman, 1970).
+    Persons must answer items that have nothing to do with their
+    abilities, as in a survey, and the law of abilities is assumed: a
+    wrong one changes the scale of estimates, not their order. Answers
+    of one person are not compared, so that one answer each is enough,
+    and answers need not be known to be the same person's. A share is of
+    debiased counts, and at least `floor` answers from 0 and from all,
+    at most half of the answers. Not converged, NaN, where nobody
+    answered some item.
+    Source: marginal maximum likelihood of one item (Bock and Lieberman,
+    1970).
     """
 
     m: int = parameter("items", unit="items", low=2)
@@ -78,8 +81,9 @@ class ItemShares(BaseEstimator):
 def difficulties_of(share: Floats, points: Floats, weights: Floats) -> tuple[Floats, Booleans]:
     """β with Σ_g w_g σ(θ_g − β) = share, (reps, m), and whether all were found, (reps,).
 
-    share: (reps, m), between 0 and 1. points θ, weights w: (points,). Newton's steps
-    for the log odds of the share, which fall almost linearly in β.
+    share: (reps, m), between 0 and 1. points θ, weights w: (points,).
+    Newton's steps for the log odds of the share, which fall almost
+    linearly in β.
     """
     target = logit(share)
     theta = -target
