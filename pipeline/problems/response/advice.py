@@ -51,11 +51,11 @@ def _risk(request: Request, design: Design) -> tuple[Floats, Floats]:
 
     The same every time. The Cramér–Rao bound of responses without
     privacy and what the noise adds (`theory.noise_risk`); with
-    randomized response the bound times coth²(ε/2k), by which flips
-    multiply the variance of a response. A person who answers k of m
-    items tells (k − 1)/(m − 1) of what all m answers do, of equal
-    items, and is counted in as many pairs as these k have. ValueError
-    for other mechanisms.
+    randomized response the bound times coth²(ε/2k), by which
+    flips multiply the variance of a response. A person who
+    answers k of m items tells (k − 1)/(m − 1) of what all m
+    answers do, of equal items, and is counted in as many pairs as
+    these k have. ValueError for other mechanisms.
     """
     rng = np.random.default_rng(0)
     model = design.model
@@ -65,12 +65,12 @@ def _risk(request: Request, design: Design) -> tuple[Floats, Floats]:
     if request.estimator == "item_shares":
         return truth.theta, _share_risk(request, design, truth)
     share = design.n / model.n
-    told = (answers - 1) / (design.m - 1)
-    bound = cramer_rao_risk(truth.theta, truth.ability, model.p) / (share * told)
+    share_told = (answers - 1) / (design.m - 1)
+    bound = cramer_rao_risk(truth.theta, truth.ability, model.p) / (share * share_told)
     if request.mechanism == "randomized_response":
         return truth.theta, bound / np.tanh(epsilon / 2 / answers) ** 2
     variance = _noise_variance(request.mechanism, epsilon, design)
-    both = told * answers / design.m
+    both = share_told * answers / design.m
     counts = share * both * expected_counts(truth.theta, truth.ability, model.p)
     kind = "spectral"
     if request.estimator == "pairwise_likelihood":
@@ -141,8 +141,8 @@ def error_inf(
 ) -> float:
     """Predicted mean of ‖β̂ − β*‖∞.
 
-    Of m equal Gaussian errors the largest is about √(2 log 2m) times
-    their size.
+    Of m equal Gaussian errors the largest is about √(2 log 2m)
+    times their size.
     """
     _, risk = _risk(Request(mechanism, estimator, epsilon_user, person), design)
     return float(np.sqrt(2 * np.log(2 * design.m) * risk.mean()))

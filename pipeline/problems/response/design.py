@@ -11,8 +11,9 @@ PERSONS = 500  # abilities, of as many persons or of a sample
 class Design:
     """Persons, items and how they are spread, as `Rasch` has them; see there.
 
-    n: persons. m: items. p: probability that a response is observed.
-    questions: items that each person answers; None is all.
+    n: persons. m: items. p: probability that a response is
+    observed. questions: items that each person answers; None is
+    all.
     """
 
     n: int

@@ -18,8 +18,8 @@ from .model import Asked, ItemParameters, Part, Rasch, Responses
 class SilencedItems(ItemParameters):
     """Truth of the model.
 
-    silent: (reps, m), s, chance that a wrong response to the item is
-    left out.
+    silent: (reps, m), s, chance that a wrong response to the item
+    is left out.
     """
 
     silent: Annotated[Floats, "reps", "m"]
@@ -28,8 +28,8 @@ class SilencedItems(ItemParameters):
 class MisspecifiedResponses(Responses):
     """Raw responses of a block.
 
-    truth: θ, β and s. p: chance that a person meets an item. g: that
-    the response is guessed.
+    truth: θ, β and s. p: chance that a person meets an item. g:
+    that the response is guessed.
     """
 
     def __init__(
@@ -38,9 +38,9 @@ class MisspecifiedResponses(Responses):
         p: float,
         g: float,
         rng: np.random.Generator,
-        asked: Asked | None = None,
+        people_asked: Asked | None = None,
     ):
-        super().__init__(truth.ability, truth.theta, p, rng, asked)
+        super().__init__(truth.ability, truth.theta, p, rng, people_asked)
         self._silent = truth.silent
         self._g = g
 
@@ -110,12 +110,12 @@ class MisspecifiedRasch(Rasch):
             truth = SilencedItems(truth.theta, truth.ability, np.zeros_like(truth.theta))
         if self.counts_persons:
             return self.counted(truth, rng)
-        return MisspecifiedResponses(truth, self.p, self.at_random, rng, self.asked)
+        return MisspecifiedResponses(truth, self.p, self.at_random, rng, self.people_asked)
 
     @property
-    def asked(self) -> Asked | None:
+    def people_asked(self) -> Asked | None:
         """Persons who are drawn one by one, and asked some of the items."""
-        plain = super().asked
+        plain = super().people_asked
         if plain is None:
             return None
         return replace(plain, shift=self.ability_shift)

@@ -87,7 +87,7 @@ class Responses:
     """Raw responses of a block, drawn when first asked for; asking again gives the same numbers.
 
     ability: θ, (reps, n). theta: β, (reps, m). p: probability that a response is
-    observed. asked: who is asked what, and has abilities of which law; None where
+    observed. people_asked: who is asked what, and has abilities of which law; None where
     all are asked everything. P(X_li = 1) is that of the model to within rounding,
     2⁻⁵². Memory reps · n · m bytes, twice that if responses are missing; of more
     than `KEPT`, if only counts are asked for, that of the abilities.
@@ -105,20 +105,20 @@ class Responses:
         theta: Floats,
         p: float,
         rng: np.random.Generator,
-        asked: Asked | None = None,
+        people_asked: Asked | None = None,
     ):
         self._ability = ability
         self._theta = theta
         self._p = p
         self._rng = rng
-        self._asked = asked
+        self._asked = people_asked
         self._rewind: Callable[[], None] | None = None
         self.persons = ability.shape[1]
         self.items = theta.shape[1]
-        self.complete = p == 1 and asked is None
-        if asked is not None:
-            self.persons = asked.persons
-            self.most_answers = asked.survey.questions
+        self.complete = p == 1 and people_asked is None
+        if people_asked is not None:
+            self.persons = people_asked.persons
+            self.most_answers = people_asked.survey.questions
 
     @classmethod
     def from_array(cls, answers: Array) -> "GivenResponses":
@@ -215,10 +215,10 @@ class Responses:
     def differences(self) -> Integers:
         """Pairwise differential measurements, (reps, m, m), read-only, 0 on the diagonal.
 
-        Y_ij = Σ_l A_li A_lj X_li (1 − X_lj): persons who have i right
-        and j wrong.
-        Source: Nguyen and Zhang, eq. (2). O(reps · n · m²), once, for
-        all mechanisms that share the data.
+        Y_ij = Σ_l A_li A_lj X_li (1 − X_lj): persons who have i
+        right and j wrong.
+        Source: Nguyen and Zhang, eq. (2). O(reps · n · m²), once,
+        for all mechanisms that share the data.
         """
         return self._counts[0]
 
@@ -238,9 +238,9 @@ class Responses:
     def linked(self, edges: Booleans | None = None) -> Booleans | None:
         """Whether persons who answered both items of an edge link all items, (reps,).
 
-        None where all answered all. edges: (reps, m, m), None is all
-        pairs, for which it is computed once for all mechanisms that
-        share the data.
+        None where all answered all. edges: (reps, m, m), None is
+        all pairs, for which it is computed once for all
+        mechanisms that share the data.
         """
         if self.complete:
             return None
@@ -287,8 +287,8 @@ class Responses:
 class PlainResponses(OpenResponses):
     """Simulated responses as they are.
 
-    Their counts are computed once for all who need them, and they are
-    drawn where they are needed.
+    Their counts are computed once for all who need them, and they
+    are drawn where they are needed.
     """
 
     _data: Responses | None = None  # none in a changed copy, which has arrays of its own
@@ -395,11 +395,11 @@ class GivenResponses(Responses):
 class Rasch(BaseModel):
     """P(X_li = 1) = σ(θ_l − β_i), Σβ = 0, of n persons and m items, all or `questions` of them.
 
-    Each response is observed with probability p, of those that a person
-    is asked for. Persons who are asked one item or two are counted, not
-    drawn: their number costs nothing.
-    Source: Nguyen and Zhang, eq. (1) and §2; their Figure 1 has β, θ ~
-    N(0, 1), p = 1.
+    Each response is observed with probability p, of those that a
+    person is asked for. Persons who are asked one item or two are
+    counted, not drawn: their number costs nothing.
+    Source: Nguyen and Zhang, eq. (1) and §2; their Figure 1 has
+    β, θ ~ N(0, 1), p = 1.
     """
 
     n: int = parameter("persons", unit="persons", low=1, high=10**9 - 1)
@@ -495,15 +495,15 @@ class Rasch(BaseModel):
     def simulate(self, truth: ItemParameters, rng: np.random.Generator) -> Responses:
         """Responses of n persons to m items.
 
-        O(reps · n · m), and O(reps · n · m²) of `differences`; O(reps ·
-        m²), whatever n, where persons are counted.
+        O(reps · n · m), and O(reps · n · m²) of `differences`;
+        O(reps · m²), whatever n, where persons are counted.
         """
         if self.counts_persons:
             return self.counted(truth, rng)
-        return Responses(truth.ability, truth.theta, self.p, rng, self.asked)
+        return Responses(truth.ability, truth.theta, self.p, rng, self.people_asked)
 
     @property
-    def asked(self) -> Asked | None:
+    def people_asked(self) -> Asked | None:
         """Persons who are drawn one by one, and asked some of the items."""
         survey = self.survey
         if survey is None:

@@ -50,14 +50,14 @@ def budget_of_person(epsilon_user: float | None, person: float | None) -> float:
     return epsilon_user
 
 
-def check_charge(questions: int | None, charged: int, asked: int) -> None:
+def check_charge(questions: int | None, charged: int, items_asked: int) -> None:
     """Raise InvalidInput where persons were asked more items than are charged."""
-    if asked <= charged:
+    if items_asked <= charged:
         return
     raise InvalidInput(
         "questions",
         questions,
-        f"each person of these data was asked {asked:,} items, all of which cost budget",
+        f"each person of these data was asked {items_asked:,} items, all of which cost budget",
     )
 
 
@@ -77,8 +77,8 @@ def survey_of(questions: int | None, design: str, m: int) -> Survey | None:
 def check_pairs(questions: int | None, m: int, who: str) -> int:
     """Items that each person answers, at least two. who: needs them, for the message.
 
-    Raises InvalidInput for one, as nobody then answers both items of a
-    pair.
+    Raises InvalidInput for one, as nobody then answers both items
+    of a pair.
     """
     items = items_of_person(questions, m)
     if items > 1:

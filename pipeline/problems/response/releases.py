@@ -47,9 +47,9 @@ def unflipped(counts: ItemCounts, epsilon: float) -> ItemCounts:
 class PairwiseRelease(Abstract):
     """A release that gives pairwise differential measurements.
 
-    Most estimators need to know no more of it. persons: n. edges: (reps
-    or 1, m, m), symmetric, pairs of which something was released; None
-    is all.
+    Most estimators need to know no more of it. persons: n. edges:
+    (reps or 1, m, m), symmetric, pairs of which something was
+    released; None is all.
     """
 
     if TYPE_CHECKING:  # fields of some releases, computed by others
@@ -96,9 +96,9 @@ class Differences(PairwiseRelease):
     whether persons who answered both items of an edge link all items;
     None where they must, or where that is not known.
 
-    The noise protects who answered what, too: `linked` is no part of
-    what is published. A simulation lends it, for the status of an
-    estimate alone.
+    The noise protects who answered what, too: `linked` is no part
+    of what is published. A simulation lends it, for the status of
+    an estimate alone.
     """
 
     counts: Annotated[Array, "reps", "m", "m"]
@@ -141,8 +141,8 @@ class FlippedItemCounts(ItemRelease):
 class FlippedResponses(PairwiseRelease, ItemRelease):
     """Responses after randomized response: each is flipped with probability f = 1/(1 + e^ε).
 
-    answers: (reps, n, m). observed: (reps, n, m), or None for all; who
-    answered what is public. epsilon: per response.
+    answers: (reps, n, m). observed: (reps, n, m), or None for
+    all; who answered what is public. epsilon: per response.
     """
 
     answers: Annotated[Booleans, "reps", "n", "m"]
@@ -202,8 +202,8 @@ class FlippedResponses(PairwiseRelease, ItemRelease):
 class CountedResponses(FlippedResponses):
     """Flipped responses of persons who answer one item or two each, as counts.
 
-    `answers` and `observed` are there as well, made when they are asked
-    for.
+    `answers` and `observed` are there as well, made when they are
+    asked for.
     """
 
     patterns: PatternCounts | None = None  # none in a changed copy, which has arrays of its own
@@ -271,11 +271,11 @@ class Published:
     """What is published of real people's responses, and what it costs them.
 
     counts: (m, m), noisy Y, 0 off the edges. edges: (m, m), pairs
-    released. noise: parameter of its law, variance σ² of the discrete
-    Gaussian or scale of the discrete Laplace. charged: the sensitivity
-    that the noise is made for, squared L2 for the Gaussian and L1 for
-    the Laplace. sensitivity: the exact ones. spent: budgets of all
-    responses of a person.
+    released. noise: parameter of its law, variance σ² of the
+    discrete Gaussian or scale of the discrete Laplace. charged:
+    the sensitivity that the noise is made for, squared L2 for the
+    Gaussian and L1 for the Laplace. sensitivity: the exact ones.
+    spent: budgets of all responses of a person.
     """
 
     counts: Integers

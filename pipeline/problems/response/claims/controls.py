@@ -1,7 +1,7 @@
 """Wrong worlds of responses: what is simulated in place of what labels say, and claims must see.
 
-n persons answer m items. Unless a world says otherwise, a release says
-what the right one would say.
+n persons answer m items. Unless a world says otherwise, a release says what
+the right one would say.
 """
 
 from collections.abc import Callable

@@ -1,11 +1,11 @@
 """Files of people's right and wrong answers: read, checked, and cached by content.
 
-Nothing is ever written. Five formats, recognised by how a file begins:
-ARFF (the students of UCI 467), a header with school, G1, G2 and G3
-(those of UCI 320), MovieLens's ratings, a header person,item,response
-(long: an answer a row), and else persons × items: a header of item
-names, a first column of persons if wanted, a last column count if a row
-stands for several persons. Answers: see `ANSWERS`.
+Nothing is ever written. Five formats, recognised by how a file begins: ARFF
+(the students of UCI 467), a header with school, G1, G2 and G3 (those of UCI
+320), MovieLens's ratings, a header person,item,response (long: an answer a
+row), and else persons × items: a header of item names, a first column of
+persons if wanted, a last column count if a row stands for several persons.
+Answers: see `ANSWERS`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -91,9 +91,9 @@ class Rows:
 class Shape:
     """Columns of a file of persons × items.
 
-    named: whether the first column has the persons' names. counted:
-    whether the last one says how many persons a row stands for. items:
-    names of those between.
+    named: whether the first column has the persons' names. counted: whether
+    the last one says how many persons a row stands for. items: names of
+    those between.
     """
 
     named: bool
@@ -111,8 +111,8 @@ class Shape:
 def load(path: DataFile, other_ratings: bool = False) -> Table:
     """The responses of a file; InvalidInput with the row of the first mistake, or what is expected.
 
-    other_ratings: accept ratings that are not MovieLens's
-    ml-latest-small. Read once per content.
+    other_ratings: accept ratings that are not MovieLens's ml-latest-small.
+    Read once per content.
     """
     try:
         lines = tables.lines(path)

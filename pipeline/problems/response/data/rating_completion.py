@@ -44,13 +44,12 @@ def binarise(ratings: Ratings) -> tuple[Booleans, tuple[str, ...], int]:
 def complete(values: Floats, known: Booleans, shrinkage: float) -> tuple[Floats, int]:
     """Z that minimises ½ Σ_known (x − z)² + λ‖Z‖_* (nuclear norm), and its rank.
 
-    values, known: (rows, columns). Convex, so where the search starts
-    does not matter. Soft-impute with momentum: unknown values are
-    filled in from Z, and singular values are lowered by λ. O(rows ·
-    columns²) a step; 0.4 s for 610 × 200 ratings. Raises
-    ArithmeticError if it does not converge to 1e-9.
-    Source: Mazumder, Hastie and Tibshirani (2010); Beck and Teboulle
-    (2009).
+    values, known: (rows, columns). Convex, so where the search starts does
+    not matter. Soft-impute with momentum: unknown values are filled in from
+    Z, and singular values are lowered by λ. O(rows · columns²) a step; 0.4
+    s for 610 × 200 ratings. Raises ArithmeticError if it does not converge
+    to 1e-9. Source: Mazumder, Hastie and Tibshirani (2010); Beck and
+    Teboulle (2009).
     """
     now = np.zeros(values.shape)
     ahead = now

@@ -24,8 +24,8 @@ from .table import Table
 class RecordedItems(ItemParameters):
     """Truth of recorded responses: the fit to everybody's. No abilities.
 
-    chosen: (reps, m), indices of items. names: of all items of the
-    file; those of the columns, where all are chosen.
+    chosen: (reps, m), indices of items. names: of all items of
+    the file; those of the columns, where all are chosen.
     """
 
     chosen: Annotated[Integers, "reps", "m"]
@@ -35,11 +35,11 @@ class RecordedItems(ItemParameters):
 class RecordedAnswers(Responses):
     """Responses to chosen items of n persons drawn without replacement, anew in every replication.
 
-    chosen: (reps, m), indices of items of the table. questions: how
-    many answers of a person count, at random of those in the table;
-    None is all. Drawn when first asked for; asking again gives the same
-    numbers. Memory reps · n · m bytes, twice that where some are
-    missing.
+    chosen: (reps, m), indices of items of the table. questions:
+    how many answers of a person count, at random of those in the
+    table; None is all. Drawn when first asked for; asking again
+    gives the same numbers. Memory reps · n · m bytes, twice that
+    where some are missing.
     """
 
     _keeps: ClassVar[bool] = True

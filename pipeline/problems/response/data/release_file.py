@@ -19,10 +19,9 @@ SEVERAL = "the person has several rows, which are all left out"
 def read(file: DataFile, encoding: str) -> tuple[Rows, tuple[LeftOut, ...]]:
     """The rows of a file of persons × items that count, and those that do not.
 
-    Left out are rows that are wrong by themselves, and all rows of a
-    name that several of the others have: see
-    `NoisyDifferences.publish`. Raises InvalidInput for the header
-    alone.
+    Left out are rows that are wrong by themselves, and all rows of a name
+    that several of the others have: see `NoisyDifferences.publish`. Raises
+    InvalidInput for the header alone.
     """
     try:
         table = release_rows.read(file, HEADER, encoding)

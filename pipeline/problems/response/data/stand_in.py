@@ -20,8 +20,8 @@ def answers(items: int) -> Booleans:
     """Complete answers under the Rasch model, (1000, items), the same on every machine.
 
     A larger number of items begins with the same columns. Abilities and
-    difficulties are sums of twelve uniforms, normal but for their
-    tails; fixed seeds of Philox.
+    difficulties are sums of twelve uniforms, normal but for their tails;
+    fixed seeds of Philox.
     """
     draws = np.random.Generator(np.random.Philox(1962)).random((items, PERSONS)).T
     ability = _normal(1961, PERSONS)[:, None]

@@ -18,11 +18,11 @@ from ..sampling.pair_counts import differences_of, pairs_of
 class Table:
     """Everybody's responses, checked.
 
-    answers: (persons, items), False where not observed. observed:
-    (persons, items), None is all. names: of items. subsets: whether a
-    study takes random sets of the items, or all of them. differences,
-    pairs: (items, items), Y and B of everybody. source: one sentence on
-    where the responses are from.
+    answers: (persons, items), False where not observed. observed: (persons,
+    items), None is all. names: of items. subsets: whether a study takes
+    random sets of the items, or all of them. differences, pairs: (items,
+    items), Y and B of everybody. source: one sentence on where the
+    responses are from.
     """
 
     answers: Booleans
@@ -58,8 +58,8 @@ class Table:
 def check_connected(observed: Booleans, names: Sequence[str]) -> None:
     """Refuse, by name, items that no chain of persons links to most of the others.
 
-    And those that nobody answered. observed: (persons, items). Raises
-    `Unreadable`.
+    And those that nobody answered.
+    observed: (persons, items). Raises `Unreadable`.
     """
     is_answered = np.any(observed, axis=0)
     never = [name for name, answered in zip(names, is_answered, strict=True) if not answered]

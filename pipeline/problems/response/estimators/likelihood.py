@@ -26,12 +26,13 @@ class PairwiseLikelihood(PairCountEstimator):
     """Maximum of Σ_{i<j} [Y_ij log σ(β_j − β_i) + Y_ji log σ(β_i − β_j)] − c‖β‖².
 
     Each term is the likelihood of a pair given that a person had
-    exactly one of the two right, which does not depend on the person's
-    ability: consistent as n → ∞ at fixed m. In β it is a
-    Bradley–Terry–Luce fit in which i wins Y_ji of Y_ij + Y_ji. Not
-    converged, NaN, where the pairs released, or known to be answered,
-    do not connect the items, whatever c, and where counts leave some
-    difficulty undetermined or infinite, which c > 0 prevents.
+    exactly one of the two right, which does not depend on the
+    person's ability: consistent as n → ∞ at fixed m. In β it is a
+    Bradley–Terry–Luce fit in which i wins Y_ji of Y_ij + Y_ji.
+    Not converged, NaN, where the pairs released, or known to be
+    answered, do not connect the items, whatever c, and where
+    counts leave some difficulty undetermined or infinite, which c
+    > 0 prevents.
     Source: Zwinderman (1995), with ridge.
     """
 
@@ -61,13 +62,14 @@ class PairwiseLikelihood(PairCountEstimator):
 class JointLikelihood(BaseEstimator):
     """Joint maximum likelihood of β and of all persons' θ, responses taken as they are.
 
-    Persons with no or only right answers have no finite θ̂ and say
-    nothing about β: they are left out. Where all responses are
-    observed, persons with the same score share a θ̂. Inconsistent at
-    fixed m: β̂ tends to about m/(m−1) · β*, exactly 2 β* for m = 2. Not
-    converged, NaN, where no maximum exists or it is not unique: unless
-    the pairs of items of which somebody has the first right and the
-    second wrong lead from every item to every other (Fischer, 1981).
+    Persons with no or only right answers have no finite θ̂ and
+    say nothing about β: they are left out. Where all responses
+    are observed, persons with the same score share a θ̂.
+    Inconsistent at fixed m: β̂ tends to about m/(m−1) · β*,
+    exactly 2 β* for m = 2. Not converged, NaN, where no maximum
+    exists or it is not unique: unless the pairs of items of which
+    somebody has the first right and the second wrong lead from
+    every item to every other (Fischer, 1981).
     Source: Andersen (1973); Nguyen and Zhang, §3.1.
     """
 
@@ -87,8 +89,8 @@ class JointLikelihood(BaseEstimator):
     def fit(self, release: FlippedResponses, rng: np.random.Generator) -> ItemEstimate:
         """Estimate of a block.
 
-        O(reps · m²) an iteration, O(reps · n · m) if p < 1; ten to
-        thirty are usual.
+        O(reps · m²) an iteration, O(reps · n · m) if p < 1; ten
+        to thirty are usual.
         """
         reps, n, m = release.answers.shape
         theta = np.zeros((reps, m))
@@ -123,8 +125,9 @@ def by_score(answers: Booleans) -> tuple[Floats, Floats, Floats]:
     """Sufficient statistics for `joint` of persons grouped by raw score 1, …, m − 1.
 
     All responses are observed. answers: (reps, n, m). Returns the
-    persons of each score (reps, m−1, 1), the right answers of each
-    score (reps, m−1), and the right answers to each item (reps, m).
+    persons of each score (reps, m−1, 1), the right answers of
+    each score (reps, m−1), and the right answers to each item
+    (reps, m).
     """
     reps, _, m = answers.shape
     score = answers.sum(axis=2)
@@ -137,10 +140,10 @@ def by_score(answers: Booleans) -> tuple[Floats, Floats, Floats]:
 def by_person(answers: Booleans, observed: Booleans) -> tuple[Floats, Floats, Floats]:
     """Sufficient statistics for `joint` with every person a group of one.
 
-    answers, observed: (reps, n, m). Returns weights (reps, n, m), 0 for
-    responses not observed and for persons whose answers are all right
-    or all wrong; right answers of each person (reps, n); and to each
-    item (reps, m).
+    answers, observed: (reps, n, m). Returns weights (reps, n, m),
+    0 for responses not observed and for persons whose answers are
+    all right or all wrong; right answers of each person (reps,
+    n); and to each item (reps, m).
     """
     answers = answers & observed
     score = answers.sum(axis=2)
@@ -153,13 +156,14 @@ def by_person(answers: Booleans, observed: Booleans) -> tuple[Floats, Floats, Fl
 def joint(weight: Floats, persons: Floats, items: Floats) -> tuple[Floats, Booleans]:
     """Maximum of Σ_g θ_g S_g − Σ_i β_i s_i − Σ_gi w_gi log(1 + e^{θ_g−β_i}).
 
-    Returns β̂, (reps, m), centred, and converged, (reps,). weight w: (reps,
-    G, m) or (reps, G, 1), ≥ 0. persons S: (reps, G), right answers of group
-    g. items s: (reps, m), right answers to item i. Newton steps in θ and in
-    β in turn, each a set of problems in one variable, cut to one logit:
-    since |ℓ'''| ≤ ℓ'' these always ascend. Ten to thirty rounds are enough,
-    O(reps · G · m) each. Converged: no step above 1e-10, and every item has
-    information left, else its β̂ is at infinity.
+    Returns β̂, (reps, m), centred, and converged, (reps,). weight
+    w: (reps, G, m) or (reps, G, 1), ≥ 0. persons S: (reps, G),
+    right answers of group g. items s: (reps, m), right answers to
+    item i. Newton steps in θ and in β in turn, each a set of
+    problems in one variable, cut to one logit: since |ℓ'''| ≤ ℓ''
+    these always ascend. Ten to thirty rounds are enough, O(reps ·
+    G · m) each. Converged: no step above 1e-10, and every item
+    has information left, else its β̂ is at infinity.
     """
     reps, m = items.shape
     beta = np.zeros((reps, m))

@@ -38,10 +38,11 @@ class ItemEstimate:
 class PairCountEstimator(BaseEstimator):
     """An estimator that needs the released Y alone, made positive.
 
-    max(Y_ij, floor) + pseudo_count on the edges. Noise and debiasing
-    make counts negative, and zero counts may disconnect items. This
-    uses only what is public or released. pseudo_count = floor = 0 keeps
-    Y as it is, but for negative counts, which become 0.
+    max(Y_ij, floor) + pseudo_count on the edges. Noise and
+    debiasing make counts negative, and zero counts may disconnect
+    items. This uses only what is public or released. pseudo_count
+    = floor = 0 keeps Y as it is, but for negative counts, which
+    become 0.
     Source: Nguyen and Zhang (supplement, code): λ = 1, floor 1.
     """
 

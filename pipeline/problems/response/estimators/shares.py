@@ -81,9 +81,9 @@ class ItemShares(BaseEstimator):
 def difficulties_of(share: Floats, points: Floats, weights: Floats) -> tuple[Floats, Booleans]:
     """β with Σ_g w_g σ(θ_g − β) = share, (reps, m), and whether all were found, (reps,).
 
-    share: (reps, m), between 0 and 1. points θ, weights w: (points,).
-    Newton's steps for the log odds of the share, which fall almost
-    linearly in β.
+    share: (reps, m), between 0 and 1. points θ, weights w:
+    (points,). Newton's steps for the log odds of the share, which
+    fall almost linearly in β.
     """
     target = logit(share)
     theta = -target

@@ -22,15 +22,14 @@ ITERATIONS = 100_000
 class Spectral(PairCountEstimator):
     """β̂ = log π, centred, π the stationary law of a Markov chain on the items.
 
-    It moves from item i to j with chance Y_ij/d. At the expected
-    counts, E[Y_ij] e^β_i = E[Y_ji] e^β_j, so π ∝ e^β and β̂ is
-    consistent, also at fixed m. d is the largest row sum + 1: the law
-    does not depend on it. solver: `direct` eliminates states without
-    subtractions, every entry of π to a small relative error; `power`
-    iterates until no entry changes by more than 1e-14 of itself, not
-    converged after 100,000 steps. Where counts, or what is known of who
-    answered what, do not connect the items, NaN, not converged.
-    Source: Nguyen and Zhang, Algorithms 1 and 2.
+    It moves from item i to j with chance Y_ij/d. At the expected counts,
+    E[Y_ij] e^β_i = E[Y_ji] e^β_j, so π ∝ e^β and β̂ is consistent, also at
+    fixed m. d is the largest row sum + 1: the law does not depend on it.
+    solver: `direct` eliminates states without subtractions, every entry of
+    π to a small relative error; `power` iterates until no entry changes by
+    more than 1e-14 of itself, not converged after 100,000 steps. Where
+    counts, or what is known of who answered what, do not connect the items,
+    NaN, not converged. Source: Nguyen and Zhang, Algorithms 1 and 2.
     """
 
     by_replication: ClassVar[bool] = True
@@ -76,9 +75,8 @@ class SpectralDebiased(Spectral):
 def power(rates: Floats) -> tuple[Floats, Booleans]:
     """Stationary laws by power iteration from the uniform law, (reps, m).
 
-    And whether they were reached, (reps,). rates: (reps, m, m), from
-    row to column. Moves with probability rates/d, d the largest row sum
-    + 1.
+    And whether they were reached, (reps,). rates: (reps, m, m), from row to
+    column. Moves with probability rates/d, d the largest row sum + 1.
     Source: Nguyen and Zhang, Algorithm 1.
     """
     reps, m = rates.shape[:2]

@@ -56,21 +56,22 @@ ROW = Guarantee(
 class NoisyDifferences(BaseMechanism, ABC):
     """Noise on every released entry of Y, whatever the data are.
 
-    On the edges of a public random graph if p0 < 1. n is released and
-    not protected: a person who is absent leaves a row without answers,
-    which n counts. Who answered what is protected like the answers:
-    `publish` has nothing of it. Whether it links the items is lent by
-    the simulation, `Differences.linked`, outside of the budget. Public:
-    n, the graph, the variance of the noise. Off the graph, and on the
-    diagonal, released counts are 0. calibration: `paper` charges 1 for
-    every released entry (Lemma 4.1 of Nguyen and Zhang, corrected),
-    `tight` the exact sensitivity of a person's row, half or a quarter
-    of that; each graph is charged by itself. A person answers k =
-    `questions` items at most: then the exact sensitivity is 2⌊k²/4⌋, or
-    half of that, see `theory.sensitivity`.
+    On the edges of a public random graph if p0 < 1. n is released
+    and not protected: a person who is absent leaves a row without
+    answers, which n counts. Who answered what is protected like
+    the answers: `publish` has nothing of it. Whether it links the
+    items is lent by the simulation, `Differences.linked`, outside
+    of the budget. Public: n, the graph, the variance of the
+    noise. Off the graph, and on the diagonal, released counts are
+    0. calibration: `paper` charges 1 for every released entry
+    (Lemma 4.1 of Nguyen and Zhang, corrected), `tight` the exact
+    sensitivity of a person's row, half or a quarter of that; each
+    graph is charged by itself. A person answers k = `questions`
+    items at most: then the exact sensitivity is 2⌊k²/4⌋, or half
+    of that, see `theory.sensitivity`.
 
-    A law of noise has one parameter, its variance or its scale, which
-    follows from the budget and the sensitivity.
+    A law of noise has one parameter, its variance or its scale,
+    which follows from the budget and the sensitivity.
     """
 
     m: int = parameter("items", unit="items", low=2)
@@ -185,17 +186,18 @@ class NoisyDifferences(BaseMechanism, ABC):
         """Y of real people, once, with OpenDP's noise on every released entry; nothing can seed it.
 
         answers, observed: (rows, m), as in `Responses` without
-        replications. persons: (rows,), how many persons a row stands
-        for; None is one each. Of each person `questions` answers count,
-        drawn at random, or all if they are no more. named: whether they
-        are the rows of a file with names, of which those are left out
-        that stand in several; one row may then take two persons away,
-        `named_sensitivity`. The graph, which is public, is drawn by
-        NumPy from the system's entropy. What is spent is by OpenDP's
-        own map, which rounds up, at the exact sensitivity (of a graph
-        of more than 16 items, an upper bound). 10 µs an entry. Raises
-        `InvalidInput` if no graph drawn connects the items, and without
-        OpenDP.
+        replications. persons: (rows,), how many persons a row
+        stands for; None is one each. Of each person `questions`
+        answers count, drawn at random, or all if they are no
+        more. named: whether they are the rows of a file with
+        names, of which those are left out that stand in several;
+        one row may then take two persons away,
+        `named_sensitivity`. The graph, which is public, is drawn
+        by NumPy from the system's entropy. What is spent is by
+        OpenDP's own map, which rounds up, at the exact
+        sensitivity (of a graph of more than 16 items, an upper
+        bound). 10 µs an entry. Raises `InvalidInput` if no graph
+        drawn connects the items, and without OpenDP.
         """
         graph = self._published_graph()
         edges = ~np.eye(self.m, dtype=bool)
@@ -218,8 +220,9 @@ class NoisyDifferences(BaseMechanism, ABC):
     ) -> Integers:
         """Y of real people, (m, m), of each person `questions` answers, as a study counts them.
 
-        Which ones is drawn for each person, from the system's entropy.
-        Whatever is drawn a person changes Y by what is charged at most.
+        Which ones is drawn for each person, from the system's
+        entropy. Whatever is drawn a person changes Y by what is
+        charged at most.
         """
         if self.answers == self.m:
             return weighted_differences(answers, observed, persons)
@@ -275,9 +278,9 @@ class NoisyDifferences(BaseMechanism, ABC):
     def attacks(self) -> dict[str, Attack]:
         """The best attack on one response, and on all of a person.
 
-        A response changes one count less than a person answers items,
-        by 1. On public graphs of edge probability below 1 what the
-        budget allows, as the noise depends on the graph.
+        A response changes one count less than a person answers
+        items, by 1. On public graphs of edge probability below 1
+        what the budget allows, as the noise depends on the graph.
         """
         if self.p0 < 1:
             return {"person": self.noise.bound()}
@@ -330,8 +333,8 @@ class DiscreteGaussian(NoisyDifferences):
     def by_replication(self) -> bool:  # type: ignore[override]  # of an object: p0 decides
         """Where all pairs are released.
 
-        Noise on the edges of graphs is drawn for all graphs of one
-        charge at once.
+        Noise on the edges of graphs is drawn for all graphs of
+        one charge at once.
         """
         return self.p0 == 1
 
@@ -378,10 +381,10 @@ class DiscreteGaussian(NoisyDifferences):
 class DiscreteLaplace(NoisyDifferences):
     """Discrete Laplace noise of scale Δ₁/ε on pairwise differential measurements.
 
-    Pure ε-DP for a person's row. Raises `InvalidInput` for budgets so
-    small that the noise is wider than 1e9.
-    Source: Nguyen and Zhang, supplement, Lemma 4.2 (Ghosh, Roughgarden
-    and Sundararajan, 2009).
+    Pure ε-DP for a person's row. Raises `InvalidInput` for
+    budgets so small that the noise is wider than 1e9.
+    Source: Nguyen and Zhang, supplement, Lemma 4.2 (Ghosh,
+    Roughgarden and Sundararajan, 2009).
     """
 
     guarantee: ClassVar[Guarantee] = replace(ROW, budget="pure ε-DP for all responses of a person")

@@ -17,9 +17,9 @@ def random_graphs(rng: np.random.Generator, reps: int, m: int, p0: float) -> Boo
     """Erdős–Rényi graphs G(m, p0), (reps, m, m), symmetric.
 
     Redrawn up to `TRIES` times until connected. Only a connected graph
-    determines an estimate. Where every draw fails, the last one is
-    kept, so a small p0 may leave graphs that are not connected, or have
-    no edge. O(reps · m²) a draw.
+    determines an estimate. Where every draw fails, the last one is kept, so
+    a small p0 may leave graphs that are not connected, or have no edge.
+    O(reps · m²) a draw.
     """
     first, second = np.triu_indices(m, 1)
     edges = np.zeros((reps, m, m), bool)

@@ -237,9 +237,9 @@ class RandomizedResponse(BaseMechanism):
 def draw_flips(shape: tuple[int, ...], flip: float, rng: np.random.Generator) -> Booleans:
     """Bernoulli draws of probability `flip`, exact to 2⁻⁵³.
 
-    A random byte decides all but one draw in 256, a uniform these.
-    `common.sampling.bernoulli` has the same law from other random
-    numbers: using it here would change every result.
+    A random byte decides all but one draw in 256, a uniform
+    these. `common.sampling.bernoulli` has the same law from other
+    random numbers: using it here would change every result.
     """
     whole, rest = divmod(256 * flip, 1)
     byte = rng.integers(0, 256, shape, np.uint8)

@@ -23,20 +23,21 @@ from ..releases import FlippedItemCounts
 class ShuffledResponse(BaseMechanism):
     """Every response is flipped by its person, and leaves as a message of its own, among all others.
 
-    A message names an item and says right or wrong; a shuffler mixes
-    the messages of all n persons, so that of the r ≥ ⌊nk/m⌋ messages on
-    one of the m items nobody learns more than how many say right: not
-    which messages come from one person, so that pairs of items cannot
-    be compared, and shares of right answers can. All responses of a
-    person are then (ε, δ)-DP at ε = `person`, though one alone is
-    flipped with probability 1/(1 + e^ε₀) and ε₀ may be far above ε:
-    `pipeline.privacy.shuffling` composes exactly binary accounts of k
-    items, of r messages each. Where every person answers only some
-    items, the survey must be balanced, and no answer may be missing: an
-    item that few answer hides nobody. Cost O(reps · m) beyond the
-    data's, whatever n.
-    Source: Feldman, McMillan and Talwar (2022), for the idea; exact for
-    binary answers.
+    A message names an item and says right or wrong; a shuffler
+    mixes the messages of all n persons, so that of the r ≥ ⌊nk/m⌋
+    messages on one of the m items nobody learns more than how
+    many say right: not which messages come from one person, so
+    that pairs of items cannot be compared, and shares of right
+    answers can. All responses of a person are then (ε, δ)-DP at ε
+    = `person`, though one alone is flipped with probability 1/(1
+    + e^ε₀) and ε₀ may be far above ε:
+    `pipeline.privacy.shuffling` composes exactly binary accounts
+    of k items, of r messages each. Where every person answers
+    only some items, the survey must be balanced, and no answer
+    may be missing: an item that few answer hides nobody. Cost
+    O(reps · m) beyond the data's, whatever n.
+    Source: Feldman, McMillan and Talwar (2022), for the idea;
+    exact for binary answers.
     """
 
     n: int = parameter("persons", unit="persons", low=1)
@@ -95,8 +96,9 @@ class ShuffledResponse(BaseMechanism):
     def release(self, data: Responses, rng: np.random.Generator) -> FlippedItemCounts:
         """Messages that say right, and all, of each item.
 
-        Raises InvalidInput where persons answered more items than are
-        charged, and ValueError where an item has fewer messages.
+        Raises InvalidInput where persons answered more items than
+        are charged, and ValueError where an item has fewer
+        messages.
         """
         check_charge(self.questions, self.answers, data.most_answers or data.items)
         right, answered = data.item_counts()

@@ -1,9 +1,9 @@
 """What a cell's mechanism really spends, compared with what it declares: exact numbers.
 
-Shares are of the declared budget: at 1 it is spent in full, at 2 twice
-what is declared is spent. NaN where a metric does not apply. No metric
-declares a range: it would widen intervals for values not seen, but
-these numbers are exact.
+Shares are of the declared budget: at 1 it is spent in full, at 2
+twice what is declared is spent. NaN where a metric does not
+apply. No metric declares a range: it would widen intervals for
+values not seen, but these numbers are exact.
 """
 
 import math
@@ -43,12 +43,12 @@ def declares_zcdp(mechanism: str) -> bool:
 class PersonSpent(BaseMetric):
     """Share of the declared budget that the worst replacement of a person's row spends.
 
-    By the noise released. Gaussian: of ρ-zCDP, largest D_α/(αρ), ρ by
-    the mechanism's conversion; of δ at ε where that is exact. Laplace:
-    of ε. The entries that change are counted over all pairs of rows.
-    NaN for other mechanisms.
-    Source: Nguyen and Zhang, Lemma 4.1, and Lemma 4.2 of the
-    supplement, composed.
+    By the noise released. Gaussian: of ρ-zCDP, largest D_α/(αρ),
+    ρ by the mechanism's conversion; of δ at ε where that is
+    exact. Laplace: of ε. The entries that change are counted over
+    all pairs of rows. NaN for other mechanisms. Source: Nguyen
+    and Zhang, Lemma 4.1, and Lemma 4.2 of the supplement,
+    composed.
     """
 
     m: int = parameter("items", unit="items", low=2)
@@ -107,10 +107,10 @@ def count_spent(
 ) -> float:
     """Share of ε that noise on one count spends.
 
-    The count is of all right answers, which one person changes by up to
-    m. Gaussian: N_Z(0, m²/ε²), share of ½ε²-zCDP; Laplace: scale m/ε,
-    share of ε. Computed from the whole laws.
-    Source: Nguyen and Zhang, supplement, Lemmas 3.2 and 4.2.
+    The count is of all right answers, which one person changes by
+    up to m. Gaussian: N_Z(0, m²/ε²), share of ½ε²-zCDP; Laplace:
+    scale m/ε, share of ε. Computed from the whole laws. Source:
+    Nguyen and Zhang, supplement, Lemmas 3.2 and 4.2.
     """
     if declares_zcdp(mechanism):
         return privacy_loss.gaussian_count_spent(m, epsilon_user)
@@ -171,7 +171,8 @@ def local_budget_published(
 ) -> float:
     """ε0 that the published search finds, nats.
 
-    Source: Nguyen and Zhang, supplement, `find_effective_epsilon0_rr`.
+    Source: Nguyen and Zhang, supplement,
+    `find_effective_epsilon0_rr`.
     """
     return _published_budget(n, epsilon_user, delta)
 

@@ -31,8 +31,7 @@ def draw_answers(
     Exact to 2⁻⁵². skill: e^θ, (reps, n). difficulty: e^β, (reps, m).
     answers: (reps, n, m), contiguous. A random byte decides all but one
     answer in 256, a further uniform these: the same numbers as
-    `common.sampling.bernoulli`. O(reps · n · m), about a nanosecond
-    each.
+    `common.sampling.bernoulli`. O(reps · n · m), about a nanosecond each.
     """
     reps, n = skill.shape
     m = difficulty.shape[1]

@@ -40,9 +40,8 @@ def differences_of(answers: Booleans, observed: Booleans | None) -> Floats:
     """Pairwise differential measurements Y_ij = Σ_l A_li A_lj X_li (1 − X_lj), (reps, m, m).
 
     Whole numbers. answers X, observed A: (reps, n, m); None is all
-    observed, which takes half of the time. O(reps · n · m²), of 64
-    persons at a time.
-    Source: Nguyen and Zhang, eq. (2).
+    observed, which takes half of the time. O(reps · n · m²), of 64 persons
+    at a time. Source: Nguyen and Zhang, eq. (2).
     """
     reps, n, m = answers.shape
     counts = np.empty((reps, m, m))

@@ -1,8 +1,8 @@
 """How many persons gave which answers to which items, of persons who answer one or two each.
 
-These numbers say all that is known of persons whose abilities are drawn
-alike and independently. Their number costs nothing: not persons are
-drawn, but sums.
+These numbers say all that is known of persons whose abilities are
+drawn alike and independently. Their number costs nothing: not
+persons are drawn, but sums.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,10 +22,11 @@ RIGHT, WRONG = 0, 1
 class PatternCounts:
     """Persons by the items that they were asked, and by what they answered.
 
-    sets: (sets, k), items, k = 1 or 2. items: m. counts: (reps, sets,
-    kinds) for k = 1 and (reps, sets, kinds, kinds) for k = 2, how many
-    persons who were asked a set gave its items answers of these kinds:
-    right, wrong and, where answers may be missing, none.
+    sets: (sets, k), items, k = 1 or 2. items: m. counts: (reps,
+    sets, kinds) for k = 1 and (reps, sets, kinds, kinds) for k =
+    2, how many persons who were asked a set gave its items
+    answers of these kinds: right, wrong and, where answers may be
+    missing, none.
     """
 
     counts: Annotated[Integers, "reps"]
@@ -107,8 +108,8 @@ class PatternCounts:
     def rows(self) -> tuple[Booleans, Booleans]:
         """Answers and which are observed, (reps, n, m) both.
 
-        Persons come in the order of their sets and answers, which tells
-        nothing more.
+        Persons come in the order of their sets and answers, which
+        tells nothing more.
         """
         reps = len(self.counts)
         answers = np.zeros((reps, self.persons, self.items), bool)
@@ -134,9 +135,10 @@ def draw_patterns(
 ) -> PatternCounts:
     """Answers of persons, `times` of whom were asked each set, (reps, sets).
 
-    kinds_of: gives for some replications (kinds, reps, points, m), the
-    chance of each kind of answer at some abilities. weights: (points,),
-    shares of these abilities. Multinomial given the times.
+    kinds_of: gives for some replications (kinds, reps, points,
+    m), the chance of each kind of answer at some abilities.
+    weights: (points,), shares of these abilities. Multinomial
+    given the times.
     """
     reps = len(times)
     parts = []
@@ -155,8 +157,8 @@ def draw_patterns(
 def pattern_chances(sets: Integers, kinds: Floats, weights: Floats) -> Floats:
     """Chances of what a person answers to each set, (reps, sets, kinds) or twice kinds.
 
-    Answers are independent given the ability. sets: (sets, 1 or 2).
-    kinds: (kinds, reps, points, m). weights: (points,).
+    Answers are independent given the ability. sets: (sets, 1 or
+    2). kinds: (kinds, reps, points, m). weights: (points,).
     """
     if sets.shape[1] == 1:
         single = np.einsum("krgi,g->rik", kinds, weights)

@@ -1,11 +1,11 @@
 """Who answers which items: each person k of the m, by one of two designs.
 
 `random`: each person has a subset of k items, all subsets equally
-likely. `balanced`: items are dealt out round and round, so that each is
-answered equally often, ± 1. The order is drawn anew as soon as all
-items had their turn equally often, so that a person's subset is as
-likely as any other, too. With k = 2 every pair of items is dealt out
-equally often as well, ± 1.
+likely. `balanced`: items are dealt out round and round, so that
+each is answered equally often, ± 1. The order is drawn anew as
+soon as all items had their turn equally often, so that a person's
+subset is as likely as any other, too. With k = 2 every pair of
+items is dealt out equally often as well, ± 1.
 """
 
 import math
@@ -104,8 +104,8 @@ class Survey(NamedTuple):
 def thinned(rng: np.random.Generator, present: Booleans, most: int) -> Booleans:
     """Of the items that each person could answer, `most` at random, or all if they are no more.
 
-    present: (..., m). All choices are equally likely. O(size), two
-    nanoseconds each.
+    present: (..., m). All choices are equally likely. O(size),
+    two nanoseconds each.
 
     >>> thinned(np.random.default_rng(0), np.ones((3, 5), bool), 2).sum(axis=1).tolist()
     [2, 2, 2]
@@ -148,8 +148,9 @@ def _turns(m: int) -> Integers:
     """All pairs of m items, (pairs, 2), in an order of which every beginning has each item
     equally often, ± 1.
 
-    Even m: rounds in which every item has one partner. Odd m: rings of
-    all items, each dealt out two items at a time, twice around.
+    Even m: rounds in which every item has one partner. Odd m:
+    rings of all items, each dealt out two items at a time, twice
+    around.
     Source: Walecki (Lucas, 1892); Alspach (2008).
 
     >>> _turns(4).tolist()

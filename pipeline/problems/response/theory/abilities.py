@@ -19,9 +19,9 @@ POLE = math.pi  # distance from the real line to where chances have no value
 def ability_points(law: str, spread: float) -> tuple[Floats, Floats]:
     """Abilities θ and their weights, which sum to 1; (points,) both.
 
-    law, spread: of `Rasch`, logits. Sums over them of products of a
-    person's chances σ(θ − β) are means over the law, to 1e-14: such
-    functions have poles at a distance of π only. Normal: the
+    law, spread: of `Rasch`, logits. Sums over them of products of
+    a person's chances σ(θ − β) are means over the law, to 1e-14:
+    such functions have poles at a distance of π only. Normal: the
     trapezoidal rule. Uniform: Gauss and Legendre's.
     Source: Trefethen and Weideman, SIAM Review 56 (2014) 385.
 

@@ -36,8 +36,7 @@ def item_information(theta: Floats, ability: Floats) -> Floats:
 
     With v_li = σ'(θ_l − β_i) the information of (β, θ) is a bipartite
     Laplacian; what is left of it for β is Σ_l (diag(v_l) − v_l v_lᵀ/Σ_i
-    v_li), whose rows sum to 0. O(reps · (n · r² + m² · r)), see
-    `_parts`.
+    v_li), whose rows sum to 0. O(reps · (n · r² + m² · r)), see `_parts`.
     """
     information = np.empty((*theta.shape, theta.shape[1]))
     for part in _parts(theta, ability):
@@ -101,11 +100,11 @@ def _parts(theta: Floats, ability: Floats) -> Iterator[_Part]:
 
     v_l = C σ'(θ_l − x) for r difficulties x: the items' own, C = 1, or,
     where they are fewer, Chebyshev points between the least and the
-    largest. σ'(θ − ·) has its poles at a distance of π or more, so r
-    points leave an error of order ρ^−r, log ρ = arsinh(π over half of
-    the range): neglected are e^−33 (Trefethen, Approximation Theory and
-    Approximation Practice, Theorem 8.2). Replications of one r at a
-    time, whatever the others. O(reps · n · r²).
+    largest. σ'(θ − ·) has its poles at a distance of π or more, so r points
+    leave an error of order ρ^−r, log ρ = arsinh(π over half of the range):
+    neglected are e^−33 (Trefethen, Approximation Theory and Approximation
+    Practice, Theorem 8.2). Replications of one r at a time, whatever the
+    others. O(reps · n · r²).
     """
     m = theta.shape[1]
     half = np.ptp(theta, axis=1) / 2

@@ -18,8 +18,8 @@ def checked_items(m: int) -> int:
 def checked_graphs(graph: Array, m: int) -> Booleans:
     """Adjacency matrices (..., m, m) of 0 and 1, as booleans.
 
-    Raises `InvalidInput` for a matrix that is not a graph on m items,
-    or has no edge.
+    Raises `InvalidInput` for a matrix that is not a graph on m
+    items, or has no edge.
     """
     graph = np.asarray(graph)
     if graph.shape[-2:] != (m, m) or not np.isin(graph, (0, 1)).all():
@@ -38,8 +38,8 @@ def checked_graphs(graph: Array, m: int) -> Booleans:
 def exact_cut(graph: Array) -> Integers:
     """Largest number of edges between two sides, over all 2^(m−1) ways to part the items.
 
-    graph: symmetric (..., m, m) of 0 and 1 -> (...), whole. Memory and
-    time O(2^m) per graph: m ≤ 20 or so.
+    graph: symmetric (..., m, m) of 0 and 1 -> (...), whole.
+    Memory and time O(2^m) per graph: m ≤ 20 or so.
     """
     graph = np.asarray(graph).astype(np.int16)
     # Cuts of the items so far; last axis: sides of items 1, 2, …
@@ -86,12 +86,12 @@ def cut_bound(graph: Array) -> Integers:
 def largest_cut(m: int, graph: Array | None = None, questions: int | None = None) -> int | Integers:
     """c, or for graphs of more than 16 items an upper bound of it (finding it is NP-hard); whole.
 
-    graph: None for all pairs, or (..., m, m) -> (...). questions: items
-    that may be on either side, k; None is all. Of k items all of whose
-    pairs count it is ⌊k²/4⌋, which on a graph is an upper bound: the
-    lesser of both is returned. Noise for an upper bound is never too
-    little. Raises `InvalidInput` for a matrix that is not a graph on m
-    items, or has no edge.
+    graph: None for all pairs, or (..., m, m) -> (...). questions:
+    items that may be on either side, k; None is all. Of k items
+    all of whose pairs count it is ⌊k²/4⌋, which on a graph is an
+    upper bound: the lesser of both is returned. Noise for an
+    upper bound is never too little. Raises `InvalidInput` for a
+    matrix that is not a graph on m items, or has no edge.
     """
     m = checked_items(m)
     of_some = m * m // 4

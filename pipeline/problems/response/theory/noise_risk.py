@@ -61,16 +61,16 @@ def noise_risk(estimator: str, theta: Floats, counts: Floats, variance: Floats) 
     """First-order mean of ‖β̂ − β̂₀‖₂²/m: σ² tr(L⁺KL⁺)/m, logits²; (reps,).
 
     β̂₀: the estimate without noise. theta: β*, (reps, m). counts: E[Y],
-    (reps, m, m). variance: σ² of independent noise on every Y_ij, i ≠
-    j, (reps,). Both estimators solve Σ_i (w_ij Y_ij − w_ji Y_ji) = 0
-    for every j, the spectral one with w_ij = e^β_i, pairwise likelihood
-    with w_ij = σ(β_i − β_j). The weighted counts w_ij E[Y_ij] are
-    symmetric in i and j: with L their Laplacian, and K that of w_ij² +
-    w_ji², noise Z moves the estimate by L⁺r, r_j = Σ_i (w_ij Z_ij −
-    w_ji Z_ji), and Cov r = σ²K. Where E[Y] ∝ n and σ² ∝ m²/ρ this is
-    m/(nρ) times the error without noise, up to a constant that depends
-    on how β* spreads: with the spectral weights e^β the noise of the
-    hardest items affects all. O(reps · m³).
+    (reps, m, m). variance: σ² of independent noise on every Y_ij, i ≠ j,
+    (reps,). Both estimators solve Σ_i (w_ij Y_ij − w_ji Y_ji) = 0 for every
+    j, the spectral one with w_ij = e^β_i, pairwise likelihood with w_ij =
+    σ(β_i − β_j). The weighted counts w_ij E[Y_ij] are symmetric in i and j:
+    with L their Laplacian, and K that of w_ij² + w_ji², noise Z moves the
+    estimate by L⁺r, r_j = Σ_i (w_ij Z_ij − w_ji Z_ji), and Cov r = σ²K.
+    Where E[Y] ∝ n and σ² ∝ m²/ρ this is m/(nρ) times the error without
+    noise, up to a constant that depends on how β* spreads: with the
+    spectral weights e^β the noise of the hardest items affects all. O(reps
+    · m³).
     """
     if estimator not in ESTIMATORS:
         raise InvalidInput("estimator", estimator, nearest(estimator, ESTIMATORS))

@@ -1,8 +1,8 @@
 """Exact privacy losses: what a release really spends on one person.
 
-They follow from the laws of the noise alone, not from the sensitivities
-that the noise was made for, so they can check these. Largest losses are
-enumerated and divergences are of whole laws: exact but for rounding.
+They follow from the laws of the noise alone, not from the sensitivities that the
+noise was made for, so they can check these. Largest losses are enumerated and
+divergences are of whole laws: exact but for rounding.
 """
 
 import math
@@ -68,8 +68,8 @@ def laplace_count_spent(sensitivity: int, epsilon: float) -> float:
     """Share of ε that discrete Laplace noise of scale Δ/ε spends.
 
     The largest |log P(x)/P(x − Δ)| over integers x, over ε.
-    Source: Nguyen and Zhang, supplement, Lemma 4.2 (Ghosh, Roughgarden
-    and Sundararajan, 2009).
+    Source: Nguyen and Zhang, supplement, Lemma 4.2 (Ghosh, Roughgarden and
+    Sundararajan, 2009).
     """
     scale = sensitivity / epsilon
     x = np.arange(-sensitivity, 2 * sensitivity + 1)
@@ -89,8 +89,8 @@ def printed_spent(m: int, rho: float) -> float:
 def published_local_epsilon(epsilon: float, n: int, delta: float) -> float:
     """ε0 that the published search finds.
 
-    It stays at the limit of the theorem where ε would allow more. Below
-    16 log(2/δ) persons it is ε.
+    It stays at the limit of the theorem where ε would allow more. Below 16 log(2/δ)
+    persons it is ε.
     Source: Nguyen and Zhang, supplement, `find_effective_epsilon0_rr`.
     """
     local = float(accounting.shuffled_local_epsilon(epsilon, n, delta))

@@ -23,14 +23,15 @@ most the largest cut. Replace one attains c + c with all answers to the
 same k items reversed: so whether who answered what is protected or
 public makes no difference to what is charged.
 
-Where rows carry names, a name that several rows have counts as not
-there. One row of a name there or not then adds a row's entries or takes
-a row's: a, with at most c of them, each 1. One row replaced by another,
-whatever name it has, changes at most two names so: Y by a + b, hence by
-at most 2c in L1, and by |a|² + |b|² + 2ab ≤ 4c in squared L2. That is
-attained where two persons gave the same row and one of them comes to
-have the other's name: both are gone. All rows of a name replaced by
-others of that name, or of a new one, are as above, c + c.
+Where rows carry names, a name that several rows have counts as
+not there. One row of a name there or not then adds a row's
+entries or takes a row's: a, with at most c of them, each 1. One
+row replaced by another, whatever name it has, changes at most two
+names so: Y by a + b, hence by at most 2c in L1, and by |a|² +
+|b|² + 2ab ≤ 4c in squared L2. That is attained where two persons
+gave the same row and one of them comes to have the other's name:
+both are gone. All rows of a name replaced by others of that name,
+or of a new one, are as above, c + c.
 """
 
 import numpy as np
@@ -111,11 +112,11 @@ def charged_sensitivity(
 ) -> int | Integers:
     """Squared L2, and L1, sensitivity that noise is calibrated to.
 
-    Whole, scalar or (...) for graphs (..., m, m). `tight`: the exact
-    one (or its bound). `paper`: 1 for every released entry, whatever
-    the neighbours are, and whatever a person answers, which is what
-    Lemma 4.1 of Nguyen and Zhang composes to, when corrected. Raises
-    `InvalidInput` for other names.
+    Whole, scalar or (...) for graphs (..., m, m). `tight`: the
+    exact one (or its bound). `paper`: 1 for every released entry,
+    whatever the neighbours are, and whatever a person answers,
+    which is what Lemma 4.1 of Nguyen and Zhang composes to, when
+    corrected. Raises `InvalidInput` for other names.
     """
     if calibration not in CALIBRATIONS:
         raise InvalidInput("calibration", calibration, nearest(calibration, CALIBRATIONS))
@@ -135,8 +136,8 @@ def noise_variance(
 ) -> Floats:
     """σ² of the discrete Gaussian on every released entry that makes the release ρ-zCDP.
 
-    Scalar or (...). ε*²/2 for ρ is the paper's ½ε*²-CDP: then paper
-    m(m−1)/ε*², tight 2⌊m²/4⌋/ε*² (replace one).
+    Scalar or (...). ε*²/2 for ρ is the paper's ½ε*²-CDP: then
+    paper m(m−1)/ε*², tight 2⌊m²/4⌋/ε*² (replace one).
     Source: Nguyen and Zhang, Lemma 4.1, corrected.
     """
     sensitivity = charged_sensitivity(calibration, m, neighbours, graph, questions)
@@ -176,8 +177,8 @@ def printed_variance(epsilon_star: float | Floats, m: int) -> Floats:
 def response_budget(epsilon: float | Floats, m: int) -> Floats:
     """ε/m, the budget of each of a person's m responses if all together may spend ε; broadcasts.
 
-    Exact: the opposite row reaches ε. With missing answers it hides the
-    answers, not which items were answered.
+    Exact: the opposite row reaches ε. With missing answers it
+    hides the answers, not which items were answered.
     Source: Nguyen and Zhang, supplement, randomized response.
     """
     budget: Floats = positive("epsilon", epsilon) / positive("m", m)
