@@ -1,4 +1,4 @@
-"""Advice on 40 drawn questions over all problems, against exhaustive search: met, certified, how
+"""Advice on 44 drawn questions over all problems, against exhaustive search: met, certified, how
 far from the least.
 
 A question is a row of `ROWS`: problem, mechanism or none, unknown, and what else is asked, such as
@@ -84,6 +84,7 @@ WITHOUT_EPSILON = (
     "average_one_bit",
     "noisy_counts",
     "noisy_scores",
+    "shuffled_response",
 )
 
 
@@ -145,6 +146,8 @@ ROWS = (
     Row("clustering", None, "epsilon", TWO),
     Row("ranking", "noisy_counts", "people", laws=PERSON),
     Row("ranking", "noisy_scores", "person", laws=PERSON),
+    Row("ranking", "shuffled_response", "people", laws=PERSON),
+    Row("response", "noisy_differences", "people"),
 )
 
 

@@ -213,7 +213,7 @@ def _advise(arguments: list[str]) -> int:
         from pipeline.cli.arguments import pairs
         from pipeline.workflow.words import AS_TYPED
 
-        request = pairs(words, (*AS_TYPED, "target", "save", *texts))
+        request = pairs(words, (*AS_TYPED, "target", "risk", "save", *texts))
         return advise.perform(request, JSON in arguments)
     except KeyboardInterrupt:
         print("stopped; nothing is kept", file=sys.stderr)

@@ -10,7 +10,9 @@ from pipeline.advice.beside import beside, stressed
 from pipeline.advice.certificate import ERROR, Certificate, Measured, certify
 from pipeline.advice.choice import choose
 from pipeline.advice.question import Question, read
-from pipeline.advice.records import ChangedMean, StressCase
+from pipeline.advice.records import ChangedMean, MechanismRow, StressCase
+from pipeline.advice.search import Reached
+from pipeline.advice.simulation import Simulator
 from pipeline.study.parameters import InvalidInput
 
 
@@ -132,8 +134,17 @@ def answer(request: Mapping[str, Any] | Question) -> Answer:
 
 def _answer(question: Question) -> Answer:
     simulator, reached, rows = choose(question)
+    return certified_answer(simulator, reached, certify(simulator, reached), rows)
+
+
+def certified_answer(
+    simulator: Simulator, reached: Reached, certificate: Certificate, rows: Sequence[MechanismRow]
+) -> Answer:
+    """The answer whose level was certified, with what would be beside it.
+
+    reached: where the targets begin to be met; rows: mechanisms side by side.
+    """
     question = simulator.question
-    certificate = certify(simulator, reached)
     level = certificate.level
     low, boundary, high = reached.shown()
     larger = (reached.axis.better > 0) != question.unknown.left

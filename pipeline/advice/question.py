@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from pipeline.advice.levels import Range, possible, rounded
+from pipeline.advice.risk import Risk, read_risk
 from pipeline.advice.targets import Target, advice_of, read_targets
 from pipeline.identity import registry
 from pipeline.study.advice import Advice, Unknown
@@ -41,7 +42,9 @@ class Question:
     values: all other parameters, among them the parts.
 
     chosen: names of parameters that the person gave; typed: these, the unknown and the seed, as
-    they were typed. Without a word all is known, and the axis is the mechanism.
+    they were typed. Without a word all is known, and the axis is the mechanism. trust: the only
+    kind of trust that is wanted; empty for any. risk: how much an attacker may learn of a person;
+    None for no limit. person_from_risk: whether the budget of a person follows from it.
     """
 
     problem: Problem
@@ -52,6 +55,9 @@ class Question:
     seed: int
     chosen: frozenset[str] = frozenset()
     typed: Mapping[str, Any] = field(default_factory=dict)
+    trust: str = ""
+    risk: Risk | None = None
+    person_from_risk: bool = False
 
     @cached_property
     def advice(self) -> Advice:
@@ -220,6 +226,8 @@ def read(request: Mapping[str, Any]) -> Question:
     targets = tuple(read_targets(problem, entries.pop("target", None)))
     seed = check_as(int, SEED, entries.pop("seed", 0), "seed")
     word = entries.pop("unknown", None)
+    trust = _trust(advice, entries.pop("trust", ""))
+    risk = _risk(advice, entries.pop("risk", None))
     if "data.path" in entries and not advice.recorded:
         raise InvalidInput(
             "data.path", entries["data.path"], f"problem={problem.name} takes no data of one's own"
@@ -239,15 +247,58 @@ def read(request: Mapping[str, Any]) -> Question:
             raise InvalidInput(key, value, f"is {name}, which is given too; give one of both")
         values[name] = level
         derive.pop(name, None)
+    person_from_risk = _takes_budget_from_risk(advice, word, values, risk)
+    if person_from_risk:
+        assert risk is not None
+        values[advice.parameter_of("person")] = risk.single_budget()
     word = _unknown(problem, advice, word, values, derive, entries)
     if "estimator" in chosen and "mechanism" not in chosen:
         values["mechanism"] = _mechanism(problem, advice, values)
     values.setdefault("estimator", _estimator(problem, advice, values))
-    question = Question(problem, word, targets, values, derive, seed, chosen, typed)
+    question = Question(
+        problem,
+        word,
+        targets,
+        values,
+        derive,
+        seed,
+        chosen,
+        typed,
+        trust=trust,
+        risk=risk,
+        person_from_risk=person_from_risk,
+    )
     _check_names(question)
     _check_needed(question)
     _ = question.limits  # raises InvalidInput
     return question
+
+
+def _trust(advice: Advice, trust: object) -> str:
+    """The kind of trust that is wanted; InvalidInput for another one than the problem's plans."""
+    kinds = {plan.trust for plan in advice.plans}
+    if trust and trust not in kinds:
+        raise InvalidInput("trust", trust, nearest(str(trust), kinds))
+    return str(trust)
+
+
+def _risk(advice: Advice, text: object) -> Risk | None:
+    """The risk that is wanted; InvalidInput where nothing follows from it here."""
+    if text is None:
+        return None
+    if not advice.plans:
+        raise InvalidInput("risk", text, "this problem has no budgets of persons; leave it out")
+    return read_risk(text)
+
+
+def _takes_budget_from_risk(
+    advice: Advice, word: object, values: Mapping[str, Any], risk: Risk | None
+) -> bool:
+    """Whether the budget of a person is neither given nor asked for, but a risk is."""
+    if risk is None or word in ("person", advice.parameter_of("person")):
+        return False
+    names = (advice.parameter_of("person"), advice.parameter_of("epsilon"))
+    return all(values.get(name) is None for name in names)
 
 
 def _parameter(advice: Advice, key: str, value: object) -> tuple[str, Any]:

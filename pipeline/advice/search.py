@@ -8,6 +8,7 @@ where the target is met.
 import contextlib
 import math
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy import special
@@ -111,13 +112,36 @@ class Reached:
         return (z * self.deviations[last] / (width * slope)) ** 2
 
 
-def find(simulator: Simulator) -> Reached:
-    """Where the targets begin to be met; Nowhere if that is not within the limits."""
+class Rough(NamedTuple):
+    """Where the targets begin to be met, by a few replications, and how many these were.
+
+    first, last: positions of the bracket in which that was looked for.
+    """
+
+    reached: Reached
+    first: float
+    last: float
+    replications: int
+
+
+def roughly(simulator: Simulator) -> Rough:
+    """Where the targets begin to be met, roughly; Nowhere if that is not within the limits."""
     axis, worse, better = bracket(simulator)
     first = axis.position(worse)
     last = axis.position(better)
     pilot = min(PILOT, *(simulator.affordable(level, 0.03) for level in (worse, better)))
-    reached = _window(simulator, axis, first, last, 5, pilot)
+    return Rough(_window(simulator, axis, first, last, 5, pilot), first, last, pilot)
+
+
+def find(simulator: Simulator) -> Reached:
+    """Where the targets begin to be met; Nowhere if that is not within the limits."""
+    return precisely(simulator, roughly(simulator))
+
+
+def precisely(simulator: Simulator, rough: Rough) -> Reached:
+    """Where the targets begin to be met, from where that roughly is."""
+    reached, first, last, pilot = rough
+    axis = reached.axis
     z = float(special.ndtri(0.5 + CONFIDENCE / 2))
     wanted = reached.replications(z, PRECISION)
     middle = min(max(reached.value, first), last)

@@ -65,6 +65,7 @@ EXPLAINED = (
 )
 QUESTIONS = {  # word of an unknown -> the question
     "epsilon": "How small may ε be",
+    "person": "How small may the budget of a person be",
     "people": "How many people are needed",
     "items": "How many items may there be",
     "missing": "How large a share of the answers may be missing",

@@ -3,9 +3,13 @@
 import json
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED
+
+if TYPE_CHECKING:
+    from pipeline.advice.advised import Advised
+    from pipeline.advice.trusted import Trusted
 
 
 def perform(entries: Mapping[str, Any], as_json: bool = False) -> int:
@@ -19,14 +23,17 @@ def perform(entries: Mapping[str, Any], as_json: bool = False) -> int:
     """
     from pipeline.advice.answer import Answer  # SciPy
     from pipeline.advice.first import First
+    from pipeline.advice.trusted import Trusted
     from pipeline.workflow.advise import NoFirstAnswer, advise, read_request
 
     request = read_request(entries)
     code = EXIT_DONE
     for event in advise(request, early=not as_json):
-        if isinstance(event, Answer) or (isinstance(event, First) and request.quick):
-            print(json.dumps(event.record(), ensure_ascii=False) if as_json else event)
-            code = EXIT_DONE if request.quick or event.certified else EXIT_FAILED
+        if isinstance(event, Answer | Trusted):
+            _print_answer(event, as_json)
+            code = EXIT_DONE if event.certified else EXIT_FAILED
+        elif isinstance(event, First) and request.quick:
+            _print_answer(event, as_json)
         elif isinstance(event, First):
             print("\n".join(event.in_short()) + "; simulating, for a certificate\n", flush=True)
         elif isinstance(event, NoFirstAnswer):
@@ -34,6 +41,11 @@ def perform(entries: Mapping[str, Any], as_json: bool = False) -> int:
         else:
             _print_saved(str(event), as_json)
     return code
+
+
+def _print_answer(answer: "Advised | Trusted", as_json: bool) -> None:
+    """Print an answer, as one object of JSON or as lines."""
+    print(json.dumps(answer.record(), ensure_ascii=False) if as_json else answer)
 
 
 def _print_saved(line: str, as_json: bool) -> None:

@@ -51,6 +51,20 @@ class Atlas:
     halves: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Plan:
+    """A way to keep a person's promise. parameters: the mechanism, and what makes it this way.
+
+    trust: who must be trusted then, one of `pipeline.study.guarantee.TRUSTS`.
+
+    >>> Plan("nobody", {"mechanism": "randomized_response"}).trust
+    'nobody'
+    """
+
+    trust: str
+    parameters: Mapping[str, Any]
+
+
 def _no_survey(model: object, mechanism: object) -> str:
     """Of a problem that says nothing of what people are asked."""
     return ""
@@ -76,7 +90,9 @@ class Advice:
     words that follow "the". needed: parameters that a person must give where a
     target's metric takes them, though they have a default. survey: function of
     the model and the mechanism -> one sentence, without a full stop: how many
-    people are asked what, and who makes it private.
+    people are asked what, and who makes it private. plans: ways to keep the promise
+    to a person, among which the one that needs least is advised for each kind of
+    trust.
 
     >>> Advice({"epsilon": Unknown("epsilon", "budget of one answer", 1e-3, 20, 1.0)}, {"model": "answers"}, ("mean",))
     ... # doctest: +ELLIPSIS
@@ -94,6 +110,7 @@ class Advice:
     decisions: Mapping[str, str] = field(default_factory=dict)
     needed: tuple[str, ...] = ()
     survey: Callable[[Any, Any], str] = _no_survey
+    plans: tuple[Plan, ...] = ()
 
     def parameter_of(self, word: str) -> str:
         """Name of the parameter of a word; empty where the problem has no such word."""

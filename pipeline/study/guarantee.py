@@ -97,12 +97,12 @@ class Guarantee(Checked):
         """
         texts = []
         if self.epsilon is not None:
-            texts.append(f"a person: {_amount(self.epsilon, self.delta)}")
+            texts.append(f"a person: {amount(self.epsilon, self.delta)}")
         if self.rho is not None:
             texts.append(f"ρ = {self.rho:.4g}")
         each = self.answer_epsilon
         if each is not None and each != self.epsilon:
-            texts.append(f"one answer: {_amount(each, 0.0)}")
+            texts.append(f"one answer: {amount(each, 0.0)}")
         if self.answers is not None:
             texts.append(f"answers of a person: {self.answers:,}")
         return "; ".join(texts)
@@ -126,7 +126,12 @@ class Guarantee(Checked):
         return "\n".join(f"{aspect}: {text}" for aspect, text in self.rows())
 
 
-def _amount(epsilon: float, delta: float) -> str:
+def amount(epsilon: float, delta: float) -> str:
+    """A budget as it is written: ε, or (ε, δ).
+
+    >>> amount(0.5, 0.0), amount(0.5, 1e-6)
+    ('ε = 0.5', '(ε = 0.5, δ = 1e-06)')
+    """
     number = "∞" if math.isinf(epsilon) else f"{epsilon:.4g}"
     if delta == 0:
         return f"ε = {number}"

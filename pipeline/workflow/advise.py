@@ -13,6 +13,7 @@ from pipeline.advice.answer import Answer, answer
 from pipeline.advice.atlas import NotInAtlas
 from pipeline.advice.first import First, first
 from pipeline.advice.question import Question, read
+from pipeline.advice.trusted import Trusted, answer_by_trust, is_about_a_person
 from pipeline.study.parameters import InvalidInput
 from pipeline.workflow import atlas_files
 from pipeline.workflow.atlas_files import Saved, destination, is_page
@@ -46,7 +47,7 @@ class NoFirstAnswer:
     why: str
 
 
-Event: TypeAlias = Saved | First | NoFirstAnswer | Answer
+Event: TypeAlias = Saved | First | NoFirstAnswer | Answer | Trusted
 
 
 def read_request(entries: Mapping[str, Any]) -> AdviceRequest:
@@ -82,11 +83,16 @@ def advise(request: AdviceRequest, early: bool = False) -> Iterator[Event]:
         return
     if early:
         yield _early(request.question)
-    certified = answer(request.question)
+    certified: Answer | Trusted
+    if is_about_a_person(request.question):
+        certified = answer_by_trust(request.question)
+    else:
+        certified = answer(request.question)
     if request.save is not None and request.saves_answer:
         from pipeline.workflow.answer_page import save_answer  # Matplotlib
 
-        yield save_answer(request.save, certified)
+        best = certified.best if isinstance(certified, Trusted) else certified
+        yield save_answer(request.save, best)
     yield certified
 
 

@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pipeline.study.advice import Advice, Atlas, Unknown
+from pipeline.study.advice import Advice, Atlas, Plan, Unknown
 from pipeline.study.arrays import Floats
+from pipeline.study.guarantee import CURATOR, NOBODY, SHUFFLER
 from pipeline.study.protocols import Mechanism
 
 from .design import Budgets
 from .mechanisms.curator import CuratorNoise
+from .mechanisms.shuffled import ShuffledResponse
 from .model import BTL, placed
 from .theory import ordering, risk
 
@@ -104,6 +106,11 @@ def survey(model: "BTL | Recorded", mechanism: Mechanism) -> str:
     people = f"each of {model.L:,} people compares {_pairs_in_words(model)}"
     if isinstance(mechanism, CuratorNoise):
         return f"{people}, and trusts a curator, who adds noise to the sums and releases only these"
+    if isinstance(mechanism, ShuffledResponse):
+        return (
+            f"{people}; every answer is made private before it leaves the person, and a shuffler "
+            "is trusted, who mixes the answers of all"
+        )
     if not isinstance(mechanism, Budgets):
         return f"{people}, and says so openly"
     private = f"{people}; every answer is made private before it leaves the person"
@@ -136,6 +143,9 @@ ADVICE = Advice(
         "person": Unknown("person", "privacy budget of all answers of a person", 1e-3, 100, 1.0),
         "people": Unknown("L", "users, each of whom compares pairs", 1, 1e8, 1000),
         "items": Unknown("m", "items", 3, 200, 20, helps=None),
+        "questions": Unknown(
+            "questions", "pairs that each user compares", 1, 20_000, 1, helps=None
+        ),
     },
     parameters={"model": "btl", "mechanism": "randomized_response"},
     estimators=("weighted",),
@@ -152,6 +162,13 @@ ADVICE = Advice(
         "error_l2": "root mean square error of the scores, in logits",
         "error_inf": "largest error of a score, in logits",
     },
+    plans=(
+        Plan(NOBODY, {"mechanism": "randomized_response"}),
+        Plan(NOBODY, {"mechanism": "laplace"}),
+        Plan(SHUFFLER, {"mechanism": "shuffled_response"}),
+        Plan(CURATOR, {"mechanism": "noisy_counts"}),
+        Plan(CURATOR, {"mechanism": "noisy_scores"}),
+    ),
     atlas=Atlas(
         {
             "L": (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000),

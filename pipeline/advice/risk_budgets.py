@@ -1,0 +1,43 @@
+"""The largest budget of a person that keeps a risk, for each mechanism and number of questions."""
+
+import math
+
+from pipeline.advice.question import Question
+from pipeline.advice.risk import Risk
+
+FINE = 1e-4  # relative distance to which the largest budget is found
+
+
+def power(question: Question, risk: Risk, person: float) -> float:
+    """True alarms of the best attack on a person at a budget; NaN where the mechanism has none.
+
+    InvalidInput where the parts cannot be made.
+    """
+    name = question.advice.parameter_of("person")
+    level = person if question.parameter == name else question.limits.low
+    known = question.known(level, **{name: person})
+    mechanism = known.parts(known.values["mechanism"]).mechanism
+    attack = mechanism.attacks().get("person")
+    return math.nan if attack is None else float(attack.power(risk.false_alarms))
+
+
+def largest_budget(question: Question, risk: Risk) -> float:
+    """The largest budget of a person at which the risk is kept, within the problem's range.
+
+    question: with its mechanism and number of questions. 0 where none keeps it. The attack is
+    exact, or a bound, as its mechanism says. O(log(range)) attacks.
+    """
+    unknown = question.advice.unknowns["person"]
+    low = unknown.low
+    high = unknown.high
+    if not power(question, risk, low) <= risk.most:
+        return 0.0
+    if power(question, risk, high) <= risk.most:
+        return high
+    while high / low > 1 + FINE:
+        middle = math.sqrt(low * high)
+        if power(question, risk, middle) <= risk.most:
+            low = middle
+        else:
+            high = middle
+    return low

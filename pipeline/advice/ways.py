@@ -1,0 +1,301 @@
+"""Ways to keep a promise to a person: whom to trust, which mechanism, how many questions each.
+
+For every kind of trust the way that needs least of the unknown is found and certified. How much is
+needed is a function of the number of questions that has one least value: it falls up to there and
+rises beyond. So numbers are tried in steps that double, from the end at which the kind of trust has
+its least value, and then between the best and its neighbours.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pipeline.advice.certificate import Certificate, certify
+from pipeline.advice.question import Question
+from pipeline.advice.risk import Risk
+from pipeline.advice.risk_budgets import largest_budget, power
+from pipeline.advice.search import Nowhere, Reached, Rough, precisely, roughly
+from pipeline.advice.simulation import Simulator
+from pipeline.study.advice import Plan
+from pipeline.study.guarantee import CURATOR, TRUSTS
+from pipeline.study.parameters import InvalidInput
+
+WORSE = math.log(1.15)  # from which on another number of questions is surely worse
+CLOSE = 3  # of the best numbers of questions, which are looked at longer
+ENOUGH = 2  # numbers of questions in turn that are surely worse, after which no more are tried
+
+
+@dataclass(frozen=True)
+class Way:
+    """A plan with a number of questions, and where its targets begin to be met.
+
+    questions: of each person; None where that is given, asked for, or no parameter of the plan.
+    rough: None where the targets are met nowhere, everywhere, or the parts cannot be made; then
+    `why` says so.
+    """
+
+    plan: Plan
+    questions: int | None
+    simulator: Simulator | None = None
+    rough: Rough | None = None
+    precise: Reached | None = None
+    why: str = ""
+    everywhere: bool = False
+    error: InvalidInput | None = None
+
+    @property
+    def reached(self) -> Reached | None:
+        """Where the targets begin to be met, as precisely as that is known; None where nowhere."""
+        if self.precise is not None or self.rough is None:
+            return self.precise
+        return self.rough.reached
+
+    @property
+    def mechanism(self) -> str:
+        """Name of the mechanism."""
+        return str(self.plan.parameters["mechanism"])
+
+    @property
+    def reach(self) -> float:
+        """How far along the unknown the targets are met; infinite where everywhere, −∞ nowhere."""
+        if self.everywhere:
+            return math.inf
+        if self.reached is None:
+            return -math.inf
+        return self.reached.axis.reach(self.reached.value)
+
+    @property
+    def boundary(self) -> float | None:
+        """Where the targets are just met, as the person names the unknown; None where nowhere."""
+        if self.reached is None:
+            return None
+        axis = self.reached.axis
+        level = math.exp(axis.better * self.reached.value)
+        return axis.question.shown(float(f"{level:.6g}"))
+
+
+@dataclass(frozen=True)
+class Certified:
+    """The best way of a kind of trust, certified.
+
+    all_questions: the same mechanism with all questions; None where their number is given, or the
+    mechanism has none. others: the best ways of other mechanisms of this kind of trust.
+    """
+
+    way: Way
+    certificate: Certificate
+    all_questions: Way | None
+    others: tuple[Way, ...]
+
+    @property
+    def reach(self) -> float:
+        """How far along the unknown the targets are met."""
+        return self.way.reach
+
+    @property
+    def question(self) -> Question:
+        """The question in which the way is chosen, and the unknown is left."""
+        assert self.way.simulator is not None
+        return self.way.simulator.question
+
+    @property
+    def level(self) -> float:
+        """The certified level of the unknown."""
+        return self.certificate.level
+
+    @property
+    def value(self) -> float:
+        """The certified level as the person names the unknown."""
+        return self.question.shown(self.level)
+
+
+@dataclass
+class _Search:
+    """The numbers of questions of one plan that were tried, each once."""
+
+    question: Question
+    plan: Plan
+    portion: float
+    tried: dict[int | None, Way] = field(default_factory=dict)
+
+    def at(self, questions: int | None) -> Way:
+        """What is found with so many questions."""
+        if questions not in self.tried:
+            self.tried[questions] = self._find(questions)
+        return self.tried[questions]
+
+    def _find(self, questions: int | None) -> Way:
+        simulator = None
+        try:
+            simulator = Simulator(with_plan(self.question, self.plan, questions))
+            simulator.portion = self.portion
+            return Way(self.plan, questions, simulator, roughly(simulator))
+        except Nowhere as nowhere:
+            level = self.question.level_name
+            why = f"meets the targets at no {level}"
+            if nowhere.met:
+                why = f"meets the targets at every {level}"
+            return Way(self.plan, questions, simulator, why=why, everywhere=nowhere.met)
+        except InvalidInput as error:
+            return Way(self.plan, questions, why=str(error), error=error)
+
+    def best(self) -> Way:
+        """The best of those that were tried."""
+        return max(self.tried.values(), key=lambda way: way.reach)
+
+    def look_closer(self) -> None:
+        """Look longer at the best ones, of which a few replications do not tell which is best."""
+        ranked = sorted(self.tried.values(), key=lambda way: -way.reach)
+        for way in ranked[:CLOSE]:
+            if way.reach < ranked[0].reach - WORSE or way.rough is None or way.simulator is None:
+                break
+            precise = precisely(way.simulator, way.rough)
+            self.tried[way.questions] = replace(way, precise=precise)
+
+
+def with_plan(question: Question, plan: Plan, questions: int | None) -> Question:
+    """The question with a plan, and a number of questions that each person is asked.
+
+    InvalidInput where the parts cannot be made.
+    """
+    changes: dict[str, Any] = dict(plan.parameters)
+    name = question.advice.parameter_of("questions")
+    if questions is not None and name:
+        changes[name] = questions
+    chosen = replace(question, values={**question.values, **changes})
+    planned = chosen.using(str(plan.parameters["mechanism"]))
+    _ = planned.limits  # raises InvalidInput
+    if question.risk is None:
+        return planned
+    return _within_risk(planned, question.risk)
+
+
+def _within_risk(planned: Question, risk: Risk) -> Question:
+    """The question with the largest budget that keeps a risk, or with its own, if that keeps it.
+
+    InvalidInput where it does not, or where none does.
+    """
+    name = planned.advice.parameter_of("person")
+    if planned.parameter == name:
+        return planned
+    if planned.person_from_risk:
+        largest = largest_budget(planned, risk)
+        if largest == 0:
+            raise InvalidInput("risk", risk, "no budget of a person keeps it")
+        return replace(planned, values={**planned.values, name: largest})
+    person = planned.values[name]
+    chance = power(planned, risk, person)
+    if chance <= risk.most:
+        return planned
+    largest = largest_budget(planned, risk)
+    raise InvalidInput(
+        "risk",
+        risk,
+        f"at {name}={person:g} the best attack has {chance:.3g} true alarms; {name} may be "
+        f"{largest:.4g} at most",
+    )
+
+
+def certified_ways(question: Question) -> list[Certified | Way]:
+    """The best way of every kind of trust, the one that needs least first.
+
+    Certified where the targets begin to be met somewhere; else a `Way` that says why not.
+    """
+    plans = plans_of(question)
+    by_trust: dict[str, list[Plan]] = {}
+    for plan in plans:
+        by_trust.setdefault(plan.trust, []).append(plan)
+    found = []
+    for some in by_trust.values():
+        searches = [_searched(question, plan, 1 / len(plans)) for plan in some]
+        found.append(_certified(searches))
+    return sorted(found, key=lambda row: -row.reach)
+
+
+def plans_of(question: Question) -> Sequence[Plan]:
+    """The plans of the problem that fit what the person chose."""
+    plans = []
+    for plan in question.advice.plans:
+        mechanism = plan.parameters["mechanism"]
+        named = "mechanism" in question.chosen
+        if named and question.values["mechanism"] != mechanism:
+            continue
+        wanted = question.trust in ("", plan.trust)
+        if wanted and question.fits(str(mechanism)):
+            plans.append(plan)
+    return plans
+
+
+def all_questions(question: Question, plan: Plan) -> int | None:
+    """How many questions there are for a person; None where the mechanism does not say.
+
+    InvalidInput where the plan's parts cannot be made.
+    """
+    planned = with_plan(question, plan, None)
+    answers: int | None = planned.parts(planned.limits.low).mechanism.promise().answers
+    return answers
+
+
+def _searched(question: Question, plan: Plan, portion: float) -> _Search:
+    """A search over the numbers of questions of a plan."""
+    search = _Search(question, plan, portion)
+    name = question.advice.parameter_of("questions")
+    if not name or name in question.chosen or question.parameter == name:
+        search.at(None)
+        return search
+    try:
+        most = all_questions(question, plan)
+    except InvalidInput as error:
+        search.tried[None] = Way(plan, None, why=str(error), error=error)
+        return search
+    if most is None:
+        search.at(None)
+        return search
+    _try_steps(search, most)
+    _try_between(search)
+    search.at(most)
+    return search
+
+
+def _try_steps(search: _Search, most: int) -> None:
+    """Try numbers in steps that double, until enough of them are surely worse."""
+    steps = [1 << k for k in range(most.bit_length()) if 1 << k < most]
+    steps.append(most)
+    if search.plan.trust == CURATOR:  # whose error falls with the number of questions
+        steps.reverse()
+    worse = 0
+    for number in steps:
+        way = search.at(number)
+        best = search.best()
+        is_worse = math.isfinite(best.reach) and way.reach < best.reach - WORSE
+        worse = worse + 1 if is_worse else 0
+        if worse == ENOUGH:
+            break
+
+
+def _try_between(search: _Search) -> None:
+    """Try the numbers in the middle between the best one and those tried next to it."""
+    best = search.best().questions
+    numbers = sorted(number for number in search.tried if number is not None)
+    if best is None:
+        return
+    below = [number for number in numbers if number < best][-1:]
+    above = [number for number in numbers if number > best][:1]
+    for other in (*below, *above):
+        search.at(round(math.sqrt(best * other)))
+
+
+def _certified(searches: Sequence[_Search]) -> Certified | Way:
+    """The best way of several plans of one kind of trust, certified where there is one."""
+    search = max(searches, key=lambda candidate: candidate.best().reach)
+    search.look_closer()
+    way = search.best()
+    if way.reached is None or way.simulator is None:
+        return way
+    simulator = replace(way.simulator, portion=1 / len(TRUSTS))
+    certificate = certify(simulator, way.reached)
+    numbers = [number for number in search.tried if number is not None]
+    everything = search.tried[max(numbers)] if numbers else None
+    others = tuple(other.best() for other in searches if other is not search)
+    return Certified(replace(way, simulator=simulator), certificate, everything, others)

@@ -1,0 +1,133 @@
+"""Advice for a promise to a person: ways of trust, numbers of questions, risks, certificates."""
+
+import json
+import math
+
+import pytest
+
+import pipeline as pl
+from pipeline.__main__ import main
+from pipeline.advice import risk as risks
+from pipeline.advice import trusted
+from pipeline.advice.both import Both
+from pipeline.advice.question import read
+from pipeline.advice.risk_budgets import largest_budget, power
+from pipeline.advice.simulation import Simulator
+from pipeline.privacy.attacks import FlippedBits
+
+SMALL = {"problem": "ranking", "m": 4, "target": "kendall<=0.25"}
+FEW = dict(unknown="people", person=1.0)
+
+
+def question(**changes):
+    return read({**SMALL, **changes})
+
+
+@pytest.fixture(scope="module")
+def answer():
+    """What a person's budget of one nat needs, by whom one trusts."""
+    return trusted.answer_by_trust(question(**FEW))
+
+
+def test_every_trust_has_a_certified_row_and_the_cheapest_comes_first(answer):
+    found = {row.way.plan.trust: row for row in answer.rows}
+    assert set(found) == {plan.trust for plan in question(**FEW).advice.plans}
+    assert all(row.certificate.given for row in answer.rows) and answer.certified
+    values = [row.value for row in answer.rows]
+    assert values == sorted(values) and answer.value == answer.best.value == values[0]
+    curator = found["curator"]
+    nobody = found["nobody"]
+    assert nobody.way.questions == 1, "one nat is best spent on one question"
+    assert curator.way.questions == 6, "a curator's error falls with the number of questions"
+    assert curator.value < nobody.value
+    # sinh y = 2y: per person k·tanh²(E/2k) counts, which one question has most of.
+    lost = 6 * math.tanh(1 / 12) ** 2 / math.tanh(1 / 2) ** 2
+    all_pairs = nobody.all_questions.boundary
+    assert 0.6 < nobody.way.boundary / all_pairs / lost < 1.6, (nobody.way.boundary, all_pairs)
+
+
+def test_what_is_certified_is_met_and_near_the_best_of_a_grid(answer):
+    """On fresh replications, and beside every number of questions and budget of a grid."""
+    for row in answer.rows:
+        simulator = Simulator(row.question, drawn=10**6)
+        (excess,) = simulator.excess([row.level], 2000)
+        error = excess.std() / math.sqrt(len(excess))
+        assert excess.mean() < 4.9 * error, f"n=2000, mean {excess.mean():.4f}, α=1e-6"
+        (far,) = simulator.excess([max(1, round(row.level / 2))], 2000)
+        assert far.mean() > 4.9 * far.std() / math.sqrt(len(far)), "half the people are too few"
+
+
+def test_the_table_says_people_questions_and_what_all_pairs_need(answer):
+    text = repr(answer)
+    assert text.startswith("How many people are needed")
+    assert "number of people  questions each  mechanism" in text
+    assert "If nobody is trusted: each of" in text and "Every line is certified" in text
+    record = json.loads(json.dumps(answer.record()))
+    assert [way["trust"] for way in record["ways"]] == [row.way.plan.trust for row in answer.rows]
+    assert record["ways"][-1]["questions"] == 1 and record["certified"]
+    assert record["best"]["value"] == record["ways"][0]["value"]
+    assert "<pre>" in answer._repr_html_()
+
+
+@pytest.mark.parametrize("false_alarms", [0.01, 0.2, 0.5])
+@pytest.mark.parametrize("most", [0.03, 0.3, 0.55, 0.9])
+def test_the_budget_of_one_bit_that_keeps_a_risk(false_alarms, most):
+    if most <= false_alarms:
+        pytest.skip("no risk")
+    risk = risks.Risk(false_alarms, most)
+    budget = risk.single_budget()
+    assert FlippedBits(budget, 1).power(false_alarms) == pytest.approx(most)
+    assert FlippedBits(budget * 1.01, 1).power(false_alarms) > most
+
+
+def test_the_largest_budget_of_several_answers_keeps_a_risk_exactly():
+    asked = question(unknown="people", person=1.0, mechanism="randomized_response", questions=4)
+    risk = risks.read_risk("attacker@0.05<=0.2")
+    largest = largest_budget(asked, risk)
+    assert FlippedBits(largest / 4, 4).power(0.05) == pytest.approx(0.2, rel=1e-3)
+    assert FlippedBits(largest / 4, 4).power(0.05) <= 0.2 < power(asked, risk, largest * 1.01)
+    assert largest > risk.single_budget(), "several answers tell less than one of all the budget"
+
+
+def test_no_budget_does_both_and_how_many_more_people_would():
+    asked = question(L=15, unknown="person", risk="attacker@0.01<=0.03", trust="nobody")
+    (both,) = trusted.answer_by_trust(asked).both
+    assert both.largest == pytest.approx(math.log(3), rel=1e-3) and not both.possible
+    assert "no budget does both" in str(both) and 1 < both.people < 4
+    assert "every budget from 0.5 to 1 nats does both" in str(Both("nobody", 0.5, 1.0))
+
+
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        ({"person": 1.0, "trust": "nobdy"}, "trust=nobdy: did you mean 'nobody'"),
+        ({"person": 1.0, "risk": "attacker<=0.03"}, "must be such as attacker@0.01<=0.03"),
+        ({"person": 1.0, "risk": "attacker@0.1<=0.03"}, "the second above the first"),
+        ({"L": 100, "trust": "nobody"}, "is for budgets of persons"),
+        ({"person": 5.0, "risk": "attacker@0.01<=0.03", "trust": "nobody"}, "the best attack has"),
+        ({"L": 2, "unknown": "person", "target": "kendall<=1e-9"}, "at no budget of a person"),
+    ],
+)
+def test_what_has_no_answer_is_one_line(words, message):
+    with pytest.raises(pl.InvalidInput) as error:
+        asked = question(**words)
+        assert trusted.is_about_a_person(asked)
+        trusted.answer_by_trust(asked)
+    assert message in str(error.value) and "\n" not in str(error.value)
+
+
+def test_one_way_is_answered_as_before():
+    """A mechanism with its number of questions is no choice any more."""
+    assert not trusted.is_about_a_person(
+        question(**FEW, mechanism="randomized_response", questions=1)
+    )
+    assert not trusted.is_about_a_person(question(L=100))
+    assert trusted.is_about_a_person(question(**FEW, mechanism="randomized_response"))
+
+
+def test_the_command_prints_the_table_and_takes_a_risk_as_typed(capsys):
+    words = ["advise", "problem=ranking", "m=3", "target=kendall<=0.25"]
+    assert main([*words, "risk=attacker@0.05<=0.2", "trust=curator", "--json"]) == 0
+    (way,) = json.loads(capsys.readouterr().out)["ways"]
+    assert way["trust"] == "curator" and way["certified"]
+    assert math.exp(way["person"]) * 0.05 <= 0.2 * 1.001
