@@ -19,7 +19,7 @@ from pipeline.advice.search import Nowhere, Reached, Rough, precisely, roughly
 from pipeline.advice.simulation import Simulator
 from pipeline.study.advice import Plan
 from pipeline.study.guarantee import CURATOR, TRUSTS
-from pipeline.study.parameters import InvalidInput
+from pipeline.study.parameters import InvalidInput, fields
 
 WORSE = math.log(1.15)  # from which on another number of questions is surely worse
 CLOSE = 3  # of the best numbers of questions, which are looked at longer
@@ -112,11 +112,15 @@ class Certified:
 
 @dataclass
 class _Search:
-    """The numbers of questions of one plan that were tried, each once."""
+    """The numbers of questions of one plan that were tried, each once.
+
+    every: the number of all questions; None where a plan does not ask all unless it is told to.
+    """
 
     question: Question
     plan: Plan
     portion: float
+    every: int | None = None
     tried: dict[int | None, Way] = field(default_factory=dict)
 
     def at(self, questions: int | None) -> Way:
@@ -227,11 +231,24 @@ def plans_of(question: Question) -> Sequence[Plan]:
     return plans
 
 
-def all_questions(question: Question, plan: Plan) -> int | None:
-    """How many questions there are for a person; None where the mechanism does not say.
+def most_questions(question: Question, plan: Plan) -> int | None:
+    """How many questions a person can be asked; None where the plan has no such parameter.
 
     InvalidInput where the plan's parts cannot be made.
     """
+    planned = with_plan(question, plan, None)
+    name = planned.advice.parameter_of("questions")
+    parts = planned.parts(planned.limits.low)
+    if not any(name in fields(type(part)) for part in (parts.model, parts.mechanism)):
+        return None
+    level = planned.advice.unknowns[planned.word].start
+    values = {**planned.values, planned.parameter: level}
+    values.pop(name, None)
+    return int(replace(planned, word="questions", values=values).limits.high)
+
+
+def answers_by_default(question: Question, plan: Plan) -> int | None:
+    """How many answers a person gives where no number is said; None where nobody says."""
     planned = with_plan(question, plan, None)
     answers: int | None = planned.parts(planned.limits.low).mechanism.promise().answers
     return answers
@@ -245,7 +262,7 @@ def _searched(question: Question, plan: Plan, portion: float) -> _Search:
         search.at(None)
         return search
     try:
-        most = all_questions(question, plan)
+        most = most_questions(question, plan)
     except InvalidInput as error:
         search.tried[None] = Way(plan, None, why=str(error), error=error)
         return search
@@ -254,7 +271,9 @@ def _searched(question: Question, plan: Plan, portion: float) -> _Search:
         return search
     _try_steps(search, most)
     _try_between(search)
-    search.at(most)
+    if answers_by_default(question, plan) == most:
+        search.every = most
+        search.at(most)
     return search
 
 
@@ -295,7 +314,6 @@ def _certified(searches: Sequence[_Search]) -> Certified | Way:
         return way
     simulator = replace(way.simulator, portion=1 / len(TRUSTS))
     certificate = certify(simulator, way.reached)
-    numbers = [number for number in search.tried if number is not None]
-    everything = search.tried[max(numbers)] if numbers else None
+    everything = None if search.every is None else search.tried[search.every]
     others = tuple(other.best() for other in searches if other is not search)
     return Certified(replace(way, simulator=simulator), certificate, everything, others)

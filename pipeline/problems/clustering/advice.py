@@ -9,9 +9,10 @@ import numpy as np
 
 from pipeline.privacy.composition import answer_budget
 from pipeline.privacy.no_privacy import NoPrivacy
-from pipeline.study.advice import Advice, Atlas, Unknown
+from pipeline.study.advice import Advice, Atlas, Plan, Unknown
 from pipeline.study.arrays import Floats
 from pipeline.study.designs import of_design
+from pipeline.study.guarantee import CURATOR, NOBODY
 from pipeline.study.protocols import Mechanism
 
 from .design import Design, block_law
@@ -220,6 +221,11 @@ ADVICE = Advice(
         "misclassified": "share of the items that are put into a wrong cluster",
         "recovered": "chance that every item is in its cluster",
     },
+    plans=(
+        Plan(NOBODY, {"mechanism": "max_sense"}),
+        Plan(NOBODY, {"mechanism": "pairwise_preference"}),
+        Plan(CURATOR, {"mechanism": "noisy_co_occurrences"}),
+    ),
     atlas=Atlas(
         {
             "U": (1000, 3000, 10_000, 30_000),

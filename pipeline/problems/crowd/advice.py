@@ -9,9 +9,10 @@ from scipy.special import ndtr
 
 from pipeline.privacy.composition import answer_budget
 from pipeline.privacy.shuffling import shuffled_answer_budget
-from pipeline.study.advice import Advice, Atlas, Unknown
+from pipeline.study.advice import Advice, Atlas, Plan, Unknown
 from pipeline.study.arrays import Floats
 from pipeline.study.designs import of_design
+from pipeline.study.guarantee import CURATOR, NOBODY, SHUFFLER
 from pipeline.study.protocols import Mechanism
 
 from .design import asked_of_worker
@@ -240,6 +241,11 @@ ADVICE = Advice(
         "ability_error_l2": "root mean square error of the workers' abilities",
         "ability_error_inf": "largest error of a worker's ability",
     },
+    plans=(
+        Plan(NOBODY, {"mechanism": "randomized_response"}),
+        Plan(SHUFFLER, {"mechanism": "shuffled_response"}),
+        Plan(CURATOR, {"mechanism": "noisy_votes"}),
+    ),
     atlas=Atlas(
         {
             "n": (10, 30, 100, 300, 1000, 3000, 10_000),
