@@ -105,7 +105,14 @@ ALLOWED = {
         "study",
         "identity.registry",
     },
-    "": {"auditing", "library", "execution.arithmetic", "execution.errors", "study", "identity.registry"},
+    "": {
+        "auditing",
+        "library",
+        "execution.arithmetic",
+        "execution.errors",
+        "study",
+        "identity.registry",
+    },
 }
 CLAIMS = {"xarray", "analysis"}
 # What one module may import on top of that, but only when it is called: packages that not everyone installs.

@@ -101,7 +101,13 @@ TRIED = [line for line in LINES if not exception(line)]
 MISTAKES = sorted(
     set(re.findall(r"\$ pipeline ([^\n]+)\n(error: [^\n]+)\n", "".join(TEXTS.values())))
 )
-CHEAP = ("--", "task=new", "task=release", "task=advise", "task=audit")  # commands that are run, not composed
+CHEAP = (
+    "--",
+    "task=new",
+    "task=release",
+    "task=advise",
+    "task=audit",
+)  # commands that are run, not composed
 
 
 @pytest.fixture(scope="module")
