@@ -167,8 +167,9 @@ def with_plan(question: Question, plan: Plan, questions: int | None) -> Question
     name = question.advice.parameter_of("questions")
     if questions is not None and name:
         changes[name] = questions
-    chosen = replace(question, values={**question.values, **changes})
-    planned = chosen.using(str(plan.parameters["mechanism"]))
+    names = question.chosen | (changes.keys() & {"estimator"})
+    changed = replace(question, values={**question.values, **changes}, chosen=names)
+    planned = changed.using(str(plan.parameters["mechanism"]))
     _ = planned.limits  # raises InvalidInput
     if question.risk is None:
         return planned
@@ -224,6 +225,9 @@ def plans_of(question: Question) -> Sequence[Plan]:
         mechanism = plan.parameters["mechanism"]
         named = "mechanism" in question.chosen
         if named and question.values["mechanism"] != mechanism:
+            continue
+        estimator = plan.parameters.get("estimator")
+        if "estimator" in question.chosen and estimator not in (None, question.values["estimator"]):
             continue
         wanted = question.trust in ("", plan.trust)
         if wanted and question.fits(str(mechanism)):

@@ -130,8 +130,9 @@ BAD = [  # words of the command -> what the line has
         'must be shares "0.5, 0.5"',
     ),
     (
-        f"{CLUSTERING} epsilon=1 'b=0.9, 0.1' unknown=questions target=recovered>=0.5",
-        "mechanism=max_sense has no Q",
+        "problem=clustering N=8 U=900 w=1 mechanism=adaptive_one_bit epsilon=1 'b=0.9, 0.1' "
+        "unknown=questions target=recovered>=0.5",
+        "mechanism=adaptive_one_bit has no Q",
     ),
     (
         "problem=clustering N=900 U=100000 w=10 'b=0.9, 0.1' mechanism=pairwise_preference "

@@ -9,9 +9,10 @@ from scipy.special import expit, ndtr
 
 from pipeline.privacy.accounting import zcdp_rho
 from pipeline.privacy.integer_laws import laplace_variance
-from pipeline.study.advice import Advice, Atlas, Unknown
+from pipeline.study.advice import Advice, Atlas, Plan, Unknown
 from pipeline.study.arrays import Floats
 from pipeline.study.designs import of_design
+from pipeline.study.guarantee import CURATOR, NOBODY, SHUFFLER
 from pipeline.study.protocols import Mechanism
 
 from .design import Design
@@ -242,6 +243,9 @@ ADVICE = Advice(
         "person": Unknown("person", "the same, by the name of all problems", 1e-2, 2000, 5.0),
         "people": Unknown("n", "persons", 2, 1e7, 1000),
         "items": Unknown("m", "items", 3, 200, 20, helps=None),
+        "questions": Unknown(
+            "questions", "items that each person answers", 1, 10_000, 2, helps=None
+        ),
         "missing": Unknown("p", "share of the responses that are missing", 1e-3, 1, 0.5, left=True),
     },
     parameters={"model": "rasch", "mechanism": "discrete_gaussian"},
@@ -259,6 +263,12 @@ ADVICE = Advice(
         "error_l2": "root mean square error of the difficulties, in logits",
         "error_inf": "largest error of a difficulty, in logits",
     },
+    plans=(
+        Plan(NOBODY, {"mechanism": "randomized_response", "estimator": "item_shares"}),
+        Plan(NOBODY, {"mechanism": "randomized_response"}),
+        Plan(SHUFFLER, {"mechanism": "shuffled_response"}),
+        Plan(CURATOR, {"mechanism": "noisy_differences"}),
+    ),
     atlas=Atlas(
         {
             "n": (100, 300, 1000, 3000, 10_000),
