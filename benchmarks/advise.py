@@ -1,4 +1,4 @@
-"""Advice on 47 drawn questions over all problems, against exhaustive search: met, certified, how
+"""Advice on 48 drawn questions over all problems, against exhaustive search: met, certified, how
 far from the least.
 
 A question is a row of `ROWS`: problem, mechanism or none, unknown, and what else is asked, such as
@@ -150,6 +150,7 @@ ROWS = (
     Row("ranking", "noisy_scores", "person", laws=PERSON),
     Row("ranking", "shuffled_response", "people", laws=PERSON),
     Row("response", "noisy_differences", "people"),
+    Row("response", "shuffled_response", "people", laws=PERSON),
     Row("crowd", "noisy_votes", "people", laws=PERSON),
     Row("crowd", "shuffled_response", "people", laws=PERSON),
     Row("clustering", "noisy_co_occurrences", "people", laws=PERSON),

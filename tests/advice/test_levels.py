@@ -127,7 +127,8 @@ def questions():
                 if unknown.parameter in budgets or not budgets:
                     known = {key: known[key] for key in known if not key.startswith("epsilon")}
                 elif budgets == {"person"}:
-                    known = {key: known[key] for key in known if key != "epsilon"} | {"person": 1.0}
+                    known = {key: known[key] for key in known if not key.startswith("epsilon")}
+                    known["person"] = 1.0
                 known.pop(unknown.parameter, None)
                 try:
                     yield read({"problem": name, "mechanism": mechanism, "unknown": word, **known})

@@ -69,7 +69,7 @@ def test_what_hides_nobody_is_refused():
     few = pl.simulate_data(
         pl.ranking.BTL(m=6, L=200, questions=2, design="random"), seed=1, replications=2
     )
-    with pytest.raises(ValueError, match="fewer than"):
+    with pytest.raises(InvalidInput, match="fewer than"):
         pl.simulate_release(mechanism, few, seed=2)
 
 

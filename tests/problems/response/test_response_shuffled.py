@@ -92,7 +92,7 @@ def test_what_hides_nobody_is_refused():
     with pytest.raises(InvalidInput, match="questions"):
         pl.simulate_release(mechanism, everything, seed=2)
     drawn = pl.response.Rasch(n=100, m=6, questions=2, design="random")
-    with pytest.raises(ValueError, match="fewer than"):
+    with pytest.raises(InvalidInput, match="fewer than"):
         pl.simulate_release(mechanism, pl.simulate_data(drawn, seed=1, replications=5), seed=2)
     model = pl.response.Rasch(n=100, m=6, questions=2)
     assert "a shuffler mixes the messages" in survey(model, mechanism)

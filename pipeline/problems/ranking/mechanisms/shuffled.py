@@ -105,16 +105,17 @@ class ShuffledResponse(BaseMechanism):
         """Released wins of a block, (reps, 1, pairs).
 
         Raises InvalidInput where users made more comparisons than are charged, and
-        ValueError where a pair has fewer messages.
+        where a pair has fewer messages.
         """
         check_charge(self.questions, self.answers, data.most_answers)
         users = np.array([self.L])
         fewest = int(np.min(trials_of(users, data.compared(users))))
         if fewest < self.reports:
-            raise ValueError(
-                f"a pair was compared {fewest:,} times, fewer than the "
-                f"{self.reports:,} that its messages are to be hidden among"
+            allowed = (
+                f"a pair was compared {fewest:,} times, fewer than the {self.reports:,} that its "
+                "messages are to be hidden among: every user must answer, in a balanced survey"
             )
+            raise InvalidInput("questions", self.questions, allowed)
         return self._flips.release(data, rng)
 
     def promise(self) -> Guarantee:

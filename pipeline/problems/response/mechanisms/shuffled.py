@@ -97,17 +97,18 @@ class ShuffledResponse(BaseMechanism):
         """Messages that say right, and all, of each item.
 
         Raises InvalidInput where persons answered more items than
-        are charged, and ValueError where an item has fewer
+        are charged, and where an item has fewer
         messages.
         """
         check_charge(self.questions, self.answers, data.most_answers or data.items)
         right, answered = data.item_counts()
         fewest = int(answered.min())
         if fewest < self.reports:
-            raise ValueError(
-                f"an item was answered {fewest:,} times, fewer than the {self.reports:,} that "
-                "its messages are to be hidden among"
+            allowed = (
+                f"an item was answered {fewest:,} times, fewer than the {self.reports:,} that its "
+                "messages are to be hidden among: every person must answer, in a balanced survey"
             )
+            raise InvalidInput("questions", self.questions, allowed)
         flip = float(flip_probability(self.answer_epsilon))
         right_again = rng.binomial(right.astype(np.int64), 1 - flip)
         wrong_flipped = rng.binomial((answered - right).astype(np.int64), flip)
