@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pipeline.advice.question import Question
-from pipeline.advice.risk_budgets import largest_budget
+from pipeline.advice.risk_budgets import DIGITS, largest_budget
+from pipeline.advice.text import three_digits
 from pipeline.advice.ways import Certified, Way, certified_ways
 
 
@@ -28,14 +29,16 @@ class Both:
 
     def __str__(self) -> str:
         if self.possible:
-            return f"every budget from {self.least:.4g} to {self.largest:.4g} nats does both"
+            return f"every budget from {self.least:.4g} to {self.largest:.{DIGITS}g} nats does both"
         needed = (
             f"no budget does both: the targets need {self.least:.4g} nats, and the risk allows "
-            f"{self.largest:.4g}"
+            f"{self.largest:.{DIGITS}g}"
         )
         if self.people is None:
             return needed
-        return f"{needed}; {self.people:.2g} times the people would"
+        if self.people <= 1:
+            return f"asked this way, {needed}; with other questions as many people do both"
+        return f"{needed}; {three_digits(self.people)} times the people would"
 
 
 def both_of(question: Question, rows: Sequence[Certified | Way]) -> list[Both]:

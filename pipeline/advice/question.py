@@ -276,10 +276,14 @@ def read(request: Mapping[str, Any]) -> Question:
 
 def _trust(advice: Advice, trust: object) -> str:
     """The kind of trust that is wanted; InvalidInput for another one than the problem's plans."""
+    if trust == "":
+        return ""
+    if not advice.plans:
+        raise InvalidInput("trust", trust, "this problem has no budgets of persons; leave it out")
     kinds = {plan.trust for plan in advice.plans}
-    if trust and trust not in kinds:
+    if not isinstance(trust, str) or trust not in kinds:
         raise InvalidInput("trust", trust, nearest(str(trust), kinds))
-    return str(trust)
+    return trust
 
 
 def _risk(advice: Advice, text: object) -> Risk | None:

@@ -24,7 +24,7 @@ class Risk:
         return f"attacker@{self.false_alarms:g}<={self.most:g}"
 
     def single_budget(self) -> float:
-        """The largest budget of a single bit that keeps it; ∞ where any does.
+        """The largest budget of a single bit that keeps it.
 
         With a rate α of false alarms, the best attack on one bit of budget ε has e^ε α true alarms
         or 1 − e^−ε (1 − α), whichever is less.
@@ -32,8 +32,6 @@ class Risk:
         >>> round(Risk(0.01, 0.03).single_budget(), 4)
         1.0986
         """
-        if self.most >= 1:
-            return math.inf
         steep = self.most / self.false_alarms
         flat = (1 - self.false_alarms) / (1 - self.most)
         return math.log(max(steep, flat))
@@ -48,7 +46,7 @@ def read_risk(text: object) -> Risk:
         false_alarms, most = map(float, match.groups())
     except ValueError:
         raise InvalidInput("risk", text, FORM) from None
-    if not 0 < false_alarms < 1 or not false_alarms < most <= 1:
+    if not 0 < false_alarms < 1 or not false_alarms < most < 1:
         allowed = "the rates must be between 0 and 1, and the second above the first"
         raise InvalidInput("risk", text, allowed)
     return Risk(false_alarms, most)

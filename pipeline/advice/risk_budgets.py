@@ -5,7 +5,8 @@ import math
 from pipeline.advice.question import Question
 from pipeline.advice.risk import Risk
 
-FINE = 1e-4  # relative distance to which the largest budget is found
+DIGITS = 5  # to which it is rounded down, so that what is printed keeps the risk, too
+FINE = 1e-6  # relative distance to which the largest budget is found
 
 
 def power(question: Question, risk: Risk, person: float) -> float:
@@ -24,8 +25,8 @@ def power(question: Question, risk: Risk, person: float) -> float:
 def largest_budget(question: Question, risk: Risk) -> float:
     """The largest budget of a person at which the risk is kept, within the problem's range.
 
-    question: with its mechanism and number of questions. 0 where none keeps it. The attack is
-    exact, or a bound, as its mechanism says. O(log(range)) attacks.
+    Rounded down to `DIGITS`. question: with its mechanism and number of questions. 0 where none
+    keeps it. The attack is exact, or a bound, as its mechanism says. O(log(range)) attacks.
     """
     unknown = question.advice.unknowns["person"]
     low = unknown.low
@@ -40,4 +41,5 @@ def largest_budget(question: Question, risk: Risk) -> float:
             low = middle
         else:
             high = middle
-    return low
+    scale = 10.0 ** (DIGITS - 1 - math.floor(math.log10(low)))
+    return math.floor(low * scale) / scale

@@ -1,5 +1,6 @@
 """Lines of an answer for a person: intervals, means, mechanisms side by side, a person's terms."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pipeline.advice import words
@@ -40,6 +41,16 @@ def between(low: float | None, high: float | None) -> str:
 def number(end: float | None) -> str:
     """A number of an answer; "…" where it is not known."""
     return "…" if end is None else f"{end:,.4g}"
+
+
+def three_digits(value: float) -> str:
+    """A number > 0 with three digits that count, without an exponent.
+
+    >>> three_digits(41976.2), three_digits(2.4)
+    ('42,000', '2.40')
+    """
+    digits = 2 - math.floor(math.log10(value))
+    return f"{round(value, digits):,.{max(digits, 0)}f}"
 
 
 def mean(row: Mean | Measured) -> str:

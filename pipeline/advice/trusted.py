@@ -1,7 +1,6 @@
 """The answer to a question about a person's promise: for each kind of trust what is needed."""
 
 import html
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -11,6 +10,7 @@ from pipeline.advice.answer import Answer, certified_answer
 from pipeline.advice.both import Both, both_of
 from pipeline.advice.question import Question
 from pipeline.advice.records import MechanismRow
+from pipeline.advice.text import three_digits
 from pipeline.advice.ways import Certified, Way, certified_ways
 from pipeline.study.advice import Plan
 from pipeline.study.guarantee import CURATOR, EVERYBODY, NOBODY, SHUFFLER, amount
@@ -76,7 +76,8 @@ class Trusted:
 
     def __repr__(self) -> str:
         """The table, then the whole answer of the way that needs least."""
-        whom = WHOM[_plan(self.rows[0]).trust]
+        certified = next(row for row in self.rows if isinstance(row, Certified))
+        whom = WHOM[_plan(certified).trust]
         return "\n".join([*self.lines(), "", f"Where {whom} is trusted:", repr(self.best)])
 
     def _repr_html_(self) -> str:
@@ -103,7 +104,7 @@ def is_about_a_person(question: Question) -> bool:
     name = question.advice.parameter_of("person")
     budget = question.advice.parameter_of("epsilon")
     is_known = question.parameter == name or question.values.get(name) is not None
-    has_plans = bool(name and question.advice.plans) and not question.derive
+    has_plans = bool(name and _compared(question)) and not question.derive
     if not has_plans or not is_known or question.values.get(budget) is not None:
         _refuse_trust(question)
         return False
@@ -112,12 +113,28 @@ def is_about_a_person(question: Question) -> bool:
     return not is_one_way or question.risk is not None
 
 
+def _compared(question: Question) -> list[Plan]:
+    """The plans of the mechanism that the person named, or of all."""
+    if "mechanism" not in question.chosen:
+        return [*question.advice.plans]
+    mechanism = question.values["mechanism"]
+    return [plan for plan in question.advice.plans if plan.parameters["mechanism"] == mechanism]
+
+
 def _refuse_trust(question: Question) -> None:
-    """Raise InvalidInput where a kind of trust or a risk is named, and no person's budget."""
+    """Raise InvalidInput where a kind of trust or a risk is named, and no person's budget, or a
+    mechanism that is in no plan.
+    """
+    allowed = "is for budgets of persons: give person=1, or unknown=person, and no epsilon"
+    if question.derive:
+        allowed = "is for people who are asked, not for data of one's own; leave it out"
+    elif not _compared(question):
+        able = sorted({str(plan.parameters["mechanism"]) for plan in question.advice.plans})
+        mechanism = question.values["mechanism"]
+        allowed = f"does not go with mechanism={mechanism}, only with {', '.join(able)}"
     typed = {"trust": question.trust, "risk": question.risk}
     for key, value in typed.items():
         if value:
-            allowed = "is for budgets of persons: give person=1, or unknown=person, and no epsilon"
             raise InvalidInput(key, value, allowed)
 
 
@@ -128,11 +145,7 @@ def answer_by_trust(question: Question) -> Trusted:
     """
     rows = certified_ways(question)
     if not rows:
-        raise InvalidInput(
-            "estimator",
-            question.values["estimator"],
-            "takes the release of no mechanism that keeps a person's promise; leave it out",
-        )
+        raise _no_way(question)
     first = next((row for row in rows if isinstance(row, Certified)), None)
     if first is None:
         raise _refusal(question, [row for row in rows if isinstance(row, Way)])
@@ -140,6 +153,20 @@ def answer_by_trust(question: Question) -> Trusted:
     shown = [_row(way) for way in (first.way, *first.others)]
     best = certified_answer(first.way.simulator, first.way.reached, first.certificate, shown)
     return Trusted(question, rows, best, both_of(question, rows))
+
+
+def _no_way(question: Question) -> InvalidInput:
+    """Why no plan fits what the person chose."""
+    trusts = [plan.trust for plan in _compared(question)]
+    if question.trust and question.trust not in trusts:
+        mechanism = question.values["mechanism"]
+        allowed = f"mechanism={mechanism} is for trust={trusts[0]}; leave out one of both"
+        return InvalidInput("trust", question.trust, allowed)
+    return InvalidInput(
+        "estimator",
+        question.values["estimator"],
+        "takes the release of no mechanism that keeps a person's promise; leave it out",
+    )
 
 
 def _refusal(question: Question, ways: Sequence[Way]) -> InvalidInput:
@@ -182,16 +209,10 @@ def _cells(row: Certified | Way) -> dict[str, str]:
         cells["budget of a person"] = amount(promise.epsilon, promise.delta)
     cells["questions each"] = _number(_questions(row))
     cells["mechanism"] = row.way.mechanism
-    cells["needs"] = f"{row.value:,g}"
+    cells["needs"] = f"{row.value:,.0f}" if row.question.whole else f"{row.value:,g}"
     if row.all_questions is not None and row.all_questions.boundary is not None:
-        cells["with all questions"] = f"about {_rounded(row.all_questions.boundary)}"
+        cells["with all questions"] = f"about {three_digits(row.all_questions.boundary)}"
     return cells
-
-
-def _rounded(number: float) -> str:
-    """A number with three digits that count, without an exponent."""
-    digits = 2 - math.floor(math.log10(number))
-    return f"{round(number, digits):,.{max(digits, 0)}f}"
 
 
 def _questions(row: Certified) -> int | None:

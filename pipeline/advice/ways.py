@@ -14,7 +14,7 @@ from typing import Any
 from pipeline.advice.certificate import Certificate, certify
 from pipeline.advice.question import Question
 from pipeline.advice.risk import Risk
-from pipeline.advice.risk_budgets import largest_budget, power
+from pipeline.advice.risk_budgets import DIGITS, largest_budget, power
 from pipeline.advice.search import Nowhere, Reached, Rough, precisely, roughly
 from pipeline.advice.simulation import Simulator
 from pipeline.study.advice import Plan
@@ -90,8 +90,10 @@ class Certified:
 
     @property
     def reach(self) -> float:
-        """How far along the unknown the targets are met."""
-        return self.way.reach
+        """How far along the unknown the targets are certified to be met."""
+        assert self.way.reached is not None
+        axis = self.way.reached.axis
+        return axis.reach(axis.position(self.level))
 
     @property
     def question(self) -> Question:
@@ -142,7 +144,8 @@ class _Search:
                 why = f"meets the targets at every {level}"
             return Way(self.plan, questions, simulator, why=why, everywhere=nowhere.met)
         except InvalidInput as error:
-            return Way(self.plan, questions, why=str(error), error=error)
+            why = f"cannot be used here: {error}"
+            return Way(self.plan, questions, why=why, error=error)
 
     def best(self) -> Way:
         """The best of those that were tried."""
@@ -194,11 +197,14 @@ def _within_risk(planned: Question, risk: Risk) -> Question:
     if chance <= risk.most:
         return planned
     largest = largest_budget(planned, risk)
+    fewest = ""
+    if planned.word in ("items", "questions"):  # of which fewer tell more of each
+        fewest = f" with {planned.word}={planned.limits.low:g}"
     raise InvalidInput(
         "risk",
         risk,
-        f"at {name}={person:g} the best attack has {chance:.3g} true alarms; {name} may be "
-        f"{largest:.4g} at most",
+        f"at {name}={person:g} the best attack has {chance:.3g} true alarms{fewest}; {name} may "
+        f"be {largest:.{DIGITS}g} at most",
     )
 
 
@@ -268,11 +274,13 @@ def _searched(question: Question, plan: Plan, portion: float) -> _Search:
     try:
         most = most_questions(question, plan)
     except InvalidInput as error:
-        search.tried[None] = Way(plan, None, why=str(error), error=error)
+        search.tried[None] = Way(plan, None, why=f"cannot be used here: {error}", error=error)
         return search
     if most is None:
         search.at(None)
         return search
+    if question.parameter == question.advice.parameter_of("items"):
+        search.at(None)  # all questions, which are more where there are more items
     _try_steps(search, most)
     _try_between(search)
     if answers_by_default(question, plan) == most:

@@ -2,17 +2,19 @@
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
 import pipeline as pl
 from pipeline.__main__ import main
 from pipeline.advice import risk as risks
-from pipeline.advice import trusted
+from pipeline.advice import trusted, ways
 from pipeline.advice.both import Both
 from pipeline.advice.question import read
 from pipeline.advice.risk_budgets import largest_budget, power
 from pipeline.advice.simulation import Simulator
+from pipeline.advice.text import three_digits
 from pipeline.privacy.attacks import FlippedBits
 
 SMALL = {"problem": "ranking", "m": 4, "target": "kendall<=0.25"}
@@ -86,6 +88,7 @@ def test_the_largest_budget_of_several_answers_keeps_a_risk_exactly():
     largest = largest_budget(asked, risk)
     assert FlippedBits(largest / 4, 4).power(0.05) == pytest.approx(0.2, rel=1e-3)
     assert FlippedBits(largest / 4, 4).power(0.05) <= 0.2 < power(asked, risk, largest * 1.01)
+    assert largest == float(f"{largest:.5g}"), "what is printed may be typed"
     assert largest > risk.single_budget(), "several answers tell less than one of all the budget"
 
 
@@ -104,6 +107,22 @@ def test_no_budget_does_both_and_how_many_more_people_would():
         ({"person": 1.0, "risk": "attacker<=0.03"}, "must be such as attacker@0.01<=0.03"),
         ({"person": 1.0, "risk": "attacker@0.1<=0.03"}, "the second above the first"),
         ({"L": 100, "trust": "nobody"}, "is for budgets of persons"),
+        ({"person": 1.0, "trust": ["nobody"]}, "trust=['nobody']: "),
+        ({"risk": "attacker@0.01<=1"}, "risk=attacker@0.01<=1: the rates"),
+        (
+            {"person": 1.0, "mechanism": "noisy_counts", "trust": "nobody"},
+            "trust=nobody: mechanism=noisy_counts is for trust=curator; leave out one of both",
+        ),
+        (
+            {
+                "L": 50,
+                "unknown": "questions",
+                "person": 5.0,
+                "risk": "attacker@0.01<=0.03",
+                "trust": "nobody",
+            },
+            "true alarms with questions=1; person may be 1.0986 at most",
+        ),
         ({"person": 5.0, "risk": "attacker@0.01<=0.03", "trust": "nobody"}, "the best attack has"),
         ({"L": 2, "unknown": "person", "target": "kendall<=1e-9"}, "at no budget of a person"),
     ],
@@ -114,6 +133,61 @@ def test_what_has_no_answer_is_one_line(words, message):
         assert trusted.is_about_a_person(asked)
         trusted.answer_by_trust(asked)
     assert message in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_mechanism_of_no_plan_is_answered_by_itself():
+    """Nobody is told that an estimator, which was not chosen, does not fit."""
+    words = {
+        "problem": "response",
+        "m": 4,
+        "person": 1.0,
+        "mechanism": "discrete_laplace",
+        "target": "kendall<=0.25",
+    }
+    assert not trusted.is_about_a_person(read(words))
+    with pytest.raises(pl.InvalidInput, match="does not go with mechanism=discrete_laplace"):
+        trusted.is_about_a_person(read({**words, "trust": "curator"}))
+
+
+def test_the_whole_answer_is_named_after_the_trust_that_it_is_of(answer):
+    """Also below a way that meets the targets everywhere, and is first for that."""
+    first = answer.rows[0].way
+    everywhere = replace(answer.rows[-1].way, everywhere=True, why="meets the targets everywhere")
+    text = repr(replace(answer, rows=[everywhere, *answer.rows[:-1]]))
+    assert f"\nWhere {trusted.WHOM[first.plan.trust]} is trusted:\n" in text
+
+
+def test_rows_are_in_the_order_of_what_is_certified(answer):
+    """Not of where the targets are just met: certificates take more of some ways."""
+    first, second, *_ = answer.rows
+    level = math.ceil(second.level) + 1
+    raised = replace(first, certificate=replace(first.certificate, level=level))
+    assert first.reach > second.reach > raised.reach and raised.way.reach > second.way.reach
+
+
+def test_all_questions_of_more_items_are_tried(monkeypatch):
+    """All pairs are more where there are more items; no number stands for them."""
+    tried = []
+
+    def nowhere(simulator):
+        tried.append(simulator.question.values.get("questions"))
+        raise ways.Nowhere(False, 1.0)
+
+    monkeypatch.setattr(ways, "roughly", nowhere)
+    asked = read(
+        {**SMALL, "m": None, "L": 100, "unknown": "items", "person": 1.0, "trust": "curator"}
+    )
+    with pytest.raises(pl.InvalidInput, match="at no number of items"):
+        trusted.answer_by_trust(asked)
+    assert tried.count(None) == 2, "of both mechanisms of a curator"
+
+
+def test_numbers_of_people_have_all_their_digits():
+    assert three_digits(1_234_567.0) == "1,230,000" and three_digits(41.95) == "42.0"
+    few = Both("nobody", 2.0, 1.0, people=123.4)
+    assert "123 times the people would" in str(few)
+    other = Both("nobody", 2.0, 1.0, people=0.9)
+    assert "with other questions as many people do both" in str(other)
 
 
 def test_one_way_is_answered_as_before():
