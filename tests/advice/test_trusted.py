@@ -161,7 +161,7 @@ def test_rows_are_in_the_order_of_what_is_certified(answer):
     """Not of where the targets are just met: certificates take more of some ways."""
     first, second, *_ = answer.rows
     level = math.ceil(second.level) + 1
-    raised = replace(first, certificate=replace(first.certificate, level=level))
+    raised = replace(first, certificate=first.certificate._replace(level=level))
     assert first.reach > second.reach > raised.reach and raised.way.reach > second.way.reach
 
 
