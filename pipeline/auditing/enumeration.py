@@ -294,7 +294,7 @@ def law_of(run: Callable[[Enumerator], Array], most: int = MOST_PATHS) -> Law:
     more than `most` paths, or what is drawn cannot be enumerated.
 
     >>> law_of(lambda rng: np.array([rng.random() < 0.25]))
-    {(1.0,): 0.25, (0.0,): 0.75}
+    {(True,): 0.25, (False,): 0.75}
     """
     paths = Paths()
     law: dict[Hashable, float] = {}

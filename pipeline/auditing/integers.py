@@ -82,7 +82,7 @@ def gaussian_epsilon(shift: Floats, variance: float, delta: float) -> float:
     δ = 0.
 
     >>> round(gaussian_epsilon(np.array([1.0]), 4.0, 1e-5), 4)
-    1.9741
+    2.0113
     """
     changes = np.abs(shift[shift != 0]).astype(int)
     if not changes.size:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from pipeline.auditing.promise import Promise
+from pipeline.study import handover
 from pipeline.study.arrays import Array, Floats
 from pipeline.study.audits import Audits
 from pipeline.study.guarantee import ONE_ANSWER, Guarantee
@@ -36,7 +37,8 @@ class Part:
 
         What is the same for all samples is one number, the last: 0 for what was seen first.
         """
-        release = self.mechanism.release(self.audits.repeated(dataset, samples), rng)
+        data = self.audits.repeated(dataset, samples)
+        release = handover.call("mechanism", self.mechanism.release, (data,), rng)
         numbers, public = numbers_of(release, samples, self.audits.lent)
         number = self.publics.setdefault(public, len(self.publics))
         return np.column_stack([numbers, np.full(samples, float(number))])

@@ -84,7 +84,7 @@ def _recording(kind: str) -> Callable[..., Any]:
         return self._drawn(kind, arguments, named)
 
     draw.__name__ = kind
-    draw.__doc__ = getattr(np.random.Generator, kind).__doc__
+    draw.__doc__ = f"As `numpy.random.Generator.{kind}`; the draw is noted."
     return draw
 
 

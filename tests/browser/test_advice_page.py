@@ -173,23 +173,19 @@ def test_every_problem_is_on_it(page, browser, problem, target, sizes):
     assert np.allclose(browser.run(LEAST), exact, rtol=3e-3) and min(exact) > 0
 
 
-def test_a_size_of_one_mechanism_only_is_in_its_command(page, browser):
-    """Multi-MaxSense asks each user Q questions; the command of another mechanism says nothing of Q."""
+def test_the_number_of_questions_is_in_the_command_as_a_whole_number(page, browser):
+    """Private clusterings ask each user Q questions, so that the command says how many."""
     browser.open(page.as_uri())
     browser.run(
         "$('problem').value = 'clustering', $('problem').dispatchEvent(new Event('change')), 1"
     )
-    command = "document.getElementById('command').textContent"
-    assert "Q=" not in browser.run(command) and "multi" not in browser.run(command)
-    assert all(float(one) == int(one) for one in browser.run("sizes"))
-    browser.run(
-        "problem.mechanisms = problem.mechanisms.filter(one => one.name !== 'max_sense'), draw(), 1"
-    )
-    words = dict(word.split("=", 1) for word in shlex.split(browser.run(command))[2:])
+    command = browser.run("document.getElementById('command').textContent")
+    assert all(float(size) == int(size) for size in browser.run("sizes"))
+    words = dict(word.split("=", 1) for word in shlex.split(command)[2:])
     asked = read(
         {name: int(value) if value.isdecimal() else value for name, value in words.items()}
     )
-    assert asked.values["mechanism"] == "multi_max_sense" and f"{asked.values['Q']}" == words["Q"]
+    assert f"{asked.values['Q']}" == words["Q"] and "mechanism" not in words
 
 
 def test_sliders_move_by_keyboard(page, browser):

@@ -101,10 +101,8 @@ def test_status_of_shards_that_run_and_of_one_that_was_killed(tmp_path, monkeypa
     assert told["exit_code"] == study["exit_code"] == 75 and len(study["sessions"]) == 26
     assert study["units"] == {"all": 8, "done": 4, "failed": 0, "at_most": False}
     assert study["units_per_second"] == pytest.approx(9.6) and study["seconds_left"] > 0
-    assert main([*words, "task=plan", "--json"]) == 2
-    assert capsys.readouterr().err == (
-        "error: command line=--json: goes with task=status and task=advise, not with task=plan\n"
-    )
+    assert main([*words, "task=report", "--json"]) == 2
+    assert "command line=--json: is answered by task=" in capsys.readouterr().err
 
 
 def test_a_session_with_another_number_is_damaged(tmp_path):

@@ -15,6 +15,7 @@ from pipeline.cli.compose import compose
 from pipeline.execution.errors import SweepError
 from pipeline.execution.failures import FailuresAlike
 from pipeline.execution.schedule import failures
+from pipeline.identity import registry
 from pipeline.problems.ranking.estimators.moments import Debiased
 from pipeline.storage.replications import Store
 from pipeline.study.status import FAILED, NOT_CONVERGED, OK
@@ -33,6 +34,13 @@ def breaks(error, original=Debiased.fit):
         return original(self, release, rng)
 
     return fit
+
+
+@pytest.fixture(autouse=True, scope="module")
+def only_the_program():
+    """What a test replaces is no code of a person, whatever tests ran in this process before."""
+    with registry.registered(alone=True):
+        yield
 
 
 @pytest.fixture

@@ -46,6 +46,7 @@ VALUES = {
         dict(n=12, m=4),
         dict(n=12, m=4, p=0.8, left_out=0.2),
         dict(n=12, m=4, item="all items"),
+        dict(n=200, m=4, epsilon_user=None, person=2.0, person_delta=0.1),
     ],
     "crowd": [
         dict(n=5, m=6, initial_error=0.2),
@@ -60,6 +61,7 @@ VALUES = {
             N=8, U=60, w=4, b="0.9, 0.1; 0.2, 0.8", alpha="0.5, 0.5", clusters="random", theta=1.0
         ),
         dict(N=8, U=60, w=1, b="0.9, 0.1", theta=1.0, rounds=2),
+        dict(N=8, U=60, w=3, b="0.9, 0.1", epsilon=None, person=2.0),
     ],
 }
 

@@ -226,7 +226,7 @@ def test_joint_law_of_multi_max_sense(N, w, Q, size, few, monkeypatch):
     monkeypatch.setattr(multi_max_sense, "FEW", few)
     clusters = np.array([0, 1, 1, 0, 1])[:N]
     mechanism = MultiMaxSense(N=N, w=w, epsilon=Q - 0.2, theta=size * w / N)
-    assert (mechanism.questions, mechanism.size) == (Q, size)
+    assert (mechanism.answers, mechanism.size) == (Q, size)
     release = mechanism.release(users(clusters, [1, 1], w, 6000), rng())
     found, keep = (release.scores, release.sensed), 1 / (1 + math.exp(-(Q - 0.2) / Q))
     assert follows(found, multi_law(N, w, Q, size, keep, clusters), "law")

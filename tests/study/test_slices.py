@@ -36,6 +36,7 @@ VALUES = {
         dict(n=6, m=5, epsilon_user=0.3),
         dict(n=6, m=5, epsilon_user=90.0, left_out=0.3, p=0.8),
         dict(n=30, m=5, epsilon_user=0.01, shuffled=True, delta=0.5, solver="power"),
+        dict(n=200, m=5, person=2.0, person_delta=0.1),
     ],
     "crowd": [
         dict(n=5, m=7, epsilon=1.0),

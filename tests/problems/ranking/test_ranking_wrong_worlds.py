@@ -64,7 +64,7 @@ def test_worlds_are_shared():
         claim.simulated.reason for claim in CLAIMS if isinstance(claim.simulated, NotSimulated)
     ]
     assert all(claim.simulated for claim in CLAIMS)
-    assert len(simulated) <= 22 and len(reasons) <= 8 and all(reasons)
+    assert len(simulated) <= 31 and len(reasons) <= 9 and all(reasons)
 
 
 def wins(reps=4000, users=(300, 100), seed=3):
