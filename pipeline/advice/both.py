@@ -42,7 +42,7 @@ class Both:
 
 
 def both_of(question: Question, rows: Sequence[Certified | Way]) -> list[Both]:
-    """Budgets that do both, for each way that was certified; empty where no budget is asked for."""
+    """Which budgets do both, for each certified way; none where the question asks for no budget."""
     risk = question.risk
     if risk is None or question.parameter != question.advice.parameter_of("person"):
         return []

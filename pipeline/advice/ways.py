@@ -116,7 +116,7 @@ class Certified:
 class _Search:
     """The numbers of questions of one plan that were tried, each once.
 
-    every: the number of all questions; None where a plan does not ask all unless it is told to.
+    every: how many questions there are in all; None where a plan asks fewer by default.
     """
 
     question: Question

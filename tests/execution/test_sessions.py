@@ -102,7 +102,10 @@ def test_status_of_shards_that_run_and_of_one_that_was_killed(tmp_path, monkeypa
     assert study["units"] == {"all": 8, "done": 4, "failed": 0, "at_most": False}
     assert study["units_per_second"] == pytest.approx(9.6) and study["seconds_left"] > 0
     assert main([*words, "task=report", "--json"]) == 2
-    assert "command line=--json: is answered by task=" in capsys.readouterr().err
+    assert capsys.readouterr().err == (
+        "error: command line=--json: is answered by task=plan, task=status, task=list, "
+        "task=compare, task=verify, task=advise, task=audit, not by task=report\n"
+    )
 
 
 def test_a_session_with_another_number_is_damaged(tmp_path):
