@@ -9,6 +9,7 @@ import sys
 import pytest
 from hypothesis import settings
 
+from pipeline.identity import registry
 from tests.helpers import rewriting
 from tools import build_kernels
 
@@ -36,6 +37,20 @@ settings.register_profile(
     "repeatable", deadline=None, derandomize=True
 )  # of seeded faults: the same examples again
 settings.load_profile("shared")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def nothing_registered_is_left_by_a_module():
+    """What fixtures of a module register, and files that they execute, are forgotten at its end."""
+    with registry.registered():
+        yield
+
+
+@pytest.fixture(autouse=True)
+def nothing_registered_is_left_by_a_test():
+    """The same of a test."""
+    with registry.registered():
+        yield
 
 
 def pytest_xdist_auto_num_workers(config):

@@ -535,9 +535,8 @@ def test_a_full_disk(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("options, says", [("size=16k", "are free there"), ("ro", "no permission")])
-def test_a_real_disk_that_is_full_or_read_only(options, says, tmp_path, capsys):
-    disk = tmp_path / "disk"
-    disk.mkdir()
+def test_a_real_disk_that_is_full_or_read_only(options, says, tmp_path_factory, capsys):
+    disk = tmp_path_factory.mktemp("disk")  # a short path, as the line names it
     mounted = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", options, "tmpfs", disk], capture_output=True
     )

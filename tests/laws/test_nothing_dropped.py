@@ -3,6 +3,7 @@
 import dataclasses
 import re
 import shlex
+import threading
 
 import numpy as np
 import pytest
@@ -265,11 +266,13 @@ def test_what_the_machine_is_to_blame_for(cluster, words, tmp_path, monkeypatch,
 
 def test_a_full_disk_while_writing(words, tmp_path, monkeypatch, capsys, expected):
     write, count = Store.write, iter(range(100))
+    one_at_a_time = threading.Lock()  # three units are whole when the disk is full
 
     def full(self, *rest, **options):
-        if next(count) == 3:
-            raise OSError(28, "No space left on device")
-        write(self, *rest, **options)
+        with one_at_a_time:
+            if next(count) == 3:
+                raise OSError(28, "No space left on device")
+            write(self, *rest, **options)
 
     with monkeypatch.context() as patch:
         patch.setattr(Store, "write", full)
