@@ -44,8 +44,9 @@ class Problem:
     table may contain the part itself. claims: the code of a tuple of
     `pipeline.analysis.claims.Claim`, or several such, see `all_claims`.
     release: the code of a function that releases real people's data once, from
-    the command's arguments, and returns a text on what it released. advice: the
-    code of a `pipeline.study.advice.Advice`, for a problem that task=advise
+    the command's arguments, and returns a text on what it released; it is also
+    given what makes a page of a `pipeline.study.disclosure.Disclosure`, to lie
+    beside the data. advice: the code of a `pipeline.study.advice.Advice`, for a problem that task=advise
     knows. audits: that of a `pipeline.study.audits.Audits`, for task=audit.
     experiments: folders of `conf/experiment` that ask about this problem;
     `conf` is the program's, and a folder of that name in the problem's package

@@ -16,7 +16,7 @@ from pipeline.advice.question import Question, read
 from pipeline.advice.trusted import Trusted, answer_by_trust, is_about_a_person
 from pipeline.study.parameters import InvalidInput
 from pipeline.workflow import atlas_files
-from pipeline.workflow.atlas_files import Saved, destination, is_page
+from pipeline.workflow.atlas_files import Saved, destination, is_page, is_promise
 
 OURS = ("task", "quick", "save")  # keys that are no part of the question
 
@@ -60,6 +60,13 @@ def read_request(entries: Mapping[str, Any]) -> AdviceRequest:
         raise InvalidInput("quick", quick, "must be true or false")
     save = destination(entries["save"]) if "save" in entries else None
     words = {key: value for key, value in entries.items() if key not in OURS}
+    if save is not None and is_promise(save) and (quick or not words):
+        raise InvalidInput(
+            "save",
+            save,
+            "is the page of a certified answer's promise: give a problem, sizes and a target, and "
+            "leave out quick=true; or give another name",
+        )
     only_the_atlas = save is not None and not words
     question = None if only_the_atlas else read(words)
     return AdviceRequest(question, quick, save)
@@ -89,11 +96,20 @@ def advise(request: AdviceRequest, early: bool = False) -> Iterator[Event]:
     else:
         certified = answer(request.question)
     if request.save is not None and request.saves_answer:
-        from pipeline.workflow.answer_page import save_answer  # Matplotlib
-
         best = certified.best if isinstance(certified, Trusted) else certified
-        yield save_answer(request.save, best)
+        yield _save_page(request.save, best)
     yield certified
+
+
+def _save_page(path: Path, certified: Answer) -> Saved:
+    """Write the page of an answer, or of what it promises to people, as the file's name says."""
+    if is_promise(path):
+        from pipeline.workflow.promise_page import save_promise  # Jinja
+
+        return save_promise(path, certified)
+    from pipeline.workflow.answer_page import save_answer  # Matplotlib
+
+    return save_answer(path, certified)
 
 
 def first_answer(question: Question) -> First:

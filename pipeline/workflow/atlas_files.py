@@ -29,6 +29,7 @@ from pipeline.study.parameters import InvalidInput, fields, path_of
 from pipeline.study.problem import Problem
 
 PAGE = ".html"
+PROMISE = "promise"  # with which the name of the page of a promise begins
 FIGURES = (".svg", ".pdf", ".png")
 KINDS = (PAGE, ".csv", *FIGURES)
 POINTS = 201  # of a curve in a table
@@ -63,6 +64,11 @@ def destination(value: object) -> Path:
 def is_page(path: Path) -> bool:
     """Whether a file is to be a page."""
     return path.suffix.lower() == PAGE
+
+
+def is_promise(path: Path) -> bool:
+    """Whether a file is to be the page of what is promised to people: its name says so."""
+    return is_page(path) and path.stem.lower().startswith(PROMISE)
 
 
 def save(path: Path, question: Question | None, quick: bool = True) -> Saved:

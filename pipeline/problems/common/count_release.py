@@ -6,7 +6,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from pipeline.privacy.budgeted_noise import BudgetedNoise
 from pipeline.privacy.published_counts import (
+    CHANGED,
     CountNoise,
     GaussianCounts,
     LaplaceCounts,
@@ -14,11 +16,13 @@ from pipeline.privacy.published_counts import (
     bounded_counts,
 )
 from pipeline.study.arrays import Integers
-from pipeline.study.guarantee import CURATOR, TRUSTS
+from pipeline.study.disclosure import Disclosure
+from pipeline.study.guarantee import CURATOR, ONE_ANSWER, ONE_PERSON, TRUSTS
 from pipeline.study.making import build
 from pipeline.study.parameters import DataFile, InvalidInput, describe, parameter
 
 from . import release_rows, tables
+from .disclosed import disclosure
 from .release_arguments import FILES, file_of, keys_as_typed, settings_of
 from .release_folder import LAWS, LEFT_OUT, NAMES, made_by
 from .release_rows import ENCODING, LeftOut, check_report
@@ -60,6 +64,10 @@ class Publishes(Protocol):
     @property
     def neighbours_are(self) -> str:
         """`replace_one` or `add_remove`."""
+
+    @property
+    def noise(self) -> BudgetedNoise:
+        """Law of the noise, and what it spends."""
 
     def publish(self, counts: Integers, most: int, named: bool) -> PublishedCounts:
         """Noisy numbers made of counts, (groups, 2); see `CountNoise`."""
@@ -263,3 +271,22 @@ def statement(
         "rows left out": LEFT_OUT,
         "not released": "the number of persons, who answered what, any count without noise",
     }
+
+
+def count_disclosure(
+    request: Request, result: PublishedCounts, most: int, account: Mapping[str, Any], named: bool
+) -> Disclosure:
+    """What the release says of itself. most: answers of a person that count. named: whether the
+    file names persons.
+
+    The best attack is known where counts for both sides of a group are released: every answer that
+    another one replaces changes two of them by 1. Of other sums only the budget bounds it.
+    """
+    mechanism = request.mechanism
+    attack = None
+    if result.counts.ndim == 2 and result.counts.shape[1] == 2:
+        (width,) = result.noise.values()
+        answers = min(most, len(result.counts))
+        attack = mechanism.noise.attack(width, CHANGED[mechanism.neighbours_are] * answers)
+    unit = ONE_PERSON if named else ONE_ANSWER
+    return disclosure(account, unit, mechanism.neighbours_are, attack)

@@ -5,12 +5,13 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
+from pipeline.study.disclosure import Disclosure
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.texts import plain_text as plain_text
 
@@ -27,6 +28,8 @@ LEFT_OUT = (
     "rows that cannot be read by themselves, or say what is not listed, count as not "
     "there; whether there are some is not said"
 )
+PROMISE = "promise.html"
+PageOf: TypeAlias = Callable[[Disclosure], str]  # makes a page of what a release says of itself
 Table = tuple[Sequence[str], Sequence[Sequence[str | int | float]]]  # header, rows
 
 
@@ -54,13 +57,19 @@ def new_folder(target: Path, typed: str) -> Iterator[Path]:
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def write(folder: Path, tables: Mapping[str, Table], account: Mapping[str, Any]) -> None:
-    """The files of a release: tables by name of the file, and the account as `release.json`."""
+def write(
+    folder: Path, tables: Mapping[str, Table], disclosure: Disclosure, page_of: PageOf
+) -> None:
+    """The files of a release: tables by name of the file, the account as `release.json`, and what
+    is promised to people as a page, `promise.html`.
+    """
+    page = page_of(disclosure)
     for name, (header, rows) in tables.items():
         write_table(folder / name, header, rows)
     (folder / "release.json").write_text(
-        json.dumps(account, indent=1, ensure_ascii=False) + "\n", "utf-8"
+        json.dumps(disclosure.account, indent=1, ensure_ascii=False) + "\n", "utf-8"
     )
+    (folder / PROMISE).write_text(page, "utf-8")
 
 
 def write_table(

@@ -15,12 +15,13 @@ from pipeline.problems.common.count_release import (
     Request,
     answers_of,
     checked,
+    count_disclosure,
     published,
     request_of,
     statement,
 )
 from pipeline.problems.common.release_arguments import is_check, receipt, target_of
-from pipeline.problems.common.release_folder import Table, new_folder, plain_text, write
+from pipeline.problems.common.release_folder import PageOf, Table, new_folder, plain_text, write
 from pipeline.problems.common.sheets import Sheet, whole_number
 from pipeline.problems.common.tables import Unreadable
 from pipeline.study.arrays import Integers
@@ -42,10 +43,11 @@ HEADERS = (
 RIDGE = 1.0  # λ of the fit, which keeps scores finite
 
 
-def release(arguments: Mapping[str, Any]) -> str:
+def release(arguments: Mapping[str, Any], page_of: PageOf) -> str:
     """Release the comparisons of the file `data.path` into the new folder `outputs`.
 
-    Returns the account to print. data.items names the items; check=true releases
+    Returns the account to print. data.items names the items; page_of makes the page on
+    what is promised, which lies beside the tables; check=true releases
     nothing, and returns what rows are left out. arguments: key -> value, as typed on
     the command line. Raises InvalidInput for any mistake in them or in the header of
     the file, before anything is written; OSError where the disk is full.
@@ -66,8 +68,9 @@ def release(arguments: Mapping[str, Any]) -> str:
     else:
         account |= COUNTS
         tables = _tables(request, result.counts)
+    disclosed = count_disclosure(request, result, most, account, has_persons)
     with new_folder(target, arguments["outputs"]) as folder:
-        write(folder, tables, account)
+        write(folder, tables, disclosed, page_of)
     return receipt(target, account)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from pipeline.problems.common.disclosed import disclosure
 from pipeline.problems.common.release_arguments import (
     file_of,
     is_check,
@@ -21,9 +22,10 @@ from pipeline.problems.common.release_arguments import (
     settings_of,
     target_of,
 )
-from pipeline.problems.common.release_folder import new_folder, write
+from pipeline.problems.common.release_folder import PageOf, new_folder, write
 from pipeline.problems.common.release_rows import ENCODING, check_report
 from pipeline.study.arrays import Floats
+from pipeline.study.guarantee import ONE_PERSON
 from pipeline.study.making import build
 from pipeline.study.parameters import InvalidInput, fields, parameter
 
@@ -36,7 +38,7 @@ from ..mechanisms.noisy_differences import (
 )
 from ..releases import Differences, Published
 from . import release_file
-from .release_contents import statement, tables
+from .release_contents import best_attack, statement, tables
 
 MECHANISMS: dict[str, type[NoisyDifferences]] = {
     "discrete_gaussian": DiscreteGaussian,
@@ -49,11 +51,12 @@ MOST: Field[Any] = parameter(
 MOST.type = int | None
 
 
-def release(arguments: Mapping[str, Any]) -> str:
+def release(arguments: Mapping[str, Any], page_of: PageOf) -> str:
     """Release the responses of the file `data.path` into the new folder `outputs`.
 
-    Returns the account to print. check=true releases nothing, and
-    returns what rows are left out. arguments: key -> value, as typed on
+    Returns the account to print. page_of makes the page on what is
+    promised, which lies beside the tables. check=true releases nothing,
+    and returns what rows are left out. arguments: key -> value, as typed on
     the command line. Raises InvalidInput for any mistake in them or in
     the header of the file, before anything is written; OSError where
     the disk is full. The folder is there with all its files, or not at
@@ -85,8 +88,12 @@ def release(arguments: Mapping[str, Any]) -> str:
     with keys_as_typed():
         published = mechanism.publish(rows.answers, rows.observed, rows.persons, named)
     account = statement(name, mechanism, estimator, published, named)
+    contents = tables(rows.items, published, _difficulties(estimator, published))
+    disclosed = disclosure(
+        account, ONE_PERSON, mechanism.neighbours_are, best_attack(mechanism, published)
+    )
     with new_folder(target, arguments["outputs"]) as folder:
-        write(folder, tables(rows.items, published, _difficulties(estimator, published)), account)
+        write(folder, contents, disclosed, page_of)
     return receipt(target, account)
 
 

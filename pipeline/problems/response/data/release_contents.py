@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from pipeline.privacy.attacks import Attack
 from pipeline.problems.common.release_folder import (
     LAWS,
     LEFT_OUT,
@@ -20,6 +21,7 @@ from pipeline.study.parameters import fields
 from ..estimators.spectral import Spectral
 from ..mechanisms.noisy_differences import NoisyDifferences
 from ..releases import Published
+from ..theory.sensitivity import squared_sensitivity
 
 ROW = "one person's row, answers and which of them are missing,"
 CHANGE = {"replace_one": "replaced by another", "add_remove": "there or not"}
@@ -78,9 +80,18 @@ def statement(
         "names": NAMES,
         "estimator": {key: getattr(estimator, key) for key in fields(Spectral) if key != "m"},
         "rows left out": LEFT_OUT,
-        "public": "names of the items, pairs released, law of the noise, all in this file",
+        "public": "names of the items, pairs released, law of the noise, all in these files",
         "not released": "the number of persons, who answered what, any count without noise",
     }
+
+
+def best_attack(mechanism: NoisyDifferences, published: Published) -> Attack | None:
+    """The best attack on all answers of a person; None on a public graph, which bounds it only."""
+    if mechanism.p0 < 1:
+        return None
+    (width,) = published.noise.values()
+    changed = squared_sensitivity(mechanism.m, mechanism.neighbours_are, None, mechanism.questions)
+    return mechanism.noise.attack(width, int(changed))
 
 
 def _settings(mechanism: NoisyDifferences) -> dict[str, Any]:
