@@ -6,7 +6,7 @@ It is a few lines of SVG: a page beside a release is made without a library that
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipeline.study.disclosure import LEVELS, TradeOff
+from pipeline.study.disclosure import TradeOff
 
 SIDE = 200.0  # of the square between the axes, in units of the drawing
 TICKS = (0, 25, 50, 75, 100)  # per cent
@@ -57,7 +57,7 @@ def promise_figure(trade_offs: Sequence[TradeOff]) -> PromiseFigure:
 def _points(curve: TradeOff) -> str:
     """Points of a line, to a hundredth of a unit."""
     points = []
-    for false_alarms, true_alarms in zip(LEVELS, curve.true_alarms, strict=True):
+    for false_alarms, true_alarms in zip(curve.false_alarms, curve.true_alarms, strict=True):
         points.append(f"{SIDE * false_alarms:.2f},{SIDE * (1 - true_alarms):.2f}")
     return " ".join(points)
 

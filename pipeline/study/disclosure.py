@@ -13,6 +13,7 @@ from pipeline.study.guarantee import Guarantee
 
 RATES = (0.01, 0.05)  # of false alarms, which are told in words
 STEPS = 50
+LARGEST = 700.0  # exponent of e that is a number
 LEVELS = tuple(sorted({0.002, 0.005, *RATES, *(step / STEPS for step in range(STEPS + 1))}))
 
 
@@ -40,28 +41,38 @@ class TradeOff:
     """How often the best attack finds the truth, against how often it is wrong.
 
     attacked: what is attacked, in words. epsilon, delta: budget of that, nats. exact: whether the
-    chances are attained; otherwise they are bounds. true_alarms: at each of `LEVELS`.
+    chances are attained; otherwise they are bounds. false_alarms: `LEVELS`, and where what the
+    budget allows has its corner; true_alarms: at each of them.
     """
 
     attacked: str
     epsilon: float
     delta: float
     exact: bool
+    false_alarms: Sequence[float]
     true_alarms: Sequence[float]
 
     def at(self, false_alarms: float) -> float:
         """Chance of a true alarm at one of `LEVELS`."""
-        return self.true_alarms[LEVELS.index(false_alarms)]
+        return self.true_alarms[self.false_alarms.index(false_alarms)]
+
+
+def levels_of(epsilon: float, delta: float) -> list[float]:
+    """`LEVELS`, and the corner of what (ε, δ) allows, (1 − δ)/(1 + e^ε)."""
+    corner = (1 - delta) / (1 + math.exp(min(epsilon, LARGEST)))
+    return sorted({*LEVELS, corner})
 
 
 def trade_off(attack: Attack, attacked: str) -> TradeOff:
     """The trade-off of an attack. attacked: what is attacked, in words."""
+    levels = levels_of(float(attack.epsilon), float(attack.delta))
     return TradeOff(
         attacked=attacked,
         epsilon=float(attack.epsilon),
         delta=float(attack.delta),
         exact=bool(attack.exact),
-        true_alarms=[float(attack.power(level)) for level in LEVELS],
+        false_alarms=levels,
+        true_alarms=[float(attack.power(level)) for level in levels],
     )
 
 
@@ -70,16 +81,17 @@ def promised_trade_off(epsilon: float, delta: float, attacked: str) -> TradeOff:
 
     Source: Kairouz, Oh and Viswanath (2015), Theorem 2.1.
 
-    >>> round(promised_trade_off(1.0, 0.0, "a person").at(0.01), 5)
+    >>> round(promised_trade_off(1.0, 0.0, "a person").at(0.01), 5)  # e · 0.01
     0.02718
     """
-    steepest = math.exp(min(epsilon, 700.0))
+    steepest = math.exp(min(epsilon, LARGEST))
+    levels = levels_of(epsilon, delta)
     chances = []
-    for level in LEVELS:
+    for level in levels:
         rising = steepest * level + delta
         falling = 1 - (1 - level - delta) / steepest
         chances.append(min(1.0, rising, falling))
-    return TradeOff(attacked, epsilon, delta, False, chances)
+    return TradeOff(attacked, epsilon, delta, False, levels, chances)
 
 
 @dataclass(frozen=True)

@@ -52,9 +52,10 @@ NOT_PROTECTED = (
     "is what is asked for.",
     "What a person tells elsewhere, and what is public, is not protected by this.",
 )
+AGAIN = "whatever else is released of the same people adds to the budget"
 AT_BEST = (
-    "Nobody does better by knowing the answers of all other people, by more computing, or later: "
-    "what was released cannot lose its protection."
+    "Nobody does better by knowing the answers of all other people, by more computing, or by working "
+    "longer on what was released."
 )
 
 
@@ -186,6 +187,7 @@ def _warning(guarantee: Guarantee) -> str | None:
 
 def _aspects(guarantee: Guarantee, released: tuple[str, str]) -> Iterator[Aspect]:
     """What the page says of the promise, in the words of NIST SP 800-226."""
+    composition = "; ".join(filter(None, (guarantee.composition, AGAIN)))
     everybody = "every person whose answers are used: each has this promise, or a better one"
     if guarantee.unit != ONE_PERSON:
         everybody = "every answer by itself; whoever gives several spends on each of them"
@@ -194,15 +196,15 @@ def _aspects(guarantee: Guarantee, released: tuple[str, str]) -> Iterator[Aspect
     budget = guarantee.budget
     amounts = guarantee.amounts()
     if amounts:
-        budget = f"{budget}. {amounts}"
-    public = guarantee.public or "the questions, how many people answer, and how chance is used"
+        budget = f"{budget}; {amounts}"
+    public = guarantee.public or "how the mechanism works, and its budget"
     yield Aspect("What is protected", "unit of privacy", guarantee.protects)
     yield Aspect("For whom", "", everybody)
     yield Aspect("Against whom", "threat", AGAINST[guarantee.trust])
     yield Aspect("Who is trusted", "trust model", TRUSTS[guarantee.trust])
     yield Aspect("What looks alike", "neighbouring data", guarantee.neighbours)
     yield Aspect("How much is lost at most", "privacy loss budget", budget)
-    yield Aspect("Several answers or releases", "composition", guarantee.composition)
+    yield Aspect("Several answers or releases", "composition", composition)
     yield Aspect("What is public", "", public)
     yield Aspect("What is released", "", released[0])
     yield Aspect("What is not released", "", released[1])
@@ -241,7 +243,7 @@ def _learned(guarantee: Guarantee, trade_offs: Sequence[TradeOff]) -> Iterator[s
     bound = "" if curve.exact else "at most "
     how = "exact: the best attack attains it" if curve.exact else "a bound: no attack exceeds it"
     yield (
-        f"An attacker has two guesses about {curve.attacked}, and decides for one of them. An attacker "
-        f"who may be wrong in 5 of 100 cases is right in {bound}{percent(curve.at(0.05))} of the "
-        f"others; blind guessing is right in 5 %. The line is {how}."
+        f"An attacker suspects one of two things about {curve.attacked}, knows everything else, and "
+        f"decides. Whoever suspects wrongly in 5 % of cases suspects rightly in {bound}"
+        f"{percent(curve.at(0.05))}; blind guessing does in 5 %. The solid line is {how}."
     )

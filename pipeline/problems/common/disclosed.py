@@ -15,10 +15,10 @@ from pipeline.study.guarantee import (
 
 RELATIONS = {"replace_one": REPLACED, "add_remove": THERE_OR_NOT}
 COMPOSITION = (
-    "everything in this folder is one release, and this is its budget; whatever else is released of "
-    "these people, this too if it is made again, adds to it"
+    "everything in this folder is one release, and this is its budget; if it is made again, that is "
+    "another release"
 )
-PROMISED = "the unit: what the budget allows any attack"
+PROMISED = "whatever is protected, by the budget alone"
 
 
 def disclosure(
