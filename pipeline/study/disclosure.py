@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from pipeline.study.guarantee import Guarantee
 
 RATES = (0.01, 0.05)  # of false alarms, which are told in words
-STEPS = 50
+STEPS = 100
 LARGEST = 700.0  # exponent of e that is a number
 LEVELS = tuple(sorted({0.002, 0.005, *RATES, *(step / STEPS for step in range(STEPS + 1))}))
 

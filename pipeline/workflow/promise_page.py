@@ -203,11 +203,11 @@ def _aspects(guarantee: Guarantee, released: tuple[str, str]) -> Iterator[Aspect
     yield Aspect("Against whom", "threat", AGAINST[guarantee.trust])
     yield Aspect("Who is trusted", "trust model", TRUSTS[guarantee.trust])
     yield Aspect("What looks alike", "neighbouring data", guarantee.neighbours)
-    yield Aspect("How much is lost at most", "privacy loss budget", budget)
-    yield Aspect("Several answers or releases", "composition", composition)
+    yield Aspect("How much at most", "privacy loss budget", budget)
+    yield Aspect("Taken together", "composition", composition)
     yield Aspect("What is public", "", public)
     yield Aspect("What is released", "", released[0])
-    yield Aspect("What is not released", "", released[1])
+    yield Aspect("What is kept back", "", released[1])
 
 
 def _risk(curve: TradeOff) -> Risk:
@@ -218,7 +218,7 @@ def _risk(curve: TradeOff) -> Risk:
         odds = "more than a million"
     certain = certainty(curve.epsilon)
     if curve.delta > 0:
-        odds += f", but with probability {curve.delta:g}"
+        odds += f" (δ = {curve.delta:g})"
     return Risk(
         attacked=curve.attacked,
         odds=odds,
