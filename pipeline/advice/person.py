@@ -5,33 +5,14 @@ does.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
+from pipeline.study.disclosure import RATES
+from pipeline.study.disclosure import Attack as BestAttack
 from pipeline.study.guarantee import Guarantee
 from pipeline.study.protocols import Mechanism
 
-RATES = (0.01, 0.05)  # of false alarms
 HIGH = 10.0  # nats of a person above which an answer warns: odds may change by a factor of 22,026
 SURE = 0.999  # from which on a chance is "more than 99.9 %"
-
-
-class BestAttack(Protocol):
-    """What `attacks()` of a mechanism give, as `pipeline.privacy.attacks.Attack`."""
-
-    @property
-    def epsilon(self) -> float:
-        """Budget, in nats."""
-
-    @property
-    def delta(self) -> float:
-        """0 where the budget is pure."""
-
-    @property
-    def exact(self) -> bool:
-        """False where `power` is a bound."""
-
-    def power(self, false_alarms: float) -> float:
-        """Chance of a true alarm of the best test with that chance of a false one."""
 
 
 @dataclass(frozen=True)

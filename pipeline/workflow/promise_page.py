@@ -9,9 +9,10 @@ from typing import Any
 from pipeline.advice import words
 from pipeline.advice.answer import Answer
 from pipeline.advice.person import HIGH, certainty
+from pipeline.advice.text import MOST_ODDS
 from pipeline.reporting.promise_figure import percent
 from pipeline.reporting.promise_page import Aspect, PromisePage, Risk, page
-from pipeline.study.disclosure import Disclosure, TradeOff, promised_trade_off, trade_off
+from pipeline.study.disclosure import LARGEST, Disclosure, TradeOff, promised_trade_off, trade_off
 from pipeline.study.guarantee import (
     CURATOR,
     EVERYBODY,
@@ -25,7 +26,6 @@ from pipeline.study.guarantee import (
 from pipeline.workflow.atlas_files import Saved, write
 
 ATTACKED = {"person": "all answers of a person", "answer": "one answer"}
-MOST_ODDS = 1e6  # factors above this one say nothing more
 AGAINST = {
     NOBODY: "everybody: those who ask, those who see what people send, and those who see results; "
     "whatever else they know, and together",
@@ -213,7 +213,7 @@ def _aspects(guarantee: Guarantee, released: tuple[str, str]) -> Iterator[Aspect
 def _risk(curve: TradeOff) -> Risk:
     """A row of the table of risks."""
     bound = "" if curve.exact else "at most "
-    odds = f"{math.exp(min(curve.epsilon, 700.0)):.4g}"
+    odds = f"{math.exp(min(curve.epsilon, LARGEST)):.4g}"
     if curve.epsilon > math.log(MOST_ODDS):
         odds = "more than a million"
     certain = certainty(curve.epsilon)

@@ -18,7 +18,7 @@ COMPOSITION = (
     "everything in this folder is one release, and this is its budget; if it is made again, that is "
     "another release"
 )
-PROMISED = "whatever is protected, by the budget alone"
+PROMISED = "anything that is protected (by the budget alone)"
 
 
 def disclosure(
@@ -34,7 +34,7 @@ def disclosure(
     delta = float(spent.get("delta", 0.0))
     budget = "pure ε-DP"
     if "rho" in spent:
-        budget = "ρ-zCDP, hence (ε, δ)-DP"
+        budget = f"ρ-zCDP, hence (ε, δ)-DP at δ = {delta:g},"
     is_person = unit == ONE_PERSON
     guarantee = Guarantee(
         trust=CURATOR,

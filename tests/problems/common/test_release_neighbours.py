@@ -168,7 +168,12 @@ def public(folder, name, capsys, settings, content):
                 cells.pop(title, None)
             shown.append((path.name, header, cells))
     statement = json.loads((folder / name / "release.json").read_text("utf-8"))
-    shown += [sorted(path.name for path in (folder / name).iterdir()), statement | {"date": ""}]
+    page = (folder / name / "promise.html").read_text("utf-8").replace(statement["date"], "")
+    shown += [
+        sorted(path.name for path in (folder / name).iterdir()),
+        statement | {"date": ""},
+        page,
+    ]
     return shown, np.array(counts), statement["sensitivity"]
 
 

@@ -25,7 +25,7 @@ pytest.importorskip(
     "opendp", reason="OpenDP is not installed: releases of real data are NOT tested here"
 )
 NAMES = ["tea, green", "milk", "béer", "ale"]
-FILES = {"differences.csv", "items.csv", "release.json"}
+FILES = {"differences.csv", "items.csv", "release.json", "promise.html"}
 
 
 def table(path, persons=40, missing=0.2, seed=1, names=NAMES):
