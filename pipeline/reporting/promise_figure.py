@@ -66,8 +66,8 @@ def percent(share: float) -> str:
     """A share in per cent, with three digits that count.
 
     >>> percent(0.0271828), percent(0.99999)
-    ('2.72 %', '> 99.9 %')
+    ('2.72 %', 'nearly 100 %')
     """
     if 0.999 < share < 1:
-        return "> 99.9 %"
+        return "nearly 100 %"
     return f"{100 * share:.3g} %"

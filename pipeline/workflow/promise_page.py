@@ -10,6 +10,7 @@ from pipeline.advice import words
 from pipeline.advice.answer import Answer
 from pipeline.advice.person import HIGH, certainty
 from pipeline.advice.text import MOST_ODDS
+from pipeline.advice.trusted import WHOM
 from pipeline.reporting.promise_figure import percent
 from pipeline.reporting.promise_page import Aspect, PromisePage, Risk, page
 from pipeline.study.disclosure import LARGEST, Disclosure, TradeOff, promised_trade_off, trade_off
@@ -166,7 +167,7 @@ def _page(
 
 def _headline(guarantee: Guarantee) -> str:
     """The budget, and whom to trust, in one line."""
-    trust = TRUSTS[guarantee.trust]
+    trust = f"{WHOM[guarantee.trust]} has to be trusted"
     if guarantee.epsilon is not None:
         return f"{amount(guarantee.epsilon, guarantee.delta)} for a person; {trust}"
     if guarantee.answer_epsilon is not None:
@@ -213,8 +214,11 @@ def _aspects(guarantee: Guarantee, released: tuple[str, str]) -> Iterator[Aspect
 def _risk(curve: TradeOff) -> Risk:
     """A row of the table of risks."""
     bound = "" if curve.exact else "at most "
-    odds = f"{math.exp(min(curve.epsilon, LARGEST)):.4g}"
-    if curve.epsilon > math.log(MOST_ODDS):
+    factor = math.exp(min(curve.epsilon, LARGEST))
+    odds = f"{factor:.4g}"
+    if factor >= 1000:
+        odds = f"{factor:,.0f}"
+    if factor >= MOST_ODDS:
         odds = "more than a million"
     certain = certainty(curve.epsilon)
     if curve.delta > 0:

@@ -34,8 +34,8 @@ ACCOUNT = {
 }
 
 
-def released(attack=None, unit="person", **changes):
-    return disclosure(ACCOUNT | changes, unit, "replace_one", attack)
+def released(attack=None, whose="person", **changes):
+    return disclosure(ACCOUNT | changes, whose, "replace_one", attack)
 
 
 def test_the_page_says_what_the_account_and_the_guarantee_say(tmp_path):
@@ -43,7 +43,7 @@ def test_the_page_says_what_the_account_and_the_guarantee_say(tmp_path):
     (tmp_path / "page.html").write_text(content, "utf-8")
     text = text_of(tmp_path / "page.html")
     for part in (
-        "ε = 1.5 for a person; a curator is trusted",
+        "ε = 1.5 for a person; a curator has to be trusted",
         *(ACCOUNT[key] for key in ("unit", "neighbours", "public", "not released", "noise_law")),
         "votes.csv: answers to a task, plus noise",
         "scale = 4",
@@ -85,7 +85,7 @@ def test_what_a_budget_allows_is_the_bound_of_all_attacks(epsilon, delta):
 
 def test_what_stands_in_an_account_is_text():
     content = page_of_release(
-        released(unit="answer", mechanism="<script>a</script>", public='"<b>')
+        released(whose="answer", mechanism="<script>a</script>", public='"<b>')
     )
     assert "<script" not in content and "&lt;script&gt;a" in content and "&lt;b&gt;" in content
     assert "this protects one answer, not a person who gives several" in content

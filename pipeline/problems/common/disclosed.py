@@ -18,7 +18,7 @@ COMPOSITION = (
     "everything in this folder is one release, and this is its budget; if it is made again, that is "
     "another release"
 )
-PROMISED = "anything that is protected (by the budget alone)"
+PROMISED = "anything protected, by its budget"
 
 
 def disclosure(
@@ -52,6 +52,6 @@ def disclosure(
     )
     trade_offs = [promised_trade_off(epsilon, delta, PROMISED)]
     if attack is not None:
-        name = "all answers of a person that count" if is_person else "one answer"
+        name = "all answers of a person" if is_person else "one answer"
         trade_offs.insert(0, trade_off(attack, name))
     return Disclosure(guarantee, account, trade_offs)
