@@ -1,15 +1,18 @@
 """`task=release` of comparisons and of a crowd's answers: what lies in the folder, what it costs, and every mistake."""
 
 import csv
+import html
 import itertools
 import json
 import os
+import re
 from collections import Counter
 
 import numpy as np
 import pytest
 
 from pipeline.__main__ import main
+from pipeline.privacy.attacks import Bound, FlippedBits
 from pipeline.privacy.published_counts import GaussianCounts, LaplaceCounts
 from pipeline.problems.crowd.data import release as crowd_release
 
@@ -95,6 +98,40 @@ def by_hand(kind, rows, most):
             for pair in itertools.combinations(ITEMS, 2)
         ]
     return [(counts[task, "no"], counts[task, "yes"]) for task in TASKS]
+
+
+LAPLACE = {"parameters.mechanism": "discrete_laplace", "parameters.delta": None}
+NET = {"parameters.person": 2, "parameters.person_delta": 0, "parameters.mechanism": "noisy_votes"}
+
+
+@pytest.mark.parametrize(
+    "kind, changes, entries",
+    [
+        ("ranking", LAPLACE, 4),
+        ("ranking", LAPLACE | {"parameters.neighbours_are": "add_remove"}, 2),
+        ("crowd", LAPLACE | {"parameters.most": 9}, 8),
+        (
+            "crowd",
+            LAPLACE | NET | {"parameters.votes": "net", "parameters.epsilon_user": None},
+            None,
+        ),
+    ],
+)
+def test_the_page_beside_it_draws_the_best_attack_on_a_person(tmp_path, kind, changes, entries):
+    """Whose answers change so many counts by one; of differences what the budget allows."""
+    written(tmp_path, kind)
+    assert main(words(tmp_path, kind, **({"parameters.most": 2} | changes))) == 0
+    _, said = released(tmp_path / "out")
+    page = (tmp_path / "out" / "promise.html").read_text("utf-8")
+    attacks = [Bound(said["spent"]["epsilon"])]
+    if entries is not None:
+        attacks.insert(0, FlippedBits(1 / said["noise"]["scale"], entries))
+    lines = re.findall(r'<polyline class="\w+" points="([^"]+)"', page)
+    for attack, line in zip(attacks, lines, strict=True):
+        along, up = np.array([point.split(",") for point in line.split()], float).T / 200
+        power = [attack.power(level) for level in along]
+        assert 1 - up == pytest.approx(power, abs=3e-4)
+    assert said["unit"] in html.unescape(page) and "somebody" not in page.lower()
 
 
 @pytest.mark.parametrize("kind", KINDS)
