@@ -7,7 +7,7 @@ from typing import Any
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO
 from pipeline.cli.json_answer import print_json
 from pipeline.execution.amounts import format_bytes, format_time
-from pipeline.execution.sessions import RUNNING, Facts
+from pipeline.execution.sessions import RUNNING, SessionRecord
 from pipeline.reporting.formatting import count
 from pipeline.workflow.invocation import Invocation
 from pipeline.workflow.lines import lines_of
@@ -97,7 +97,7 @@ def _record_of_progress(progress: Progress) -> dict[str, Any]:
     }
 
 
-def _shown(session: Facts) -> dict[str, Any]:
+def _shown(session: SessionRecord) -> dict[str, Any]:
     """What is shown of a session."""
     known = session.content() | {"error": session.error}
     return {name: known[name] for name in SHOWN}
@@ -155,7 +155,7 @@ def _units(study: StudyStatus, progress: Progress) -> str:
     )
 
 
-def _running(progress: Progress, running: Sequence[Facts]) -> str:
+def _running(progress: Progress, running: Sequence[SessionRecord]) -> str:
     """Who simulates, how fast, and how long that will take."""
     left = "time left unknown"
     if progress.seconds_left is not None:
@@ -169,7 +169,7 @@ def _running(progress: Progress, running: Sequence[Facts]) -> str:
     )
 
 
-def _sessions(sessions: Sequence[Facts], most: int) -> Iterator[str]:
+def _sessions(sessions: Sequence[SessionRecord], most: int) -> Iterator[str]:
     """The last sessions, and how many there were before."""
     for session in sessions[-most:]:
         yield _session(session)
@@ -177,7 +177,7 @@ def _sessions(sessions: Sequence[Facts], most: int) -> Iterator[str]:
         yield f"  and {len(sessions) - most:,} sessions before"
 
 
-def _session(session: Facts) -> str:
+def _session(session: SessionRecord) -> str:
     """A session: where it ran, what it did, and what stopped it."""
     words = [session.started]
     for name, value in (("shard", session.shard), ("on", session.host), ("job", session.job)):

@@ -36,11 +36,11 @@ RUNNING = "running"
 KILLED = "killed"
 FAILED = "failed"
 _NUMBER = itertools.count()
-_AT_THE_END = ("error", "seconds_work")  # facts that are not written before there are such
+_AT_THE_END = ("error", "seconds_work")  # not written before they are known
 
 
 @dataclass
-class Facts:
+class SessionRecord:
     """What is known of one run. Files of earlier versions may lack some of it.
 
     started: time, UTC. pending, cost: units to do when it started, and their predicted cost.
@@ -76,13 +76,13 @@ class Facts:
     seconds_work: float | None = None
 
     @classmethod
-    def read(cls, content: Mapping[str, Any]) -> "Facts":
-        """The facts of a file. What later versions add is left out."""
+    def read(cls, content: Mapping[str, Any]) -> "SessionRecord":
+        """The record of a file. What later versions add is left out."""
         names = {fact.name for fact in dataclasses.fields(cls)}
         return cls(**{name: value for name, value in content.items() if name in names})
 
     def content(self) -> dict[str, Any]:
-        """The facts as a file has them."""
+        """The record as a file has it."""
         content = dataclasses.asdict(self)
         for name in _AT_THE_END:
             if content[name] is None:
@@ -127,7 +127,7 @@ class Session:
         name = f"{stamp}-{platform.node().partition('.')[0]}-{os.getpid()}-{next(_NUMBER)}.json"
         self.path = folder / "sessions" / name
         self.name = name.removesuffix(".json")
-        self.facts = Facts(
+        self.record = SessionRecord(
             started=time.strftime("%Y-%m-%d %H:%M:%S UTC", now),
             command=command,
             pending=pending,
@@ -147,14 +147,14 @@ class Session:
 
     def advance(self, done: Advance) -> None:
         """Count finished units."""
-        facts = self.facts
-        facts.units += done.units
-        facts.cost_done += done.cost
-        facts.workers = max(facts.workers, done.workers)
-        facts.workers_now = done.workers
-        facts.units_made += done.units_made
-        facts.cost_made += done.cost_made
-        facts.seconds_made += done.seconds
+        record = self.record
+        record.units += done.units
+        record.cost_done += done.cost
+        record.workers = max(record.workers, done.workers)
+        record.workers_now = done.workers
+        record.units_made += done.units_made
+        record.cost_made += done.cost_made
+        record.seconds_made += done.seconds
 
     def at_beats(self, write: Callable[[], None]) -> None:
         """Let something else be written as often as the session is, and at its end."""
@@ -167,14 +167,14 @@ class Session:
         """
         self._over.set()
         self._beats.join()
-        facts = self.facts
-        facts.state = state
-        facts.error = error
+        record = self.record
+        record.state = state
+        record.error = error
         if outcome is not None:
-            facts.units = outcome.units_done
-            facts.workers = outcome.workers
-            facts.lost = outcome.lost
-            facts.seconds_work = round(outcome.seconds_work, 1)
+            record.units = outcome.units_done
+            record.workers = outcome.workers
+            record.lost = outcome.lost
+            record.seconds_work = round(outcome.seconds_work, 1)
         self._write_all()
 
     def _beat(self) -> None:
@@ -190,26 +190,26 @@ class Session:
         return round(time.monotonic() - self.start, 1)
 
     def _write(self) -> None:
-        self.facts.seconds = self._seconds()
-        content = self.facts.content()
+        self.record.seconds = self._seconds()
+        content = self.record.content()
         content["digest"] = _digest(content)
         write_whole(self.path, (json.dumps(content, indent=1) + "\n").encode())
 
 
-def sessions(folder: Path) -> list[Facts]:
+def sessions(folder: Path) -> list[SessionRecord]:
     """All sessions of a study, oldest first; damaged ones are left out."""
     read = map(_read, _paths(folder))
-    return [facts for facts in read if facts is not None]
+    return [record for record in read if record is not None]
 
 
-def units_per_second(running: Iterable[Facts]) -> float:
+def units_per_second(running: Iterable[SessionRecord]) -> float:
     """Units that the workers of some sessions do in a second, together."""
-    return sum(facts.units_per_second for facts in running)
+    return sum(record.units_per_second for record in running)
 
 
-def cost_per_second(running: Iterable[Facts]) -> float:
+def cost_per_second(running: Iterable[SessionRecord]) -> float:
     """Predicted cost that they do in a second, together."""
-    return sum(facts.cost_per_second for facts in running)
+    return sum(record.cost_per_second for record in running)
 
 
 def damaged(folder: Path) -> list[str]:
@@ -221,27 +221,27 @@ def _paths(folder: Path) -> list[Path]:
     return sorted((folder / "sessions").glob("*.json"))
 
 
-def _read(path: Path) -> Facts | None:
+def _read(path: Path) -> SessionRecord | None:
     """A session; None unless its file is whole."""
     try:
         content = json.loads(read_regular(path))
         if content.pop("digest") != _digest(content):
             return None
-        facts = Facts.read(content)
-        if facts.state == RUNNING and not _goes_on(path, facts):
-            facts.state = KILLED
-        return facts
+        record = SessionRecord.read(content)
+        if record.state == RUNNING and not _goes_on(path, record):
+            record.state = KILLED
+        return record
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
-def _goes_on(path: Path, facts: Facts) -> bool:
+def _goes_on(path: Path, record: SessionRecord) -> bool:
     """Whether a run that did not note its end goes on: its file is fresh and, if it is on this
     machine, its process is there.
     """
     if abs(time.time() - path.stat().st_mtime) > SILENT:
         return False
-    return facts.host != platform.node() or process_exists(facts.process)
+    return record.host != platform.node() or process_exists(record.process)
 
 
 def process_exists(number: int) -> bool:
@@ -255,5 +255,5 @@ def process_exists(number: int) -> bool:
     return True
 
 
-def _digest(facts: dict[str, Any]) -> str:
-    return digest(canonical(facts), 8).hex()
+def _digest(content: dict[str, Any]) -> str:
+    return digest(canonical(content), 8).hex()

@@ -13,7 +13,7 @@ from pipeline.reporting.drawn import Drawn
 from pipeline.reporting.findings import Extreme, extremes, ranked
 from pipeline.reporting.formatting import percent
 from pipeline.reporting.methods import paragraphs
-from pipeline.reporting.section import Facts, Section
+from pipeline.reporting.section import Facts, Section, Session
 from pipeline.reporting.verdict_rows import VerdictRow
 from pipeline.reporting.verdict_words import tally
 
@@ -92,7 +92,7 @@ class ShownSection:
     unfinished: endings.Unfinished | None
     methods: Sequence[tuple[str, str]]
     budgets: runs.Budgets | None
-    sessions: Sequence[runs.Session]
+    sessions: Sequence[Session]
     versions: Sequence[runs.Versions]
     mixed: Sequence[str]
     results: str
@@ -138,7 +138,7 @@ def study(
         unfinished=endings.unfinished(summary, facts),
         methods=[*paragraphs(section, facts)],
         budgets=runs.budgets(facts.privacy),
-        sessions=[runs.session(record) for record in facts.sessions],
+        sessions=facts.sessions,
         versions=runs.versions(summary, facts.sessions),
         mixed=runs.mixed(summary),
         results=runs.results_of(facts, folder),

@@ -128,11 +128,11 @@ def cells_ended(facts: Facts) -> list[CellsEnded]:
     """Which cells ended after how many replications, and for which claim they had gone on."""
     rows = []
     for end in facts.ends:
-        names = [levels(labels) for labels in end["labels"]]
-        if end["cells"] > len(names):
+        names = [levels(labels) for labels in end.labels]
+        if end.cells > len(names):
             names.append("…")
-        claim = end["claim"] or "none: they ended at the first look"
-        rows.append(CellsEnded(end["replications"], end["cells"], claim, "; ".join(names)))
+        claim = end.claim or "none: they ended at the first look"
+        rows.append(CellsEnded(end.replications, end.cells, claim, "; ".join(names)))
     return rows
 
 

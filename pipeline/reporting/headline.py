@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pipeline.analysis.claims import CONTRADICTED, INCONCLUSIVE, NOT_TESTED
 from pipeline.reporting.content import ShownFigure, ShownSection
 from pipeline.reporting.findings import MOST_WRONG, Extreme, findings
-from pipeline.reporting.runs import Session
+from pipeline.reporting.section import Session
 from pipeline.reporting.verdict_rows import VerdictRow
 from pipeline.reporting.verdict_words import tally
 

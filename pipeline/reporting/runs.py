@@ -5,27 +5,13 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import xarray as xr
 
 from pipeline.reporting.formatting import count, number, symbol
-from pipeline.reporting.section import Facts, Rows
+from pipeline.reporting.section import Facts, Protection, Session
 
 Versions = Mapping[str, str]  # package -> version
-
-
-@dataclass(frozen=True)
-class Session:
-    """One session of work. seconds: that it lasted; lost: of its workers."""
-
-    started: str
-    seconds: float
-    units: int
-    workers: int
-    lost: int
-    state: str
-    host: str
 
 
 @dataclass(frozen=True)
@@ -53,35 +39,19 @@ class VersionsOf:
     sections: Sequence[str]
 
 
-def session(record: Mapping[str, Any]) -> Session:
-    """What is shown of the record of a session; older ones have less."""
-    state = record.get("state")
-    if not state:
-        state = "stopped" if record.get("interrupted") else "finished"
-    return Session(
-        started=record.get("started", "–"),
-        seconds=record.get("seconds") or 0,
-        units=record.get("units") or 0,
-        workers=record.get("workers") or 0,
-        lost=record.get("lost") or 0,
-        state=state,
-        host=record.get("machine") or record.get("host") or "–",
-    )
-
-
-def budgets(privacy: Rows) -> Budgets | None:
+def budgets(privacy: Sequence[Protection]) -> Budgets | None:
     """The table of budgets; None if no mechanism says what it spends."""
-    spending = [mechanism for mechanism in privacy if mechanism.get("spent")]
+    spending = [mechanism for mechanism in privacy if mechanism.spent]
     if not spending:
         return None
     kinds: dict[str, None] = {}
     for mechanism in spending:
-        kinds |= dict.fromkeys(mechanism["spent"])
+        kinds |= dict.fromkeys(mechanism.spent)
     rows = []
     for mechanism in spending:
-        cells = [_spent(mechanism["spent"].get(kind)) for kind in kinds]
-        rows.append([symbol(mechanism["mechanism"]), *cells])
-    remarks = [_remark(mechanism) for mechanism in privacy if mechanism.get("remarks")]
+        cells = [_spent(mechanism.spent.get(kind)) for kind in kinds]
+        rows.append([symbol(mechanism.mechanism), *cells])
+    remarks = [_remark(mechanism) for mechanism in privacy if mechanism.remarks]
     return Budgets([*kinds], rows, remarks)
 
 
@@ -95,10 +65,10 @@ def _spent(ends: tuple[float, float] | None) -> str:
     return f"{least} to {greatest}"
 
 
-def _remark(mechanism: Mapping[str, Any]) -> str:
+def _remark(mechanism: Protection) -> str:
     """The first remark on a mechanism, and on how many cells there is one."""
-    remarks = mechanism["remarks"]
-    sentence = f"{symbol(mechanism['mechanism'])}, {count(len(remarks), 'cell')}: {remarks[0]}"
+    remarks = mechanism.remarks
+    sentence = f"{symbol(mechanism.mechanism)}, {count(len(remarks), 'cell')}: {remarks[0]}"
     if len(set(remarks)) > 1:
         sentence += "; and so on"
     return sentence
@@ -109,17 +79,16 @@ def statements(sections: Iterable[Facts]) -> list[Statement]:
     every: dict[Statement, None] = {}
     for facts in sections:
         for mechanism in facts.privacy:
-            rows = tuple((aspect, text) for aspect, text in mechanism["guarantee"])
-            statement = Statement(mechanism["mechanism"], rows)
+            statement = Statement(mechanism.mechanism, tuple(mechanism.guarantee))
             every[statement] = None
     return [*every]
 
 
-def versions(results: xr.Dataset, sessions: Rows) -> list[Versions]:
+def versions(results: xr.Dataset, sessions: Sequence[Session]) -> list[Versions]:
     """Distinct sets of versions that took part, oldest first, from the sessions or else the
     dataset.
     """
-    sets = [record["versions"] for record in sessions if record.get("versions")]
+    sets = [session.versions for session in sessions if session.versions]
     if not sets and isinstance(results.attrs.get("versions"), str):
         sets = [json.loads(results.attrs["versions"])]
     distinct: list[Versions] = []

@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from pipeline.study.until import EndedCells
+
 if TYPE_CHECKING:
     import xarray as xr
 
     from pipeline.analysis.claims import Judgement
     from pipeline.reporting.drawn import Drawn
-
-Rows = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -40,16 +40,46 @@ class Effort:
 
 
 @dataclass(frozen=True)
+class Session:
+    """A session of work on a study.
+
+    seconds: that it lasted. lost: of its workers. machine: in words, "–" where it is not known.
+    versions: package -> version.
+    """
+
+    started: str
+    seconds: float
+    units: int
+    workers: int
+    lost: int
+    state: str
+    machine: str
+    versions: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Protection:
+    """What a mechanism of a study promises, and what its cells spend.
+
+    guarantee: (aspect, text), such as ("unit", "one answer"), of each guarantee that it has in a
+    cell, in order. spent: whose budget it is -> (least, greatest) over the cells, of the person who
+    spends most, in nats; empty for a mechanism that does not state it. remarks: on its cells.
+    """
+
+    mechanism: str
+    guarantee: Sequence[tuple[str, str]]
+    spent: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    remarks: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
 class Facts:
     """What is known of how a study was run; all of it is optional.
 
     seed; units, of work; missing: units, of an interim report; replications of a cell. folder: of
     the results. config: YAML text. source: of the data, a sentence. experiment: command that runs
-    it. sessions: started, seconds, units, workers, lost,
-    state, machine, versions of each. privacy: mechanism and guarantee of each, with
-    spent (whose budget it is -> least and greatest, nats) and remarks. shortfalls: what did not
-    converge or is not finite, by part. crossings: sentences; crossing_confidence: of each. ends:
-    replications after which cells ended.
+    it. privacy: of each mechanism. shortfalls: what did not converge or is not finite, by part.
+    crossings: sentences; crossing_confidence: of each. ends: replications after which cells ended.
     parts: role -> name -> meaning; constants: name -> value; paired: axes on the same data.
     """
 
@@ -62,13 +92,13 @@ class Facts:
     source: str | None = None
     experiment: str | None = None
     failures: Sequence[Failure] = ()
-    sessions: Rows = ()
-    privacy: Rows = ()
+    sessions: Sequence[Session] = ()
+    privacy: Sequence[Protection] = ()
     shortfalls: str | None = None
     crossings: Sequence[str] = ()
     crossing_confidence: float | None = None
     effort: Effort | None = None
-    ends: Rows = ()
+    ends: Sequence[EndedCells] = ()
     parts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     constants: Mapping[str, Any] = field(default_factory=dict)
     paired: Sequence[str] = ()

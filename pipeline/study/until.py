@@ -15,7 +15,7 @@ here (Bonferroni).
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any, NamedTuple
@@ -111,6 +111,20 @@ class Until(Checked):
             Look(end * block, by_now - earlier)
             for end, by_now, earlier in zip(ends, spent_by, before, strict=True)
         )
+
+
+@dataclass(frozen=True)
+class EndedCells:
+    """Cells of a study that ended alike.
+
+    replications: of each. claim: the last for which they went on, empty at the first look. cells:
+    how many they are. labels: of the first few.
+    """
+
+    replications: int
+    claim: str
+    cells: int
+    labels: Sequence[Mapping[str, Any]]
 
 
 def read_until(value: object, replications: int) -> Until | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.execution.clusters import workers_of
 from pipeline.execution.schedule import failures, unit_in_words, unit_name
-from pipeline.execution.sessions import sessions
+from pipeline.execution.sessions import SessionRecord, sessions
 from pipeline.identity import own_files
 from pipeline.identity.registry import problem
 from pipeline.storage import results as seal
@@ -35,7 +35,7 @@ if TYPE_CHECKING:  # a run with nothing to do must not wait for these
     from pipeline.analysis.claims import Judgement
     from pipeline.reporting.drawn import Drawn
     from pipeline.reporting.page import About, Section
-    from pipeline.reporting.section import Facts
+    from pipeline.reporting.section import Facts, Session
     from pipeline.workflow.assess import Item, Source
 
 
@@ -197,7 +197,7 @@ def about(
     for file in own_files.loaded():
         files[file.name] = file.content
     all_sessions = itertools.chain.from_iterable(section.facts.sessions for section in sections)
-    years = [str(session["started"])[:4] for session in all_sessions]
+    years = [session.started[:4] for session in all_sessions]
     return About(
         command=str(invocation.again()),
         version=provenance.version(),
@@ -233,10 +233,10 @@ def facts(stored: StoredStudy, invocation: Invocation, interim: bool = False) ->
         seed=study.seed,
         replications=study.replications,
         units=int(counted(study).sum()),
-        ends=list(map(dataclasses.asdict, ends(study))),
+        ends=ends(study),
         missing=missing,
         config=shown(stored.raw),
-        sessions=[session.content() for session in sessions(store.folder)],
+        sessions=[_session(record) for record in sessions(store.folder)],
         failures=failed,
         privacy=statements.privacy(study),
         source=statements.source(study),
@@ -246,6 +246,22 @@ def facts(stored: StoredStudy, invocation: Invocation, interim: bool = False) ->
         parts=statements.parts(study),
         paired=[axis for axis in study.paired_axes if len(study.grid.axes[axis]) > 1],
         constants=_constants(study),
+    )
+
+
+def _session(record: SessionRecord) -> "Session":
+    """What a page has of a session."""
+    from pipeline.reporting.section import Session
+
+    return Session(
+        started=record.started or "–",
+        seconds=record.seconds,
+        units=record.units,
+        workers=record.workers,
+        lost=record.lost,
+        state=record.state,
+        machine=record.machine or record.host or "–",
+        versions=record.versions,
     )
 
 

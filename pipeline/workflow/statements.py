@@ -2,45 +2,18 @@
 promise.
 """
 
-import dataclasses
 import inspect
+import itertools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, cast
 
+from pipeline.reporting.section import Protection
 from pipeline.study.checks import ROLES
 from pipeline.study.factors import parts_of
-from pipeline.study.guarantee import Guarantee
 from pipeline.study.parts import BaseMechanism
 from pipeline.study.protocols import Mechanism, Model
 from pipeline.study.study import Study
-
-
-@dataclass
-class Statement:
-    """What a mechanism promises. remarks: on its cells, where it has any.
-
-    guarantee: (aspect, text) of each guarantee that it has in a cell, in order. spent: meaning of
-    the number -> (least, greatest) over the mechanism's cells of the largest budget of a user, in
-    nats; empty for a mechanism that does not state it.
-    """
-
-    mechanism: str
-    guarantee: list[tuple[str, str]] = field(default_factory=list)
-    spent: dict[str, tuple[float, float]] = field(default_factory=dict)
-    remarks: list[str] = field(default_factory=list)
-
-    def add(self, guarantee: Guarantee) -> None:
-        """Take in what the mechanism guarantees in another cell, where that is something else."""
-        rows = [row for row in guarantee.rows() if row not in self.guarantee]
-        self.guarantee += rows
-
-    def widen(self, spent: Mapping[str, float]) -> None:
-        """Let the ranges hold what another cell spends."""
-        for meaning, value in spent.items():
-            least, greatest = self.spent.get(meaning, (value, value))
-            self.spent[meaning] = min(least, value), max(greatest, value)
 
 
 def parts(study: Study) -> dict[str, dict[str, str]]:
@@ -62,21 +35,29 @@ def source(study: Study) -> str:
     return cast(Model, _component(study, ROLES[0], study.grid.labels(0))).source
 
 
-def privacy(study: Study) -> list[dict[str, Any]]:
-    """Privacy statement of every mechanism of the study, as the page has it; see `Statement`."""
-    statements: dict[str, Statement] = {}
-    remarks_of = remarks(study)
+def privacy(study: Study) -> list[Protection]:
+    """What every mechanism of the study promises and spends, over its cells."""
+    guarantees: dict[str, dict[tuple[str, str], None]] = {}
+    spent: dict[str, dict[str, tuple[float, float]]] = {}
     for name, mechanism in parts_of(study, ROLES[1]):
-        if name not in statements:
-            statements[name] = Statement(name, remarks=remarks_of.get(name, []))
-        statements[name].add(mechanism.stated())
-        statements[name].widen(mechanism.spent())
-    if "none" in statements:
-        meanings: dict[str, None] = {}
-        for statement in statements.values():
-            meanings.update(dict.fromkeys(statement.spent))
-        statements["none"].spent = dict.fromkeys(meanings, (math.inf, math.inf))
-    return [dataclasses.asdict(statement) for statement in statements.values()]
+        rows = mechanism.stated().rows()
+        guarantees.setdefault(name, {}).update(dict.fromkeys(rows))
+        _widen(spent.setdefault(name, {}), mechanism.spent())
+    if "none" in spent:
+        meanings = itertools.chain.from_iterable(spent.values())
+        spent["none"] = dict.fromkeys(meanings, (math.inf, math.inf))
+    remarks_of = remarks(study)
+    return [
+        Protection(name, [*rows], spent[name], remarks_of.get(name, []))
+        for name, rows in guarantees.items()
+    ]
+
+
+def _widen(ranges: dict[str, tuple[float, float]], spent: Mapping[str, float]) -> None:
+    """Let the ranges hold what another cell spends, too."""
+    for meaning, value in spent.items():
+        least, greatest = ranges.get(meaning, (value, value))
+        ranges[meaning] = min(least, value), max(greatest, value)
 
 
 def remarks(study: Study) -> dict[str, list[str]]:

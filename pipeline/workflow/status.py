@@ -11,7 +11,7 @@ from pipeline.execution.schedule import Schedule
 from pipeline.execution.sessions import (
     FAILED,
     RUNNING,
-    Facts,
+    SessionRecord,
     cost_per_second,
     sessions,
     units_per_second,
@@ -20,6 +20,7 @@ from pipeline.storage import agreement
 from pipeline.storage.layout import counted
 from pipeline.storage.replications import Listing
 from pipeline.study.parameters import InvalidInput
+from pipeline.study.until import EndedCells
 from pipeline.workflow import seen
 from pipeline.workflow.events import Failed, OnTarget
 from pipeline.workflow.failed_units import failed_units
@@ -29,7 +30,7 @@ from pipeline.workflow.sealed import is_current
 from pipeline.workflow.seen import Effort, Queue
 from pipeline.workflow.shortfalls import line_of
 from pipeline.workflow.studies import StoredStudy
-from pipeline.workflow.until import Ended, ends
+from pipeline.workflow.until import ends
 
 
 class State(StrEnum):
@@ -64,7 +65,7 @@ class Progress:
     groups_on_target: OnTarget | None
     shortfalls: str
     mixed: Sequence[str]
-    sessions: Sequence[Facts]
+    sessions: Sequence[SessionRecord]
     units_per_second: float
     seconds_left: float | None
     state: State
@@ -91,7 +92,7 @@ class StudyStatus:
     replications_of_a_block: int
     wanted: Units
     targets: Sequence[str]
-    stops: Sequence[Ended]
+    stops: Sequence[EndedCells]
     effort: Effort
     queue: Queue | None
     progress: Progress | None
@@ -175,7 +176,7 @@ def _progress(stored: StoredStudy, listing: Listing, invocation: Invocation) -> 
     )
 
 
-def _state(done: bool, listing: Listing, past: Sequence[Facts], running: bool) -> State:
+def _state(done: bool, listing: Listing, past: Sequence[SessionRecord], running: bool) -> State:
     """Whether anything is left to do. past: sessions."""
     if done:
         return State.FAILED if listing.failed.any() else State.DONE

@@ -8,7 +8,6 @@ simulated.
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -19,7 +18,7 @@ from pipeline.storage.replications import Store
 from pipeline.study.arrays import Integers
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.study import Study
-from pipeline.study.until import recorded
+from pipeline.study.until import EndedCells, recorded
 from pipeline.workflow.sealed import reduced_by
 from pipeline.workflow.studies import StoredStudy, varying_labels
 
@@ -121,21 +120,7 @@ def _request(study: Study, attributes: Mapping[str, Any]) -> str | None:
     return results.request(dataclasses.replace(study, replications=replications, until=until))
 
 
-@dataclass(frozen=True)
-class Ended:
-    """Cells that ended alike.
-
-    replications: of each. claim: the last for which they went on, empty at the first look. cells:
-    how many they are. labels: of the first few.
-    """
-
-    replications: int
-    claim: str
-    cells: int
-    labels: Sequence[Mapping[str, Any]]
-
-
-def ends(study: Study) -> list[Ended]:
+def ends(study: Study) -> list[EndedCells]:
     """Which cells ended after how many replications, and for which claim they had gone on."""
     if not study.until or not study.until.stops:
         return []
@@ -145,16 +130,16 @@ def ends(study: Study) -> list[Ended]:
     ended = []
     for (replications, claim), cells in sorted(groups.items()):
         labels = [varying_labels(study, cell) for cell in cells[:NAMED]]
-        ended.append(Ended(replications, claim, len(cells), labels))
+        ended.append(EndedCells(replications, claim, len(cells), labels))
     return ended
 
 
-def ends_in_words(stops: Sequence[Ended]) -> list[str]:
+def ends_in_words(stops: Sequence[EndedCells]) -> list[str]:
     """A line for each of what `ends` gives."""
     return list(map(_end_in_words, stops))
 
 
-def _end_in_words(ended: Ended) -> str:
+def _end_in_words(ended: EndedCells) -> str:
     reason = "for the first look"
     if ended.claim:
         reason = f"the last for {ended.claim}"

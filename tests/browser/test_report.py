@@ -14,7 +14,7 @@ from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.summary import summarise
 from pipeline.reporting import page, specs
 from pipeline.reporting.drawn import render
-from pipeline.reporting.section import Facts
+from pipeline.reporting.section import Facts, Protection
 from tests.helpers.chromium import BROWSER, Chromium
 
 if BROWSER is None:
@@ -64,9 +64,7 @@ def report(tmp_path_factory):
         "replications": 20,
         "above_target": [[{"m": 10}, 2.0]],
     }
-    privacy = [
-        {"mechanism": "flip", "guarantee": [("unit", "one"), ("budget", "ε")], "spent": spent}
-    ]
+    privacy = [Protection("flip", [("unit", "one"), ("budget", "ε")], spent)]
     last = page.Section(
         "a/c",
         "Another title, rather longer than what fits into a line of a small screen",

@@ -24,7 +24,7 @@ def outcome(units):
 
 def end_elsewhere(session, state, **changes):
     """End a session as if it had been in another place."""
-    session.facts = dataclasses.replace(session.facts, **changes)
+    session.record = dataclasses.replace(session.record, **changes)
     session.end(state)
 
 

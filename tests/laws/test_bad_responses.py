@@ -111,13 +111,13 @@ def test_where_shuffling_is_not_charged_the_report_says_why_and_what_is_used(
 ):
     """δ = 1e-4, ε up to 7.5."""
     given = study(words(tmp_path, rows))
-    said = next(one for one in privacy(given) if one["mechanism"] == "randomized_response")
+    said = next(one for one in privacy(given) if one.mechanism == "randomized_response")
     assert any(
         reason in remark and "the local budget is epsilon itself" in remark
-        for remark in said["remarks"]
+        for remark in said.remarks
     )
-    assert any("epsilon itself, 7.5" in remark for remark in said["remarks"])
-    amplified = [what for what in said["spent"] if "δ" in what]
+    assert any("epsilon itself, 7.5" in remark for remark in said.remarks)
+    amplified = [what for what in said.spent if "δ" in what]
     assert bool(amplified) == (
         rows == FULL * 125
     )  # small ε of many complete responses are amplified

@@ -23,7 +23,7 @@ from pipeline.reporting import archive, endings, methods, page, specs
 from pipeline.reporting.drawn import render
 from pipeline.reporting.findings import findings
 from pipeline.reporting.formatting import check_lines, with_interval
-from pipeline.reporting.section import CellOfCost, Effort, Facts, Failure
+from pipeline.reporting.section import CellOfCost, Effort, Facts, Failure, Protection, Session
 from pipeline.reporting.specs import FORMATS
 
 FIGURES = [
@@ -81,15 +81,16 @@ def verdict(name, word, estimate=None, control="contradicted"):
     )
 
 
-SESSION = {
-    "started": "2026-01-01",
-    "seconds": 61.0,
-    "units": 3,
-    "workers": 2,
-    "state": "stopped",
-    "versions": {"numpy": "2.4"},
-    "machine": "Linux",
-}
+SESSION = Session(
+    started="2026-01-01",
+    seconds=61.0,
+    units=3,
+    workers=2,
+    lost=0,
+    state="stopped",
+    machine="Linux",
+    versions={"numpy": "2.4"},
+)
 FACTS = {
     "seed": 7,
     "units": 8,
@@ -97,16 +98,18 @@ FACTS = {
     "folder": "outputs/a",
     "sessions": [
         SESSION,
-        {"started": "2026-01-02", "seconds": 10, "units": 5, "workers": 4, "interrupted": False},
+        Session(
+            "2026-01-02", 10, units=5, workers=4, lost=0, state="finished", machine="–", versions={}
+        ),
     ],
     "failures": [Failure("c1-0", f"ValueError: {EVIL}", "pipeline task=replay unit=c1-0")],
     "privacy": [
-        {
-            "mechanism": "flip_it",
-            "guarantee": [("unit", "one answer"), ("neighbours", "replaced"), ("budget", "ε")],
-            "spent": {"one answer": (0.25, 4.0), "all of a user": (1234.5, float("inf"))},
-        },
-        {"mechanism": "silent", "guarantee": [("unit", "one row"), ("budget", "ρ")]},
+        Protection(
+            "flip_it",
+            [("unit", "one answer"), ("neighbours", "replaced"), ("budget", "ε")],
+            {"one answer": (0.25, 4.0), "all of a user": (1234.5, float("inf"))},
+        ),
+        Protection("silent", [("unit", "one row"), ("budget", "ρ")]),
     ],
     "source": f"A synthetic stand-in {EVIL}.",
 }
@@ -508,7 +511,7 @@ def test_the_origin_of_the_data_is_said(written):
 
 def test_versions_are_said_once(make, tmp_path):
     first, second = sections(make(replications=5))
-    newer = {**SESSION, "versions": {"numpy": "2.5"}}
+    newer = dataclasses.replace(SESSION, versions={"numpy": "2.5"})
     three = [
         first,
         page.Section("b", "B", "", second.summary, facts=Facts(sessions=[SESSION])),

@@ -11,6 +11,7 @@ import pytest
 from pipeline.cli.compose import compose
 from pipeline.cli.help import text
 from pipeline.identity import registry
+from pipeline.reporting.section import Protection
 from pipeline.workflow import report_record, statements
 from pipeline.workflow import reports as present
 from pipeline.workflow.config import read_experiment
@@ -63,28 +64,23 @@ def test_a_page_of_other_code_is_out_of_date(tmp_path, monkeypatch):
 
 
 def test_budgets_range_over_the_cells_of_their_mechanism():
-    found = {row["mechanism"]: row for row in statements.privacy(read_experiment(CONFIG).study)}
+    found = {row.mechanism: row for row in statements.privacy(read_experiment(CONFIG).study)}
     whole = "all comparisons of a user"
-    assert found["randomized_response"]["spent"] == {
+    assert found["randomized_response"].spent == {
         "one comparison": (0.5, 2.0),
         whole: (0.5 * 3, 2.0 * 10),
     }
-    assert found["laplace"]["spent"] == {"one comparison": (3.0, 3.0), whole: (18.0, 18.0)}
-    assert found["none"]["spent"] == {"one comparison": (math.inf,) * 2, whole: (math.inf,) * 2}
+    assert found["laplace"].spent == {"one comparison": (3.0, 3.0), whole: (18.0, 18.0)}
+    assert found["none"].spent == {"one comparison": (math.inf,) * 2, whole: (math.inf,) * 2}
     assert (
-        dict(found["laplace"]["guarantee"])["unit"] == "one comparison of one user"
-        and "ε-LDP" in dict(found["laplace"]["guarantee"])["budget"]
+        dict(found["laplace"].guarantee)["unit"] == "one comparison of one user"
+        and "ε-LDP" in dict(found["laplace"].guarantee)["budget"]
     )
 
 
 def test_a_mechanism_that_does_not_say_what_it_spends(toy):
     (row,) = statements.privacy(read_experiment(toy.CONFIG).study)
-    assert row == {
-        "mechanism": "laplace",
-        "guarantee": [*toy.LaplaceNoise.guarantee.rows()],
-        "spent": {},
-        "remarks": [],
-    }
+    assert row == Protection("laplace", [*toy.LaplaceNoise.guarantee.rows()], {}, [])
 
 
 @dataclass(frozen=True)
@@ -156,4 +152,4 @@ def test_a_mechanism_that_has_something_to_say():
         ]
     )[0]
     (row,) = statements.privacy(read_experiment(config).study)
-    assert len(row["remarks"]) == 1 and "needs at least 159 persons" in row["remarks"][0]
+    assert len(row.remarks) == 1 and "needs at least 159 persons" in row.remarks[0]

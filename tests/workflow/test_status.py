@@ -10,7 +10,7 @@ import pytest
 from pipeline.__main__ import main
 from pipeline.cli.status import lines
 from pipeline.execution.clusters import queued
-from pipeline.execution.sessions import Facts
+from pipeline.execution.sessions import SessionRecord
 from pipeline.storage import efforts, replications
 from pipeline.storage.replications import Store
 from pipeline.study.study import Study
@@ -19,7 +19,7 @@ from pipeline.workflow.invocation import Invocation
 from pipeline.workflow.status import State
 from tests.helpers.engine import advance, arguments, pending, stored, study
 
-SESSION = Facts(units=0, seconds=1.0)
+SESSION = SessionRecord(units=0, seconds=1.0)
 
 
 def status_in(folder):
