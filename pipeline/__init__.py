@@ -5,7 +5,7 @@ are the problems, by their names, such as `pl.ranking`:
 
 - studies: `run`, `simulate`, `report`, `open_results`, `summarise`, `judge`, `boundary`; `Study`,
   `Grid`
-- stored studies: `plan`, `status`, `verify`, `compare`, `list_studies`
+- stored studies: `protocol`, `plan`, `status`, `verify`, `compare`, `list_studies`
 - decisions: `advise`, how small ε may be or how many people are needed; `audit`, whether a
   mechanism is as private as it says, on `Neighbours`
 - one data set: parts of a problem such as `pl.ranking.Debiased(m=10).fit(release)`;
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pipeline.library.answers import status as status
     from pipeline.library.answers import verify as verify
     from pipeline.library.audit import audit as audit
+    from pipeline.library.protocol import protocol as protocol
     from pipeline.library.results import boundary as boundary
     from pipeline.library.results import judge as judge
     from pipeline.library.results import open_results as open_results
@@ -100,6 +101,7 @@ _NAMES = {  # name -> module that holds it
     "metric": "study.metric",
     "open_results": "library.results",
     "parameter": "study.parameters",
+    "protocol": "library.protocol",
     "register": "identity.registry",
     "report": "library.runs",
     "run": "library.runs",

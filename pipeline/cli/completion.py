@@ -43,7 +43,7 @@ def _keys(words: list[str]) -> Iterator[str]:
     """Keys that may be given, each with its sign."""
     yield from ("experiment=", "suite=", "size=", "cluster=")
     for name in fields(Settings):
-        if name != "store":  # whose fields have dotted names
+        if name not in ("store", "protocol"):  # whose fields have dotted names
             yield f"{name}="
     for name in _dotted(words):
         yield f"{name}="

@@ -10,8 +10,11 @@ from pipeline.study.files import read_regular
 from pipeline.study.parameters import describe, fields, shorten
 from pipeline.study.study import Study
 from pipeline.workflow.config_files import files, options
-from pipeline.workflow.settings import Settings, Storage
+from pipeline.workflow.settings import Registration, Settings, Storage
 from pipeline.workflow.tasks import TASKS, Task
+
+# Settings with fields of their own.
+NESTED = {"protocol": Registration, "store": Storage}
 
 
 def text() -> str:
@@ -82,8 +85,9 @@ def text() -> str:
                 *(
                     (n, _about(f))
                     for n, f in fields(Settings).items()
-                    if n not in ("task", "store")
+                    if n != "task" and n not in NESTED
                 ),
+                *((f"protocol.{n}", _about(f)) for n, f in fields(Registration).items()),
                 *((f"store.{n}", _about(f)) for n, f in fields(Storage).items()),
             ]
         ),
@@ -116,12 +120,25 @@ def of_task(task: Task) -> str:
         f"takes: {task.words}",
     ]
     if task.alone:
-        declared = fields(Settings)
+        declared = _fields_of_tasks()
         lines += ["", "fields of this task"]
-        lines += table((name, _about(declared[name])) for name in task.alone)
+        for name in task.alone:
+            lines += table(declared[name])
     if task.composes:
         lines += ["", "pipeline --help names experiments, suites and all other fields"]
     return "\n".join(lines)
+
+
+def _fields_of_tasks() -> dict[str, list[tuple[str, str]]]:
+    """Rows of every setting, by its name; of one with fields of its own a row for each of them."""
+    rows = {}
+    for name, declared in fields(Settings).items():
+        if name not in NESTED:
+            rows[name] = [(name, _about(declared))]
+    for name, component in NESTED.items():
+        parts = fields(component).items()
+        rows[name] = [(f"{name}.{part}", _about(declared)) for part, declared in parts]
+    return rows
 
 
 def _meaning(task: Task) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from pipeline.cli import on_end, plan, replay, shelf, status, submit, verify
+from pipeline.cli import on_end, plan, protocol, replay, shelf, status, submit, verify
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO
 from pipeline.execution.clusters import Cluster
 from pipeline.execution.errors import SweepError
@@ -70,7 +70,8 @@ def perform(
         for stored in studies:
             stored.store.exists()
     _check_parts_suffice(settings, studies)
-    if settings.task != "run":  # which looks itself at how many replications there are to be
+    # run looks itself at how many replications there are to be, a protocol is written before.
+    if settings.task not in ("run", "protocol"):
         studies = [continued(stored) for stored in studies]
     return ON_STORED_STUDIES[settings.task](request, studies)
 
@@ -130,6 +131,10 @@ def _plan(request: Request, studies: Studies) -> int:
     return plan.perform(studies, request.cluster, request.as_json)
 
 
+def _protocol(request: Request, studies: Studies) -> int:
+    return protocol.perform(request.job(studies), request.as_json)
+
+
 def _submit(request: Request, studies: Studies) -> int:
     words = request.invocation.words
     return submit.perform(studies, request.settings, request.cluster, words)
@@ -162,6 +167,7 @@ ON_STORED_STUDIES: Mapping[str, Callable[[Request, Studies], int]] = {
     "run": _run,
     "submit": _submit,
     "plan": _plan,
+    "protocol": _protocol,
     "status": _status,
     "report": _report,
     "verify": _verify,

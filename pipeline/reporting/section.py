@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from pipeline.analysis.claims import Judgement
     from pipeline.reporting.drawn import Drawn
+    from pipeline.reporting.protocol import Protocol
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,7 @@ class Facts:
     the results. config: YAML text. source: of the data, a sentence. experiment: command that runs
     it. privacy: of each mechanism. shortfalls: what did not converge or is not finite, by part.
     crossings: sentences; crossing_confidence: of each. ends: replications after which cells ended.
+    protocol: that was written before, with what deviates from it; None without one.
     parts: role -> name -> meaning; constants: name -> value; paired: axes on the same data.
     """
 
@@ -102,6 +104,7 @@ class Facts:
     parts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     constants: Mapping[str, Any] = field(default_factory=dict)
     paired: Sequence[str] = ()
+    protocol: "Protocol | None" = None
 
 
 @dataclass(frozen=True)

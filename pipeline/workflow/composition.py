@@ -19,7 +19,8 @@ from pipeline.study.parameters import InvalidInput, nearest
 from pipeline.workflow import config_files, own_experiments, yaml_text
 
 SIZES = ("paper", "quick")
-SECTIONS = ("grid", "parameters", "derive", "data", "cluster", "store")  # changed name by name
+# Changed name by name.
+SECTIONS = ("grid", "parameters", "derive", "data", "cluster", "store", "protocol")
 REMOVABLE = ("grid", "parameters", "derive")  # whose names a None removes
 RULES = ("precision", "refine", "until")  # changed as a whole, or name by name as "until.most"
 OF_HYDRA = ("defaults", "hydra")

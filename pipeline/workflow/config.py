@@ -16,7 +16,7 @@ from pipeline.study.grid import read_products
 from pipeline.study.parameters import InvalidInput, check_keys, check_needed, fields, read
 from pipeline.study.study import Study
 from pipeline.workflow.experiment import Experiment, Text
-from pipeline.workflow.settings import Settings, Storage
+from pipeline.workflow.settings import Registration, Settings, Storage
 
 STUDY_KEYS = {*fields(Study), *fields(Text), "figures", "data"}
 FILES = ("path", "items", "truth")  # of a person's own data
@@ -36,8 +36,10 @@ def read_settings(raw: Mapping[str, Any]) -> Settings:
     """Settings from a plain mapping; InvalidInput names the key."""
     check_keys(raw, STUDY_KEYS | OTHER_KEYS, "")
     store = Storage.read(mapping(raw.get("store", {}), "store"), "store.")
-    values = {name: raw[name] for name in fields(Settings) if name in raw and name != "store"}
-    return Settings.read(values, "", store=store)
+    published = Registration.read(mapping(raw.get("protocol", {}), "protocol"), "protocol.")
+    nested = ("store", "protocol")
+    values = {name: raw[name] for name in fields(Settings) if name in raw and name not in nested}
+    return Settings.read(values, "", store=store, protocol=published)
 
 
 def read_cluster(raw: Mapping[str, Any]) -> Cluster:

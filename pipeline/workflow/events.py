@@ -192,8 +192,38 @@ class Reported:
     seconds: float | None
 
 
+@dataclass(frozen=True)
+class ProtocolKept:
+    """A protocol was written down, or was there before.
+
+    digest: of all that it fixes. answered: of the questions that there are. begun_before: folders
+    of studies of this name that were there when it was written. is_new: whether none was kept.
+    """
+
+    study: str
+    record_path: Path
+    digest: str
+    answered: int
+    questions: int
+    begun_before: tuple[str, ...]
+    is_new: bool
+
+
+@dataclass(frozen=True)
+class Deviated:
+    """A study and its protocol. deviations: how many there are; None where the file that keeps the
+    protocol is not as it was written.
+    """
+
+    study: str
+    date: str
+    deviations: int | None
+
+
 Event: TypeAlias = (
-    NothingToDo
+    ProtocolKept
+    | Deviated
+    | NothingToDo
     | SweepBegins
     | ExecutorOpened
     | SweepStarted

@@ -25,6 +25,7 @@ PASSING = (
     "repair",
     "results",
     "unit",
+    "save",
     "accept_code",
     "on_end",
 )
@@ -33,6 +34,7 @@ SETTING_KEYS = (
     *PASSING,
     "outputs",
     "store",
+    "protocol",
     "cluster",
     "experiments",
     "suite",

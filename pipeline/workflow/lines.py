@@ -7,6 +7,7 @@ from pipeline.study.parameters import shorten
 from pipeline.workflow.events import (
     Crossed,
     DataSource,
+    Deviated,
     ExecutorOpened,
     Failed,
     FellShort,
@@ -16,6 +17,7 @@ from pipeline.workflow.events import (
     Noted,
     NothingToDo,
     OnTarget,
+    ProtocolKept,
     Reported,
     ShardDone,
     SweepBegins,
@@ -138,3 +140,29 @@ def _(event: Reported) -> list[str]:
     if event.seconds is not None:
         lines.insert(0, f"report written in {format_time(event.seconds)}")
     return lines
+
+
+@lines_of.register
+def _(event: ProtocolKept) -> list[str]:
+    state = "is kept" if event.is_new else "was kept before"
+    lines = [
+        f"{event.study}: the protocol {state} in {event.record_path}",
+        f"  digest        {event.digest}",
+        f"  questions     {event.answered} of {event.questions} answered by the config",
+    ]
+    if event.begun_before:
+        lines.append(
+            f"  begun before  {', '.join(event.begun_before)}: somebody may have looked at numbers"
+        )
+    return lines
+
+
+@lines_of.register
+def _(event: Deviated) -> list[str]:
+    if event.deviations is None:
+        return [f"{event.study}: the file of its protocol was changed after it was written"]
+    day = event.date[:10]
+    if event.deviations == 0:
+        return [f"{event.study}: no deviation from the protocol of {day}"]
+    many = "1 deviation" if event.deviations == 1 else f"{event.deviations} deviations"
+    return [f"{event.study}: {many} from the protocol of {day}, listed in the report"]

@@ -17,6 +17,7 @@ from pipeline.storage.folder import locked
 from pipeline.study.files import read_regular, write_whole
 from pipeline.study.parameters import path_of
 from pipeline.study.streams import digest
+from pipeline.workflow import protocol_record
 from pipeline.workflow.invocation import SETTING_KEYS
 from pipeline.workflow.own_experiments import RECORD
 from pipeline.workflow.settings import Settings
@@ -28,6 +29,7 @@ REQUESTED = ("name", "grid", "replications", "precision", "refine", "until")
 OF_FILES = "# of files"
 OF_RESULTS = "# of results"
 OF_REQUEST = "# of request"
+OF_PROTOCOL = "# of protocol"
 OF_FILE = "# of file"  # of parts, given on the command line
 MOST_SHOWN = 64  # configs whose YAML is kept
 _SHOWN: dict[str, str] = {}  # config -> its YAML
@@ -134,7 +136,17 @@ def content(studies: Sequence[StoredStudy], stamps: Sequence[str | None]) -> str
     size = ""
     if all(seal.is_sealed(stored.store) for stored in studies):
         size = FINISHED.format(sum(seal.size(stored.study) for stored in studies)) + "\n"
-    return configs + common + files + code + sealed + size
+    return configs + common + files + code + sealed + _protocols(studies) + size
+
+
+def _protocols(studies: Sequence[StoredStudy]) -> str:
+    """A line for each protocol that is kept, by its bytes: another one asks for another page."""
+    lines = []
+    for stored in studies:
+        path = protocol_record.path_for(stored.store)
+        if path.exists():
+            lines.append(f"{OF_PROTOCOL} {hashlib.sha256(read_regular(path)).hexdigest()}\n")
+    return "".join(lines)
 
 
 def _code(packages: Iterable[str]) -> str:

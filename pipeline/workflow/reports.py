@@ -19,8 +19,9 @@ from pipeline.study.parameters import DataFile
 from pipeline.study.study import Study
 from pipeline.workflow import provenance, statements
 from pipeline.workflow.config import read_common
+from pipeline.workflow.deviations import protocol_of
 from pipeline.workflow.effort import effort
-from pipeline.workflow.events import DataSource, Event, FellShort, Judged
+from pipeline.workflow.events import DataSource, Deviated, Event, FellShort, Judged
 from pipeline.workflow.failed_units import last_line
 from pipeline.workflow.invocation import Invocation
 from pipeline.workflow.job import Job
@@ -78,7 +79,8 @@ def write(
         _common_figure(studies, sections, formats),
         turn,
     )
-    return path, [*_data_sources(sections), *_judged(sections), *_fell_short(sections)]
+    events: list[Event] = [*_data_sources(sections), *_deviated(sections)]
+    return path, [*events, *_judged(sections), *_fell_short(sections)]
 
 
 def _answers_for(study: int, answers: Mapping["Item", Any]) -> Mapping[tuple[str, int], Any]:
@@ -146,6 +148,14 @@ def _data_sources(sections: Sequence["Section"]) -> Iterator[DataSource]:
     for section in sections:
         if section.facts.source:
             yield DataSource(section.name, section.facts.source)
+
+
+def _deviated(sections: Sequence["Section"]) -> Iterator[Deviated]:
+    for section in sections:
+        protocol = section.facts.protocol
+        if protocol is not None:
+            count = len(protocol.deviations) if protocol.is_whole else None
+            yield Deviated(section.name, protocol.date, count)
 
 
 def _judged(sections: Sequence["Section"]) -> Iterator[Judged]:
@@ -246,6 +256,7 @@ def facts(stored: StoredStudy, invocation: Invocation, interim: bool = False) ->
         parts=statements.parts(study),
         paired=[axis for axis in study.paired_axes if len(study.grid.axes[axis]) > 1],
         constants=_constants(study),
+        protocol=protocol_of(stored),
     )
 
 

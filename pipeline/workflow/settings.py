@@ -2,12 +2,14 @@
 
 import re
 from dataclasses import dataclass, field
+from datetime import date
 
 from pipeline.reporting.specs import FORMATS
 from pipeline.storage.schemes import check_url, is_url
 from pipeline.study.parameters import Checked, InvalidInput, fields, parameter, path_of
 from pipeline.workflow.tasks import TASKS, tasks_with
 
+ADDRESS = re.compile(r"https?://[^\s<>\"']{1,500}")
 LONGEST = 100  # bytes of a folder's name: file systems allow 255
 
 
@@ -32,6 +34,29 @@ class Storage(Checked):
         super().__post_init__()
         if self.url is not None:
             object.__setattr__(self, "url", check_url(self.url))
+
+
+@dataclass(frozen=True)
+class Registration(Checked):
+    """Where and when a protocol was published."""
+
+    url: str | None = parameter("address of the published protocol, as https://…", default=None)
+    date: str | None = parameter("day on which it was published, as 2026-01-31", default=None)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.url is not None and not ADDRESS.fullmatch(self.url):
+            raise InvalidInput("url", self.url, "must be an address, as https://doi.org/10.…")
+        if self.date is not None and not _is_day(self.date):
+            raise InvalidInput("date", self.date, "must be a day, as 2026-01-31")
+
+
+def _is_day(text: str) -> bool:
+    """Whether a text is a day of the calendar."""
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
 
 
 @dataclass(frozen=True)
@@ -73,6 +98,9 @@ class Settings(Checked):
     )
     sure: bool = parameter("with remove: do it", default=False)
     unit: str | None = parameter("with replay: the unit, as a failure printed it", default=None)
+    save: str | None = parameter(
+        "with protocol: a file of Markdown for it, as protocol.md", default=None
+    )
     shard: str | None = parameter(
         "simulate one share of the units only, as 3/20, and leave sealing and the report to a run "
         "without it",
@@ -89,6 +117,9 @@ class Settings(Checked):
         "command of the shell to call once at the end, which gets PIPELINE_EXIT_CODE, "
         "PIPELINE_OUTPUTS and PIPELINE_STUDIES",
         default=None,
+    )
+    protocol: Registration = field(
+        default=Registration(), metadata={"meaning": "where a protocol was published"}
     )
     store: Storage = field(default=Storage(), metadata={"meaning": "where the arrays go"})
 
@@ -112,6 +143,8 @@ class Settings(Checked):
         """Raise InvalidInput for a text of a form that is not allowed."""
         if not isinstance(self.store, Storage):
             raise InvalidInput("store", self.store, "must be a Storage")
+        if not isinstance(self.protocol, Registration):
+            raise InvalidInput("protocol", self.protocol, "must be a Registration")
         path_of(self.outputs, "outputs")
         if is_url(self.outputs):
             raise InvalidInput(
@@ -137,10 +170,10 @@ class Settings(Checked):
 
     def _check_task(self) -> None:
         """Raise InvalidInput for a setting that the task has no use for."""
-        for name in fields(type(self)):
+        for name, field_ in fields(type(self)).items():
             tasks = tasks_with(name)
             value = getattr(self, name)
-            if tasks and value not in (None, False) and self.task not in tasks:
+            if tasks and value != field_.default and self.task not in tasks:
                 takers = " or ".join(tasks)
                 allowed = f"goes with task={takers} only, not task={self.task}"
                 raise InvalidInput(name, value, allowed)

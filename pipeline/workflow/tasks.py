@@ -47,6 +47,13 @@ _ALL = (
     ),
     Task("status", "what is done and what failed, from disk alone; --json", answers=True),
     Task(
+        "protocol",
+        "write down what is decided before a study runs; its report then tells every deviation: "
+        "save=protocol.md, protocol.url, protocol.date; --json",
+        alone=("save", "protocol"),
+        answers=True,
+    ),
+    Task(
         "report",
         "write the report again or, before the end, one of the units that are done",
     ),

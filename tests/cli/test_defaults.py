@@ -10,7 +10,7 @@ from pipeline.execution.clusters import CLUSTERS
 from pipeline.execution.systems.registry import systems
 from pipeline.study.parameters import fields
 from pipeline.workflow.config import FILES
-from pipeline.workflow.settings import Settings, Storage
+from pipeline.workflow.settings import Registration, Settings, Storage
 from tests.helpers.engine import ROOT
 
 
@@ -25,7 +25,8 @@ def declared(component):
 
 def differences(config):
     """Keys of the file of defaults that are not as they are declared."""
-    settings = {**declared(Settings), "store": declared(Storage)}
+    nested = {"store": declared(Storage), "protocol": declared(Registration)}
+    settings = {**declared(Settings), **nested}
     expected = {**settings, "data": dict.fromkeys(FILES)}
     return sorted(key for key, value in expected.items() if config.get(key, "gone") != value)
 
