@@ -92,6 +92,7 @@ PROBLEM = Problem(
     },
     claims=".claims:CLAIMS",
     advice=".advice:ADVICE",
+    release=".data.release:release",
     audits=".audits:AUDITS",
     experiments=("banerjee",),
 )

@@ -91,7 +91,8 @@ class Answers:
     """Answers in a file, row by row.
 
     person: names, or None where the header has no column of them. group, side, times:
-    (rows,), as in `bounded_counts`. left_out: rows that count as not there.
+    (rows,), as in `bounded_counts`. left_out: rows that count as not there. numbers:
+    (rows,), of each row in the file.
     """
 
     person: Sequence[str] | None
@@ -99,6 +100,7 @@ class Answers:
     side: Integers
     times: Integers
     left_out: tuple[LeftOut, ...]
+    numbers: tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +134,16 @@ def request_of(
     """
     name, kind, settings = settings_of(arguments, mechanisms, {"most": MOST, **others}, FILES)
     data = file_of(arguments, "path", meaning)
+    names = public_names(arguments, of)
+    of_mechanism = {key: value for key, value in settings.items() if key in SETTINGS}
+    other_settings = {key: value for key, value in settings.items() if key not in SETTINGS}
+    with keys_as_typed():
+        mechanism: Publishes = build(kind, of_mechanism)
+    return Request(name, mechanism, other_settings, data, names)
+
+
+def public_names(arguments: Mapping[str, Any], of: str) -> tuple[str, ...]:
+    """The names in data.items. of: whose names these are, in words."""
     if arguments.get("data.items") is None:
         raise InvalidInput(
             "data.items",
@@ -139,12 +151,7 @@ def request_of(
             f"is needed, a file with the names of all {of}, one a line: which of "
             "them occur in data.path is people's own",
         )
-    names = listed(file_of(arguments, "items", f"names of all {of}, one a line"), of)
-    of_mechanism = {key: value for key, value in settings.items() if key in SETTINGS}
-    other_settings = {key: value for key, value in settings.items() if key not in SETTINGS}
-    with keys_as_typed():
-        mechanism: Publishes = build(kind, of_mechanism)
-    return Request(name, mechanism, other_settings, data, names)
+    return listed(file_of(arguments, "items", f"names of all {of}, one a line"), of)
 
 
 def listed(items: DataFile, of: str) -> tuple[str, ...]:
@@ -167,19 +174,27 @@ def listed(items: DataFile, of: str) -> tuple[str, ...]:
 
 
 def answers_of(request: Request, expected: str, reader_of: Callable[[Sheet], RowReader]) -> Answers:
-    """The answers in the file; a row that is wrong by itself is left out, as `release_rows` says.
+    """The answers in the file of a request: see `answers_in`."""
+    encoding = request.settings.get("encoding", ENCODING.default)
+    return answers_in(request.data, encoding, expected, reader_of)
+
+
+def answers_in(
+    data: DataFile, encoding: str, expected: str, reader_of: Callable[[Sheet], RowReader]
+) -> Answers:
+    """The answers in a file; a row that is wrong by itself is left out, as `release_rows` says.
 
     expected: the header in words. reader_of: makes the reader of the rows below a
     header; it raises `Unreadable` for a header that does not fit. Raises InvalidInput
     for the header alone.
     """
     try:
-        encoding = request.settings.get("encoding", ENCODING.default)
-        table = release_rows.read(request.data, expected, encoding)
+        table = release_rows.read(data, expected, encoding)
         reader = reader_of(table.sheet)
     except Unreadable as error:
-        raise InvalidInput("data.path", request.data.path, str(error)) from None
+        raise InvalidInput("data.path", data.path, str(error)) from None
     left_out = list(table.left_out)
+    rows: list[int] = []
     answers: list[Answer] = []
     for row, number in enumerate(table.sheet.numbers):
         try:
@@ -188,12 +203,13 @@ def answers_of(request: Request, expected: str, reader_of: Callable[[Sheet], Row
             left_out.append(LeftOut(number, str(error)))
             continue
         if answer is not None:
+            rows.append(number)
             answers.append(answer)
     person = [answer.person or "" for answer in answers] if reader.named else None
     group = np.array([answer.group for answer in answers], np.int64)
     side = np.array([answer.side for answer in answers], np.int64)
     times = np.array([answer.times for answer in answers], np.int64)
-    return Answers(person, group, side, times, tuple(left_out))
+    return Answers(person, group, side, times, tuple(left_out), tuple(rows))
 
 
 def checked(answers: Answers) -> str:

@@ -39,12 +39,14 @@ def settings_of(
     mechanisms: Mapping[str, type[Kind]],
     others: Mapping[str, Field[Any]],
     files: tuple[str, ...] = ("path",),
+    sizes: tuple[str, ...] = ("m",),
 ) -> tuple[str, type[Kind], dict[str, Any]]:
     """The mechanism's name and class, and all parameters, checked.
 
     InvalidInput for every key that is not known. others: parameters besides
-    the mechanism's own and `encoding`. files: that this release takes. What
-    follows from the files, m, is no parameter.
+    the mechanism's own and `encoding`. files: that this release takes.
+    sizes: parameters of the mechanism that follow from the files and from
+    others, and cannot be given.
     """
     data = tuple(f"data.{name}" for name in files)
     allowed = ("task", "problem", *data, "outputs", "check")
@@ -55,7 +57,8 @@ def settings_of(
     if name not in mechanisms:
         raise InvalidInput("parameters.mechanism", name, nearest(name, mechanisms))
     known = {**fields(mechanisms[name]), **others, "encoding": ENCODING}
-    known.pop("m", None)
+    for size in sizes:
+        known.pop(size, None)
     for key, value in settings.items():
         if key not in known:
             allowed_here = f"no such parameter here; {nearest(key, known)}"

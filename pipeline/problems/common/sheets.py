@@ -175,7 +175,7 @@ class Sheet:
         """
         values = []
         for number, text in zip(self.numbers, self.columns[column], strict=True):
-            value = self._measure(text)
+            value = self.measure(text)
             if value is None:
                 raise Unreadable(
                     f"row {number}, column {shorten(self.header[column], 30)!r}: is "
@@ -184,7 +184,7 @@ class Sheet:
             values.append(value)
         return np.array(values, dtype=float)
 
-    def _measure(self, text: str) -> float | None:
+    def measure(self, text: str) -> float | None:
         """The number of a cell, NaN where it is missing; None for anything else."""
         if is_missing(text):
             return np.nan

@@ -27,6 +27,15 @@ QUIET = {"parameters.epsilon_user": 1e4}  # noise is 0 but with probability 1e-2
 RESPONSES = {"problem": "response"}
 RANKING = {"problem": "ranking", "parameters.most": 2}
 CROWD = {"problem": "crowd", "parameters.labels": "no/yes", "parameters.most": 2}
+RATINGS = {
+    "problem": "clustering",
+    "parameters.epsilon_user": None,
+    "parameters.delta": None,
+    "parameters.person": 1e4,
+    "parameters.person_delta": 0,
+    "parameters.most": 2,
+    "parameters.liked": 1,
+}
 ITEMS = ("tea", "béer", "rum")
 # What the command gets, the header, and rows, of which the first and the last are changed.
 FILES = {
@@ -53,6 +62,19 @@ FILES = {
         CROWD,
         "task,worker,label",
         ["tea,Ann,yes", "rum,Ann,no", "béer,Bob,yes", "tea,Bob,no", "rum,Eve,yes"],
+    ),
+    "ratings": (
+        RATINGS,
+        "user,item,rating",
+        [
+            "Ann,tea,1",
+            "Ann,béer,1",
+            "Ann,rum,0",
+            "Eve,tea,0",
+            "Bob,béer,1",
+            "Bob,rum,1",
+            "Eve,béer,0",
+        ],
     ),
 }
 
@@ -131,16 +153,18 @@ def others_of(row, rows):
     )
 
 
-NUMBERS = ("count", "first_won", "second_won")  # columns of noisy counts, and those made of them
-MADE_OF_THEM = ("difficulty", "score", "label")
+# Columns of noisy counts, and those made of them.
+NUMBERS = ("count", "first_won", "second_won", "alike_less_unlike")
+MADE_OF_THEM = ("difficulty", "score", "label", "cluster")
+NO_NUMBERS = ("label", "cluster")
 
 
 def run(folder, name, capsys, settings, content):
     """Exit code and what the command prints of a release of a file with that content into a folder."""
     file = folder / "people.csv"
     file.write_bytes(content)
-    words = {"task": "release", "data.path": file, "outputs": folder / name} | QUIET | settings
-    words["parameters.delta"] = "1e-5"
+    words = {"task": "release", "data.path": file, "outputs": folder / name} | QUIET
+    words |= {"parameters.delta": "1e-5"} | settings
     if settings["problem"] != "response":
         words["data.items"] = folder / "names.txt"
         words["data.items"].write_text("\n".join(ITEMS) + "\n", "utf-8")
@@ -163,7 +187,7 @@ def public(folder, name, capsys, settings, content):
             cells = dict(zip(header, row, strict=True))
             counts += [int(cells[title]) for title in counted if title in cells]
             for title in (*counted, *MADE_OF_THEM):
-                if title != "label":
+                if title not in NO_NUMBERS:
                     float(cells.pop(title, 0))
                 cells.pop(title, None)
             shown.append((path.name, header, cells))

@@ -8,7 +8,7 @@ import numpy as np
 
 from pipeline.privacy.attacks import Attack
 from pipeline.privacy.budgeted_noise import BudgetedNoise, GaussianNoise, LaplaceNoise
-from pipeline.privacy.published_counts import CHANGED
+from pipeline.privacy.published_counts import CHANGED, PublishedCounts
 from pipeline.privacy.sensitivities import Sensitivity
 from pipeline.problems.common.person import PERSON_DELTA
 from pipeline.study.arrays import Integers
@@ -19,7 +19,7 @@ from pipeline.study.parts import BaseMechanism
 from ..model import Users
 from ..releases import NoisyPairSums
 from ..sampling.records import co_occurrences, symmetric
-from ..theory.co_occurrence_sensitivity import co_occurrence_sensitivity
+from ..theory.co_occurrence_sensitivity import listed_co_occurrence_sensitivity
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,9 @@ class NoisyCoOccurrences(BaseMechanism):
     twice as much in the first, at the same charge but for few items. With
     person_delta = 0 noise is discrete Laplace and the release is pure
     ε-DP, otherwise it is discrete Gaussian, ρ-zCDP, and (ε, δ)-DP. It is
-    made for exactly what a record of w ratings at most can change:
-    `theory.co_occurrence_sensitivity`.
+    made for exactly what a record of w ratings at most can change, and for
+    what one row of a file can: `theory.co_occurrence_sensitivity`. So
+    `task=release` of a file, by this object, costs what its study says.
     Source: Canonne, Kamath and Steinke (2020); Ghosh, Roughgarden and
     Sundararajan (2009).
     """
@@ -87,8 +88,8 @@ class NoisyCoOccurrences(BaseMechanism):
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """What one user's record can change."""
-        return co_occurrence_sensitivity(self.N, self.w, self.reading, self.neighbours_are)
+        """What one user's record can change, or one row of a file of ratings if that is more."""
+        return listed_co_occurrence_sensitivity(self.N, self.w, self.reading, self.neighbours_are)
 
     @cached_property
     def charge(self) -> int:
@@ -131,6 +132,15 @@ class NoisyCoOccurrences(BaseMechanism):
         asked = symmetric(np.full(noisy.shape, users), items)
         variance = self.noise.variance(self.width)
         return NoisyPairSums(symmetric(noisy, items), asked, 1.0, users, variance)
+
+    def publish(self, unlike: Integers, alike: Integers) -> PublishedCounts:
+        """Noisy sums of real people's records, once, each with OpenDP's noise.
+
+        unlike, alike: (pairs,), how many rated both items otherwise, and
+        alike. 10 µs a pair. Raises InvalidInput without OpenDP.
+        """
+        released = self.noise.publish(self.summed(unlike, alike), self.charge)
+        return PublishedCounts(released.counts, released.noise, self.sensitivity, released.spent)
 
     def stated(self) -> Guarantee:
         """The guarantee with this object's neighbours and kind of budget."""

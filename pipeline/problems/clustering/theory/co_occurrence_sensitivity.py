@@ -46,6 +46,37 @@ def co_occurrence_sensitivity(N: int, w: int, reading: str, neighbours_are: str)
     return Sensitivity(absolute, 2 * pairs + 2 * (w // 2))
 
 
+def listed_co_occurrence_sensitivity(
+    N: int, w: int, reading: str, neighbours_are: str
+) -> Sensitivity:
+    """What neighbours can change if records are made of a list of ratings, as a file has them.
+
+    A record are the first w of the items that its person rated in one row;
+    an item in several rows of a person counts as not rated. Neighbours
+    differ in all rows of a person, see `co_occurrence_sensitivity`, or in
+    any one row, whatever name stands in it. One row less of a person takes
+    an item from a record, which may let the next one in, or lets in an item
+    that had two rows, which may push the last one out: w − 1 entries of
+    each of two items change, by 1, or of one item where w = N, since there
+    is no other. One row more is the same in reverse. A row with another
+    name in it is one less of one person and one more of another, who may
+    change the same entries, each by 2 then. Attained.
+
+    It exceeds what a record changes only up to w = 3 in absolute values and
+    up to w = 6 in squares, where N ≥ 2w.
+
+    >>> listed_co_occurrence_sensitivity(10, 2, "signed", "replace_one")
+    Sensitivity(absolute=4, squared=8)
+    """
+    record = co_occurrence_sensitivity(N, w, reading, neighbours_are)
+    items = 1 if w == N else 2
+    entries = items * (w - 1)
+    row = Sensitivity(2 * entries, 4 * entries)
+    if neighbours_are == "add_remove":
+        row = Sensitivity(entries, entries)
+    return Sensitivity(max(record.absolute, row.absolute), max(record.squared, row.squared))
+
+
 def _most_agreeing(N: int, w: int, other: int) -> int:
     """Entries of `agree` that differ at most between records of w and of `other` ≤ w ratings."""
     most = 0
