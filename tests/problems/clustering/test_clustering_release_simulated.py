@@ -255,3 +255,60 @@ def test_the_first_of_several_rows_would_turn_a_rating_over_by_a_row(monkeypatch
     monkeypatch.setitem(globals(), "without_several", with_first)
     changes = [squared for _, _, squared in changes_by_a_row(rows, 0, 3, 2, "signed")]
     assert max(changes) == 16 > charged.squared
+
+
+# ------------------------------------------------------------------------------ mistakes
+
+SETTINGS = {"person": 1, "person_delta": 0, "most": 3, "liked": 4}
+
+
+@pytest.mark.parametrize(
+    "changes, text",
+    [
+        ({"liked": None}, "parameters.liked=null: is needed, a number"),
+        ({"most": None}, "parameters.most=null: is needed"),
+        ({"most": 1}, "parameters.most=1: must be a whole number ≥ 2"),
+        ({"person_delta": None}, "parameters.person_delta=null: is needed"),
+        ({"N": 4}, "parameters.N=4: no such parameter here"),
+        ({"clusters": 5}, "parameters.clusters=5: must be 4, the number of items"),
+        ({"person": 1e-12}, "parameters.person=1e-12: asks for noise wider than"),
+        ({"mechanism": "max_sense"}, "parameters.mechanism"),
+    ],
+)
+def test_what_a_release_refuses(changes, text, tmp_path, capsys):
+    written(tmp_path, ["Ann,tea,5"], NAMES)
+    settings = {key: value for key, value in (SETTINGS | changes).items() if value is not None}
+    assert released(tmp_path, **settings) == 2
+    message = capsys.readouterr().err
+    assert text in message and message.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_header_without_ratings_is_refused(tmp_path, capsys):
+    written(tmp_path, ["Ann,tea,5"], NAMES)
+    people = tmp_path / "people.csv"
+    people.write_text(people.read_text().replace("rating", "colour"))
+    assert released(tmp_path, **SETTINGS) == 2
+    message = capsys.readouterr().err
+    assert "'user,item,colour', without rating; must be user,item,rating" in message
+
+
+def test_a_check_tells_what_is_left_out(tmp_path, capsys):
+    rows = ["Ann,tea,5", "Ann,rum,4", "Ann,rum,1", "Bob,gin,1", "Bob,tea,dry", "Bob,tea,NA"]
+    written(tmp_path, [*rows, ",tea,1"], NAMES)
+    arguments = {
+        "data.path": tmp_path / "people.csv",
+        "data.items": tmp_path / "names.txt",
+        "outputs": tmp_path / "out",
+        "check": "true",
+        **{f"parameters.{key}": value for key, value in SETTINGS.items()},
+    }
+    words = [f"{key}={value}" for key, value in arguments.items()]
+    assert main(["release", "problem=clustering", *words]) == 0
+    shown = capsys.readouterr().out
+    assert "rows that would count: 1; left out without a word: 5" in shown
+    assert shown.count("several rows about this item") == 2
+    assert "rating is 'dry'; must be a number" in shown
+    assert "item 'gin' is not in data.items" in shown
+    assert "the user has no name" in shown
+    assert not (tmp_path / "out").exists()
