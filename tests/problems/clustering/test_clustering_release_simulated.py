@@ -180,6 +180,8 @@ def test_clusters_are_found_in_a_release(tmp_path):
     code = released(tmp_path, person=8, person_delta="1e-6", most=6, liked=1)
     assert code == 0
     assert [row[1] for row in table_of(tmp_path / "out" / "items.csv")[1:]] == ["1", "2"] * 3
+    page = (tmp_path / "out" / "promise.html").read_text("utf-8")
+    assert "which items one person rates, and how" in page
 
 
 # --------------------------------------------------------------- what neighbours change

@@ -7,14 +7,17 @@ import json
 import os
 import re
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from pipeline.__main__ import main
+from pipeline.identity.registry import problems
 from pipeline.privacy.attacks import Bound, FlippedBits
 from pipeline.privacy.published_counts import GaussianCounts, LaplaceCounts
 from pipeline.problems.crowd.data import release as crowd_release
+from pipeline.workflow import release as workflow_release
 
 pytest.importorskip(
     "opendp", reason="OpenDP is not installed: releases of real data are NOT tested here"
@@ -359,15 +362,9 @@ BAD = [
     ),
     (
         "crowd",
-        {"problem": "clustering"},
-        "problem",
-        "cannot release data; allowed: crowd, ranking, response",
-    ),
-    (
-        "crowd",
         {"problem": None},
         "problem",
-        "is needed: what kind of data are released, one of crowd, ranking",
+        "is needed: what kind of data are released, one of clustering, crowd",
     ),
     ("ranking", {"outputs": "people.csv"}, "outputs", "never overwritten"),
 ]
@@ -437,6 +434,15 @@ def test_a_mistake_is_one_line_before_anything_is_written(
         and says in told.err
     )
     assert {path.name for path in tmp_path.iterdir()} == {"people.csv", "names.txt"}
+
+
+def test_a_problem_without_a_release_is_refused(tmp_path, monkeypatch, capsys):
+    without = problems() | {"crowd": replace(problems()["crowd"], release=None)}
+    monkeypatch.setattr(workflow_release, "problems", lambda: without)
+    written(tmp_path, "crowd")
+    assert main(words(tmp_path, "crowd")) == 2
+    says = "error: problem=crowd: cannot release data; allowed: clustering, ranking, response\n"
+    assert capsys.readouterr().err == says
 
 
 @pytest.mark.parametrize("kind, header, rows, says", HEADERS, ids=range(len(HEADERS)))

@@ -68,8 +68,9 @@ def release(arguments: Mapping[str, Any], page_of: PageOf) -> str:
     Returns the account to print. data.items names the items, parameters.liked is the
     least rating of an item that its user likes; page_of makes the page on what is
     promised, which lies beside the tables; check=true releases nothing, and returns
-    what rows are left out. arguments: key -> value, as typed on the command line. Raises InvalidInput for any mistake in them or in the header of the file,
-    before anything is written; OSError where the disk is full.
+    what rows are left out. arguments: key -> value, as typed on the command line.
+    Raises InvalidInput for any mistake in them or in the header of the file, before
+    anything is written; OSError where the disk is full.
     """
     name, kind, settings = settings_of(arguments, MECHANISMS, OTHERS, FILES, SIZES)
     liked = _needed("liked", settings)
