@@ -325,6 +325,7 @@ def test_records_longer_than_charged_are_refused():
     model = pl.clustering.BlockModel(U=20, N=6, w=4, b="0.9, 0.1")
     people = pl.simulate_data(model, seed=1)
     mechanism = pl.clustering.NoisyCoOccurrences(N=6, w=3, person=1.0)
+    assert mechanism.promise().answers == 3
     with pytest.raises(InvalidInput, match="has rated 4 items, all of which cost budget"):
         mechanism.release(people.data, np.random.default_rng(0))
 

@@ -158,7 +158,7 @@ class NoisyCoOccurrences(BaseMechanism):
         """The guarantee in numbers."""
         rho = self.noise.budget if self.person_delta > 0 else None
         return replace(
-            self.stated(), epsilon=self.person, delta=self.person_delta, rho=rho, answers=1
+            self.stated(), epsilon=self.person, delta=self.person_delta, rho=rho, answers=self.w
         )
 
     def spent(self) -> dict[str, float]:
