@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from pipeline.privacy import accounting, gaussian_account
-from pipeline.privacy.attacks import Attack
+from pipeline.privacy.attacks import Attack, Bound
 from pipeline.privacy.budgeted_noise import CONVERSIONS, BudgetedNoise, GaussianNoise, LaplaceNoise
 from pipeline.privacy.sensitivities import Sensitivity
 from pipeline.problems.common.person import PERSON_DELTA
@@ -132,8 +132,10 @@ class NoisyDifferences(BaseMechanism, ABC):
         )
 
     def promise(self) -> Guarantee:
-        """The guarantee in numbers."""
-        return replace(super().promise(), answers=self.answers)
+        """The guarantee in numbers, with ρ where the noise is Gaussian."""
+        noise = self.noise
+        rho = self.used * noise.budget if isinstance(noise, GaussianNoise) else None
+        return replace(super().promise(), rho=rho, answers=self.answers)
 
     def release(self, data: Responses, rng: np.random.Generator) -> Differences:
         """Noisy Y of a block, (reps, m, m) int64.
@@ -275,6 +277,10 @@ class NoisyDifferences(BaseMechanism, ABC):
             return ROWS[self.neighbours_are] / 2
         return self._exact() / int(released_entries(self.m))
 
+    def bound(self) -> Bound:
+        """What the budget allows any attack on a person."""
+        return self.noise.bound()
+
     def attacks(self) -> dict[str, Attack]:
         """The best attack on one response, and on all of a person.
 
@@ -283,7 +289,7 @@ class NoisyDifferences(BaseMechanism, ABC):
         what the budget allows, as the noise depends on the graph.
         """
         if self.p0 < 1:
-            return {"person": self.noise.bound()}
+            return {"person": self.bound()}
         width = self.noise.width(self._charged())
         return {
             "answer": self.noise.attack(width, self.answers - 1),
@@ -356,6 +362,26 @@ class DiscreteGaussian(NoisyDifferences):
     def rho(self) -> float:
         """ρ that the noise is made for."""
         return self.noise.budget
+
+    @property
+    def spent_epsilon(self) -> float:
+        """Least ε at δ that is known of a person's responses.
+
+        That of `used` · ρ; or the one asked for, if the
+        noise is made for that by its own law.
+        """
+        by_zcdp = float(accounting.zcdp_epsilon(self.used * self.rho, self.delta))
+        if self.conversion == "exact":
+            return min(by_zcdp, self.person_epsilon)
+        return by_zcdp
+
+    def bound(self) -> Bound:
+        """What is really spent allows any attack on a person: more than ε with the paper's ρ."""
+        return Bound(self.spent_epsilon, self.delta)
+
+    def promise(self) -> Guarantee:
+        """The guarantee in numbers; ε is `spent_epsilon`."""
+        return replace(super().promise(), epsilon=self.spent_epsilon)
 
     def spent(self) -> dict[str, float]:
         """What a person's responses really cost, `used` · ρ.
