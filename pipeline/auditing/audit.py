@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipeline.auditing import forms, integers, neighbours, samples
+from pipeline.auditing.exact import Law
 from pipeline.auditing.faults import FAULTS, Site, planted
 from pipeline.auditing.laws import Exact, LawOf, compared, enumerated
 from pipeline.auditing.neighbours import Relation
@@ -177,7 +178,7 @@ def _exactly(case: Case) -> Exact | None:
     """The pair whose exact laws tell most; None where they are not finite."""
     strongest: Exact | None = None
     try:
-        law = case.law or enumerated(case.subject)
+        law = _once(case.law or enumerated(case.subject))
         for pair in case.pairs[:MOST_LAWS]:
             exact = compared(pair, case.promise, law)
             if exact.violates:
@@ -187,6 +188,19 @@ def _exactly(case: Case) -> Exact | None:
     except (NotFinite, Raised):
         return None
     return strongest
+
+
+def _once(law: LawOf) -> LawOf:
+    """The same function, which finds the law of each data set once; many are in several pairs."""
+    laws: dict[int, Law] = {}
+
+    def law_of(dataset: object) -> Law:
+        number = id(dataset)  # all data sets live as long as their pairs
+        if number not in laws:
+            laws[number] = law(dataset)
+        return laws[number]
+
+    return law_of
 
 
 def _by_law(case: Case, exact: Exact) -> Audited:

@@ -5,16 +5,22 @@ from collections.abc import Sequence
 import numpy as np
 
 from pipeline.study.audits import Audits, Neighbouring
+from pipeline.study.guarantee import THERE_OR_NOT
+from pipeline.study.parameters import InvalidInput
 
+from .mechanisms.curator import NoisyCoOccurrences
 from .mechanisms.one_bit import OneBit
 from .model import BlockTruth, Users
 
 
-def pairs(mechanism: OneBit) -> Sequence[Neighbouring]:
+def pairs(mechanism: OneBit | NoisyCoOccurrences) -> Sequence[Neighbouring]:
     """Data sets of one user whose ratings are replaced: of all items, of one, of all others.
 
     The first item is a cluster of its own, all others are another one.
     """
+    if mechanism.promise().relation == THERE_OR_NOT:
+        allowed = "cannot be audited: the number of users is public, and differs"
+        raise InvalidInput("neighbours_are", "add_remove", f"{allowed}; audit replace_one")
     rated = getattr(mechanism, "w", None) or mechanism.N
     both = {
         "all ratings": ((1.0, 1.0), (0.0, 0.0)),
@@ -52,6 +58,7 @@ AUDITS = Audits(
         "adaptive_one_bit": {"rounds": 1},
         "max_sense": {"w": 3},
         "multi_max_sense": {"w": 3, "N": 3},
+        "noisy_co_occurrences": {"w": 3},
         "pairwise_preference": {"w": 3},
     },
 )

@@ -1,58 +1,104 @@
 """Responses in audits: few items, and one person whose row is replaced."""
 
+import math
 from collections.abc import Sequence
-from itertools import product
+from itertools import combinations, product
+from typing import TypeAlias
 
 import numpy as np
 
+from pipeline.privacy.budgeted_noise import GaussianNoise
 from pipeline.study.audits import Audits, Neighbouring, StatedNoise
+from pipeline.study.guarantee import THERE_OR_NOT
 
-from .mechanisms.noisy_differences import DiscreteGaussian, NoisyDifferences
+from .mechanisms.noisy_differences import NoisyDifferences
 from .mechanisms.randomized_response import RandomizedResponse
+from .mechanisms.shuffled import ShuffledResponse
 from .model import GivenResponses, Responses
 
 PERSONS = 2
-MOST_ITEMS = 4  # up to which all rows are compared with all others
+MOST_ITEMS = 4  # that a person answers, up to which all rows are compared with all others
+MOST_ROWS = 20
+Mechanism: TypeAlias = NoisyDifferences | RandomizedResponse | ShuffledResponse
+Row: TypeAlias = tuple[float, ...]
 
 
-def pairs(mechanism: NoisyDifferences | RandomizedResponse) -> Sequence[Neighbouring]:
-    """Data sets in which one person's row is replaced by another, or by one without answers."""
+def pairs(mechanism: Mechanism) -> Sequence[Neighbouring]:
+    """Data sets in which one person's row is replaced by another, or by one without answers.
+
+    A person answers as many items as the mechanism charges: the same ones before and after, also
+    others where it protects which they are.
+    """
     persons = getattr(mechanism, "n", PERSONS)
-    if getattr(mechanism, "neighbours_are", "replace_one") == "add_remove":
-        return _there_or_not(mechanism.m, persons)
-    if mechanism.m <= MOST_ITEMS:
-        rows = list(product((1.0, 0.0), repeat=mechanism.m))
-        both = [(rows[i], rows[j]) for i in range(len(rows)) for j in range(i)]
-    else:
-        half = tuple(float(item < mechanism.m // 2) for item in range(mechanism.m))
-        opposite = tuple(1 - answer for answer in half)
-        right = (1.0,) * mechanism.m
-        wrong = (0.0,) * mechanism.m
-        but_one = (0.0, *right[1:])
-        both = [(half, opposite), (right, wrong), (right, but_one)]
+    answered = mechanism.answers
+    if mechanism.promise().relation == THERE_OR_NOT:
+        return _there_or_not(mechanism.m, persons, answered)
+    rows = _rows(mechanism, persons)
+    datasets = [_data(row, persons, answered) for row in rows]
     named = []
-    for first, second in both:
-        name = f"a person's answers {_text(first)} replaced by {_text(second)}"
-        named.append(Neighbouring(name, _data(first, persons), _data(second, persons)))
+    for i, j in _both(answered, len(rows)):
+        name = f"a person's answers {_text(rows[i])} replaced by {_text(rows[j])}"
+        named.append(Neighbouring(name, datasets[i], datasets[j]))
     return named
 
 
-def _there_or_not(items: int, persons: int) -> Sequence[Neighbouring]:
-    missing = (float("nan"),) * items
-    rows = [tuple(float(item < split) for item in range(items)) for split in range(1, items)]
-    absent = _data(missing, persons)
-    return [
-        Neighbouring(f"a person's answers {_text(row)} or none", _data(row, persons), absent)
-        for row in rows
-    ]
+def _rows(mechanism: Mechanism, persons: int) -> list[Row]:
+    """Rows that a person may have: all answers to few items; of many half of them, and extremes."""
+    answered = mechanism.answers
+    if answered <= MOST_ITEMS:
+        chosen = [_items_of(persons - 1, answered, mechanism.m)]
+        if isinstance(mechanism, NoisyDifferences):
+            chosen = list(combinations(range(mechanism.m), answered))
+        answers = list(product((1.0, 0.0), repeat=answered))
+        return [_row(items, row, mechanism.m) for items in chosen for row in answers][:MOST_ROWS]
+    items = _items_of(persons - 1, answered, mechanism.m)
+    half = tuple(float(item < answered // 2) for item in range(answered))
+    opposite = tuple(1 - answer for answer in half)
+    right = (1.0,) * answered
+    wrong = (0.0,) * answered
+    but_one = (0.0, *right[1:])
+    return [_row(items, row, mechanism.m) for row in (half, opposite, right, wrong, but_one)]
 
 
-def _text(row: Sequence[float]) -> str:
-    return "".join(str(int(answer)) for answer in row)
+def _both(answered: int, rows: int) -> list[tuple[int, int]]:
+    """Numbers of the rows that are compared: all of few items, else opposites and one answer."""
+    if answered <= MOST_ITEMS:
+        return [(i, j) for i in range(rows) for j in range(i)]
+    return [(0, 1), (2, 3), (2, 4)]
 
 
-def _data(row: Sequence[float], persons: int) -> GivenResponses:
-    answers = np.ones((persons, len(row)))
+def _items_of(person: int, answered: int, items: int) -> Sequence[int]:
+    """The items that a person of a balanced survey answers."""
+    return [(person * answered + k) % items for k in range(answered)]
+
+
+def _row(items: Sequence[int], answers: Row, count: int) -> Row:
+    row = [math.nan] * count
+    for item, answer in zip(items, answers, strict=True):
+        row[item] = answer
+    return tuple(row)
+
+
+def _there_or_not(items: int, persons: int, answered: int) -> Sequence[Neighbouring]:
+    absent = _data((math.nan,) * items, persons, answered)
+    named = []
+    for split in range(1, answered):
+        answers = tuple(float(item < split) for item in range(answered))
+        row = _row(range(answered), answers, items)
+        name = f"a person's answers {_text(row)} or none"
+        named.append(Neighbouring(name, _data(row, persons, answered), absent))
+    return named
+
+
+def _text(row: Row) -> str:
+    return "".join("·" if math.isnan(answer) else str(int(answer)) for answer in row)
+
+
+def _data(row: Row, persons: int, answered: int) -> GivenResponses:
+    """Persons who are right wherever they are asked, and a last one with a row of her own."""
+    answers = np.full((persons, len(row)), math.nan)
+    for person in range(persons - 1):
+        answers[person, _items_of(person, answered, len(row))] = 1.0
     answers[-1] = row
     return Responses.from_array(answers)
 
@@ -65,11 +111,11 @@ def repeated(data: GivenResponses, reps: int) -> GivenResponses:
     return GivenResponses(answers, np.repeat(data.observed, reps, axis=0))
 
 
-def noise(mechanism: NoisyDifferences | RandomizedResponse) -> StatedNoise | None:
+def noise(mechanism: Mechanism) -> StatedNoise | None:
     """The integer noise on all counts of pairs; None where a random graph decides on it."""
     if not isinstance(mechanism, NoisyDifferences) or mechanism.p0 < 1:
         return None
-    law = "gaussian" if isinstance(mechanism, DiscreteGaussian) else "laplace"
+    law = "gaussian" if isinstance(mechanism.noise, GaussianNoise) else "laplace"
     return StatedNoise(law, mechanism.noise_width)
 
 
@@ -78,6 +124,7 @@ AUDITS = Audits(
     pairs,
     repeated,
     parameters={"m": 3, "n": PERSONS},
+    particular={"randomized_response": {"n": 1}, "shuffled_response": {"n": 3}},
     lent=("linked",),
     noise=noise,
 )

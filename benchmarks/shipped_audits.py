@@ -1,0 +1,168 @@
+"""`make audit`: audit every mechanism that ships, in each way to state its budget, and write the
+table of docs/audits.md.
+
+Words: problems or mechanisms, such as `crowd` or `crowd/noisy_votes`; and `samples=100000`. With
+words the table is printed and not written. It ends with 1 where a promise is broken.
+"""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipeline.auditing.verdict import Audited
+from pipeline.identity.registry import problems
+from pipeline.study.parameters import InvalidInput, fields
+from pipeline.workflow.audit import perform, read_request
+
+PAGE = Path("docs/audits.md")
+SAMPLES = 200_000  # of either data set
+DELTA = 1e-3  # of budgets at δ: one that samples can see
+BUDGETS = ("epsilon", "epsilon_user", "person")
+GRID = 2.0**-20
+IN_FLOATS = {"ranking/laplace"}  # whose noise is in floating-point arithmetic
+MANY = {"n": 3, "L": 3, "U": 3}  # people, where each answers some questions
+HEAD = """# Audits of what ships
+
+`make audit` wrote this table: every mechanism that promises something, in each way to state its
+budget, at small sizes, for a promise of ε = 1 for an answer or a person. *Exact* are laws that
+follow from all paths of the code, and sensitivities of integer noise; other bounds are certified
+with {confidence:g} % confidence by {samples:,} samples of either data set at most, and a weak bound
+says that few samples show little, not that little is spent. [Audit](audit.md) explains the columns.
+
+| mechanism | parameters | promises | verdict | ε is at least | how |
+| --- | --- | --- | --- | --- | --- |
+"""
+TAIL = """
+Faults that the same audits would have found are not counted here: `pipeline audit …` does so for one
+mechanism at a time, and `python -m benchmarks planted_faults` for several.
+
+The Laplace mechanism of rankings is a simulation in floating-point numbers, whose last bits tell the
+data, as Mironov (2012) says of all such noise. It must release nobody's data, and `release` does not
+offer it. With `grid=2**-20`, which rounds what is released, nothing else is found.
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One audit. name: problem/mechanism. parameters: those that are not as small as by default."""
+
+    name: str
+    parameters: Mapping[str, object]
+
+    def entries(self, samples: int) -> dict[str, object]:
+        """The words of `pipeline audit`."""
+        problem, _, mechanism = self.name.partition("/")
+        options = {"samples": samples, "repeats": 0}
+        return {"problem": problem, "mechanism": mechanism, **options, **self.parameters}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A case and its answer; or why there is none."""
+
+    case: Case
+    audited: Audited | None
+    refused: str = ""
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether the promise is broken, but for noise that is known to be in floats."""
+        known = self.case.name in IN_FLOATS and "grid" not in self.case.parameters
+        return self.audited is not None and self.audited.violates and not known
+
+    def __str__(self) -> str:
+        parameters = ", ".join(f"{key}={value:g}" for key, value in _numbers(self.case))
+        start = f"| `{self.case.name}` | {parameters}"
+        if self.audited is None:
+            return f"{start} | | not audited | | {self.refused} |"
+        audited = self.audited
+        how = "exact" if audited.exact else f"{audited.samples:,} samples"
+        bound = f"{audited.epsilon_lower:.4f}"
+        return f"{start} | {audited.promise} | {audited.verdict} | {bound} | {how} |"
+
+
+def cases() -> Iterator[Case]:
+    """Every mechanism that promises something, with each of its budgets, and with few questions."""
+    for problem in problems().values():
+        if problem.audits is None:
+            continue
+        for mechanism in problem.names("mechanism"):
+            part = problem.part("mechanism", mechanism)
+            if not part.guarantee.protected:
+                continue
+            name = f"{problem.name}/{mechanism}"
+            for parameters in _parameters(set(fields(part))):
+                yield Case(name, parameters)
+                if name in IN_FLOATS:
+                    yield Case(name, {**parameters, "grid": GRID})
+
+
+def _parameters(known: set[str]) -> Iterator[dict[str, object]]:
+    """Each way to state a budget, and one of two questions to a person."""
+    for budget in BUDGETS:
+        if budget in known:
+            yield {budget: 1.0}
+    if "person_delta" in known:
+        yield {"person": 1.0, "person_delta": DELTA}
+    people = {name: count for name, count in MANY.items() if name in known}
+    if "questions" in known:
+        yield {"person": 1.0, "questions": 2, **people}
+    if "Q" in known:
+        yield {"person": 1.0, "Q": 2}
+
+
+def audited(case: Case, samples: int = SAMPLES) -> Row:
+    """Audit a case."""
+    try:
+        return Row(case, perform(read_request(case.entries(samples))))
+    except InvalidInput as error:
+        return Row(case, None, str(error))
+
+
+def _numbers(case: Case) -> Iterator[tuple[str, float]]:
+    for key, value in case.parameters.items():
+        assert isinstance(value, int | float)
+        yield key, value
+
+
+def chosen(names: Sequence[str]) -> list[Case]:
+    """The cases of some problems or mechanisms; all without names."""
+    every = list(cases())
+    known = {name for case in every for name in (case.name, case.name.partition("/")[0])}
+    for name in names:
+        if name not in known:
+            raise InvalidInput("make audit", name, f"must be one of {', '.join(sorted(known))}")
+    if not names:
+        return every
+    return [case for case in every if {case.name, case.name.partition("/")[0]} & set(names)]
+
+
+def main(words: Sequence[str] = ()) -> int:
+    """Audit, print rows as they come, and write the page if all was audited."""
+    samples = SAMPLES
+    names = []
+    for word in words:
+        key, _, value = word.partition("=")
+        if key == "samples" and value.isdecimal():
+            samples = int(value)
+        else:
+            names.append(word)
+    rows: list[Row] = []
+    for case in chosen(names):
+        row = audited(case, samples)
+        print(row, flush=True)
+        rows.append(row)
+    if not names:
+        text = HEAD.format(confidence=99.9, samples=samples)
+        PAGE.write_text(text + "\n".join(map(str, rows)) + "\n" + TAIL)
+        print(f"wrote {PAGE}")
+    return int(any(row.contradicted for row in rows))
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except InvalidInput as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
