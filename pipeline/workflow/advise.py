@@ -17,6 +17,7 @@ from pipeline.advice.trusted import Trusted, answer_by_trust, is_about_a_person
 from pipeline.study.parameters import InvalidInput
 from pipeline.workflow import atlas_files
 from pipeline.workflow.atlas_files import Saved, destination, is_page, is_promise
+from pipeline.workflow.own_audits import OwnAudit, audit_of_question
 
 OURS = ("task", "quick", "save")  # keys that are no part of the question
 
@@ -47,7 +48,7 @@ class NoFirstAnswer:
     why: str
 
 
-Event: TypeAlias = Saved | First | NoFirstAnswer | Answer | Trusted
+Event: TypeAlias = Saved | First | NoFirstAnswer | OwnAudit | Answer | Trusted
 
 
 def read_request(entries: Mapping[str, Any]) -> AdviceRequest:
@@ -77,14 +78,18 @@ def advise(request: AdviceRequest, early: bool = False) -> Iterator[Event]:
 
     quick: only the atlas's first answer, which is never certified. Otherwise the certified one;
     early: after the atlas's first answer, or why there is none. A page of the certified answer is
-    written after it was found, every other file before. Raises InvalidInput for every mistake,
-    where targets are out of reach or are met already, and, with quick, where the atlas has no first
-    answer.
+    written after it was found, every other file before. A mechanism of one's own is audited first:
+    what that found, or that it could not be done, is an event. Raises InvalidInput for every
+    mistake, where the audit contradicts the mechanism's promise, where targets are out of reach or
+    are met already, and, with quick, where the atlas has no first answer.
     """
     if request.save is not None and not request.saves_answer:
         yield atlas_files.save(request.save, request.question, request.quick)
     if request.question is None:
         return
+    own_audit = audit_of_question(request.question)
+    if own_audit is not None:
+        yield own_audit
     if request.quick:
         yield first_answer(request.question)
         return

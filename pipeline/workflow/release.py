@@ -6,6 +6,9 @@ from typing import Any
 from pipeline.identity.registry import problems
 from pipeline.study.disclosure import Disclosure
 from pipeline.study.parameters import InvalidInput, nearest
+from pipeline.study.problem import Problem
+
+PROGRAM = __name__.partition(".")[0]
 
 
 def release(arguments: Mapping[str, Any]) -> str:
@@ -26,6 +29,7 @@ def release(arguments: Mapping[str, Any]) -> str:
         raise InvalidInput("problem", name, f"cannot release data; {nearest(name, able)}")
     rest = {key: value for key, value in arguments.items() if key != "problem"}
     problem = able[name]
+    _refuse_own_mechanism(problem, rest)
     summary: str = problem.load(problem.release)(rest, _page)
     return summary
 
@@ -35,3 +39,18 @@ def _page(disclosure: Disclosure) -> str:
     from pipeline.workflow.promise_page import page_of_release  # SciPy, Jinja
 
     return page_of_release(disclosure)
+
+def _refuse_own_mechanism(problem: Problem, arguments: Mapping[str, Any]) -> None:
+    """Raise InvalidInput for a mechanism of one's own, by which a problem that ships cannot release.
+
+    A problem of another package releases by its own mechanisms, for which that package vouches.
+    """
+    if problem.package.partition(".")[0] != PROGRAM:
+        return
+    for key in ("parameters.mechanism", "mechanism"):
+        name = arguments.get(key)
+        if not isinstance(name, str) or name not in problem.names("mechanism"):
+            continue
+        if problem.part("mechanism", name).__module__.partition(".")[0] != PROGRAM:
+            allowed = "is your own; an audit can refute its promise and cannot show that it holds"
+            raise InvalidInput(key, name, f"{allowed}: real data are released by those that ship")
