@@ -1,5 +1,6 @@
 """`advise` in Python: how small ε may be, or how many people are needed, to meet a target."""
 
+import warnings
 from collections.abc import Sequence
 
 import threadpoolctl
@@ -7,6 +8,7 @@ import threadpoolctl
 from pipeline.advice.advised import Advised
 from pipeline.advice.trusted import Trusted
 from pipeline.workflow import advise as workflow
+from pipeline.workflow.own_audits import OwnAudit
 
 
 def advise(
@@ -30,9 +32,10 @@ def advise(
     by those words; model, mechanism and estimator; seed; files of own data as `**{"data.path": …}`.
     Returns an `Answer`, with quick a `First`; docs/advise.md says what their attributes are.
     Printed, it is what the command prints; `.record()` is what the command prints with --json. The
-    same call gives the same numbers. Takes seconds, up to some minutes for large sizes. Raises
-    InvalidInput for every mistake, where targets are out of reach or are met already, and, if
-    quick, where the atlas has no cells for the question.
+    same call gives the same numbers. A mechanism of one's own is audited first, and refused where
+    that contradicts its promise; a warning says if it cannot be audited. Takes seconds, up to some
+    minutes for large sizes. Raises InvalidInput for every mistake, where targets are out of reach
+    or are met already, and, if quick, where the atlas has no cells for the question.
 
     >>> import pipeline as pl
     >>> answer = pl.advise("ranking", "kendall<=0.2", m=6, L=200)
@@ -46,6 +49,8 @@ def advise(
     request = workflow.read_request(entries)
     with threadpoolctl.threadpool_limits(1, "blas"):
         for event in workflow.advise(request):
+            if isinstance(event, OwnAudit) and event.audited is None:
+                warnings.warn(str(event), stacklevel=2)
             if isinstance(event, Advised | Trusted):
                 return event
     raise AssertionError("a question has an answer")

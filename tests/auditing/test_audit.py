@@ -164,12 +164,30 @@ SHIP = {
     "discrete Laplace": pl.response.DiscreteLaplace(m=3, epsilon_user=1.0),
     "clustering": pl.clustering.MaxSense(N=3, w=3, epsilon=1.0),
     "crowd": pl.crowd.RandomizedResponse(n=1, m=2, epsilon=0.5),
+    "two of three tasks": pl.crowd.RandomizedResponse(n=1, m=3, person=1.0, questions=2),
+    "shuffled crowd": pl.crowd.ShuffledResponse(n=2, m=1, person=1.0),
+    "net votes": pl.crowd.NoisyVotes(n=2, m=3, person=1.0, questions=2, votes="net"),
+    "net votes, there or not": pl.crowd.NoisyVotes(
+        n=2, m=2, person=1.0, votes="net", neighbours_are="add_remove"
+    ),
+    "public comparisons": pl.ranking.NoisyCounts(m=3, L=2, person=1.0, compared_are="public"),
+    "two of three items": pl.response.RandomizedResponse(n=1, m=3, person=1.0, questions=2),
+    "differences of two items": pl.response.CuratorDifferences(m=3, person=1.0, questions=2),
+    "shuffled items": pl.response.ShuffledResponse(n=2, m=2, person=1.0),
 }
 EXACT = {  # whose laws are exact -> what they spend
     "response": {"epsilon": 1.0},
     "discrete Gaussian": {"epsilon": 1.0, "delta": 1e-4},
     "discrete Laplace": {"epsilon": 1.0},
     "crowd": {"epsilon": 1.0},
+    "two of three tasks": {"epsilon": 1.0},
+    "shuffled crowd": {"epsilon": 1.0, "delta": 1e-6},
+    "net votes": {"epsilon": 1.0},
+    "net votes, there or not": {"epsilon": 1.0},
+    "public comparisons": {"epsilon": 1.0},
+    "two of three items": {"epsilon": 1.0},
+    "differences of two items": {"epsilon": 1.0},
+    "shuffled items": {"epsilon": 1.0, "delta": 1e-6},
 }
 
 

@@ -110,7 +110,7 @@ AUDITS = Audits(
     parameters={"n": 1, "m": 2},
     particular={
         "noisy_votes": {"n": 2},
-        "shuffled_response": {"n": 3},
+        "shuffled_response": {"n": 2},
     },
     lent=("start",),
     noise=noise,
