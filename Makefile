@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run hpc s3 release test faults mutants calibrate lint format bench atlas docs lock wheel clean
+.PHONY: help setup run hpc s3 release test faults mutants calibrate audit lint format bench atlas docs lock wheel clean
 
 help:  ## list the targets
 	@grep -E '^[a-z][a-z0-9 ]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -50,6 +50,9 @@ mutants: $(READY)-test  ## seed faults, one at a time, and count those that the 
 
 calibrate: $(READY)  ## judge every claim on 100 seeds and count wrong verdicts (hours; ARGS=crowd, ARGS=docs)
 	$(BIN)/python -m calibration $(ARGS)
+
+audit: $(READY)  ## audit every mechanism that ships, and write docs/audits.md (minutes; ARGS=crowd prints only)
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.shipped_audits $(ARGS)
 
 lint: $(READY)-test  ## check style, types and declared dependencies
 	$(BIN)/ruff format --quiet --check .

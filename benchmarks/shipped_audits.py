@@ -21,7 +21,19 @@ DELTA = 1e-3  # of budgets at δ: one that samples can see
 BUDGETS = ("epsilon", "epsilon_user", "person")
 GRID = 2.0**-20
 IN_FLOATS = {"ranking/laplace"}  # whose noise is in floating-point arithmetic
-MANY = {"n": 3, "L": 3, "U": 3}  # people, where each answers some questions
+SOME = {"m": 3, "n": 3, "L": 3}  # sizes where each person answers two questions
+ALONE = {"n": 1}  # of local mechanisms, whose people do not hide each other
+OTHERS: Mapping[str, Sequence[Mapping[str, object]]] = {  # further forms of mechanisms
+    "crowd/noisy_votes": ({"person": 1.0, "votes": "net"}, {"person": 1.0, "votes": "public"}),
+    "ranking/noisy_counts": ({"person": 1.0, "L": 2, "compared_are": "public"},),
+    "response/discrete_gaussian": (
+        {"epsilon_user": 1.0, "conversion": "exact"},
+        {"epsilon_user": 1.0, "calibration": "paper"},
+        {"epsilon_user": 1.0, "neighbours_are": "add_remove"},
+    ),
+    "response/randomized_response": ({"epsilon_user": 1.0, "shuffled": True, "n": 2},),
+    "clustering/pairwise_preference": ({"person": 1.0, "rated_set": "public"},),
+}
 HEAD = """# Audits of what ships
 
 `make audit` wrote this table: every mechanism that promises something, in each way to state its
@@ -72,7 +84,9 @@ class Row:
         return self.audited is not None and self.audited.violates and not known
 
     def __str__(self) -> str:
-        parameters = ", ".join(f"{key}={value:g}" for key, value in _numbers(self.case))
+        parameters = ", ".join(
+            f"{key}={_text(value)}" for key, value in self.case.parameters.items()
+        )
         start = f"| `{self.case.name}` | {parameters}"
         if self.audited is None:
             return f"{start} | | not audited | | {self.refused} |"
@@ -92,22 +106,25 @@ def cases() -> Iterator[Case]:
             if not part.guarantee.protected:
                 continue
             name = f"{problem.name}/{mechanism}"
-            for parameters in _parameters(set(fields(part))):
+            is_local = part.guarantee.trust == "nobody"
+            every = [*_parameters(set(fields(part)), is_local), *OTHERS.get(name, ())]
+            for parameters in every:
                 yield Case(name, parameters)
                 if name in IN_FLOATS:
                     yield Case(name, {**parameters, "grid": GRID})
 
 
-def _parameters(known: set[str]) -> Iterator[dict[str, object]]:
+def _parameters(known: set[str], is_local: bool) -> Iterator[dict[str, object]]:
     """Each way to state a budget, and one of two questions to a person."""
     for budget in BUDGETS:
         if budget in known:
             yield {budget: 1.0}
     if "person_delta" in known:
         yield {"person": 1.0, "person_delta": DELTA}
-    people = {name: count for name, count in MANY.items() if name in known}
+    sizes = {**SOME, **ALONE} if is_local else SOME
     if "questions" in known:
-        yield {"person": 1.0, "questions": 2, **people}
+        own_sizes = {name: count for name, count in sizes.items() if name in known}
+        yield {"person": 1.0, "questions": 2, **own_sizes}
     if "Q" in known:
         yield {"person": 1.0, "Q": 2}
 
@@ -120,10 +137,10 @@ def audited(case: Case, samples: int = SAMPLES) -> Row:
         return Row(case, None, str(error))
 
 
-def _numbers(case: Case) -> Iterator[tuple[str, float]]:
-    for key, value in case.parameters.items():
-        assert isinstance(value, int | float)
-        yield key, value
+def _text(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:g}"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def chosen(names: Sequence[str]) -> list[Case]:

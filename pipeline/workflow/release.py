@@ -40,6 +40,7 @@ def _page(disclosure: Disclosure) -> str:
 
     return page_of_release(disclosure)
 
+
 def _refuse_own_mechanism(problem: Problem, arguments: Mapping[str, Any]) -> None:
     """Raise InvalidInput for a mechanism of one's own, by which a problem that ships cannot release.
 
