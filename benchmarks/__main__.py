@@ -58,7 +58,8 @@ NAMES = {
     "slices": "memory of units of 500 items and 2,000 replications, for every problem",
     "memory": "peak memory of the driver against the number of units planned",
 }
-COUNTED = ("advise", "planted_faults", "false_alarms", "histograms")  # those that may be followed by how much of them is run
+# Those that may be followed by how much of them is run.
+COUNTED = ("advise", "planted_faults", "false_alarms", "histograms")
 
 
 def main(arguments: list[str]) -> int:

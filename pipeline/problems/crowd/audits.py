@@ -70,10 +70,9 @@ def _tasks_of(worker: int, answered: int, tasks: int) -> list[int]:
 
 
 def _row(tasks: Sequence[int], signs: Row, count: int) -> Row:
-    row = [0] * count
-    for task, sign in zip(tasks, signs, strict=True):
-        row[task] = sign
-    return tuple(row)
+    row = np.zeros(count, int)
+    row[list(tasks)] = signs
+    return tuple(row.tolist())
 
 
 def _text(row: Row) -> str:

@@ -73,10 +73,9 @@ def _items_of(person: int, answered: int, items: int) -> Sequence[int]:
 
 
 def _row(items: Sequence[int], answers: Row, count: int) -> Row:
-    row = [math.nan] * count
-    for item, answer in zip(items, answers, strict=True):
-        row[item] = answer
-    return tuple(row)
+    row = np.full(count, math.nan)
+    row[list(items)] = answers
+    return tuple(row.tolist())
 
 
 def _there_or_not(items: int, persons: int, answered: int) -> Sequence[Neighbouring]:
