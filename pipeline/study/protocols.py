@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from pipeline.study.arrays import Array
 from pipeline.study.guarantee import Guarantee
+from pipeline.study.intervals import Interval
 
 Truth: TypeAlias = Any  # what is to be learned; each problem's own type
 Data: TypeAlias = Any  # what people answered, an object of `Model.produces`
@@ -173,6 +174,28 @@ class Estimate(Protocol):
         """(reps,): whether the estimate is valid.
 
         Where not, the replication is counted, with its status.
+        """
+
+
+class EstimateWithErrors(Estimate, Protocol):
+    """An estimate that says how sure it is: any estimator may give one.
+
+    quantity: name of the array, (reps, …), that is meant, in the truth and in the estimate alike.
+    Metrics of inference (`pipeline.problems.common.inference`) need no more than this. Where a
+    limit law does not hold, or none is known, errors and ends of intervals are NaN: not available.
+    """
+
+    quantity: ClassVar[str]
+
+    @property
+    def errors(self) -> NDArray[np.float64]:
+        """(reps, …): standard error of every number of the quantity, made of the release alone."""
+
+    def interval(self, level: float) -> Interval:
+        """Ends of an interval for every number, each of which covers it with probability `level`.
+
+        Its centre may differ from the estimate, by a bias that is known. Raises InvalidInput unless
+        0 < level < 1.
         """
 
 

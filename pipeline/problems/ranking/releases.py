@@ -21,6 +21,15 @@ def trials_of(users: Integers, compared: Integers | None) -> Integers:
     return users[:, None] if compared is None else compared
 
 
+def privacy_variance(epsilon: Floats) -> Floats:
+    """1/(4 sinh²(ε/2)), what randomized response adds to the variance of a debiased comparison.
+
+    0 at ε = ∞. Source: Xu, Sun and Cheng, Lemma 2.
+    """
+    variance: Floats = np.exp(-epsilon) / np.expm1(-epsilon) ** 2
+    return variance
+
+
 @dataclass(frozen=True)
 class ReleasedWins(Abstract):
     """What the public sees: noisy win counts of each group of users that share a budget.
@@ -88,6 +97,17 @@ class ReleasedWins(Abstract):
     def gain(self) -> Floats:
         """(groups,): variance of a debiased comparison of equal items, over a fair coin's ¼."""
         return amplification(self.equivalent_epsilon) ** 2
+
+    @property
+    def added_variance(self) -> Floats:
+        """(reps or 1, groups, pairs or 1): what privacy adds to the variance of slope · wins.
+
+        Each of n comparisons gets 1/(4 sinh²(ε/2)), ε the equivalent budget, independent of the
+        comparison's own variance. Source: Xu, Sun and Cheng, Lemma 2.
+        """
+        of_comparison = privacy_variance(self.equivalent_epsilon)
+        variance: Floats = self.trials * of_comparison[:, None]
+        return variance.reshape(-1, *variance.shape[-2:])
 
     def raw_mean(self) -> Floats:
         """(reps, pairs): mean released comparison as it is; ½ where there is none."""
@@ -181,6 +201,15 @@ class NoisyWins(ReleasedWins):
     def slope(self) -> Floats:
         """(groups,): 1."""
         return np.ones(len(self.users))
+
+    @property
+    def added_variance(self) -> Floats:
+        """(1, 1, 1): that of the curator's noise, whatever the number of comparisons.
+
+        Noise of scores is not independent over pairs, but its sums for items have the covariance of
+        noise that is, of this variance: see `mechanisms.curator.NoisyScores`.
+        """
+        return np.full((1, 1, 1), self.variance)
 
     @property
     def equivalent_epsilon(self) -> Floats:

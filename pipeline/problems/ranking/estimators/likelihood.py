@@ -12,6 +12,7 @@ from pipeline.study.parameters import parameter
 from pipeline.study.parts import BaseEstimator
 
 from ..releases import FlippedWins
+from .errors import FlippedScores
 from .moments import PreferenceEstimate, Weighted, ridge_of
 
 
@@ -92,7 +93,9 @@ class Likelihood(BaseEstimator):
         loss = FlippedLoss(release.wins / unit, trials, release.epsilon)
         start = Weighted(self.m, self.lambda_scale).fit(release, rng).theta
         minimum = minimise_pairs(loss, start, ridge)
-        return PreferenceEstimate(minimum.theta, minimum.converged & release.linked, ridge, weights)
+        is_valid = minimum.converged & release.linked
+        law = FlippedScores(release, float(unit))
+        return PreferenceEstimate(minimum.theta, is_valid, ridge, weights, law)
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""

@@ -1,33 +1,91 @@
 """Estimators of the Bradley–Terry–Luce model from released wins."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Annotated, ClassVar
 
 import numpy as np
 
 from pipeline.privacy.randomized_response_laws import attenuation
 from pipeline.problems.common.pairwise_newton import Logistic, minimise_pairs
+from pipeline.problems.common.ranks import RankIntervals
 from pipeline.study.arrays import Booleans, Floats
+from pipeline.study.intervals import Interval
 from pipeline.study.parameters import parameter
 from pipeline.study.parts import BaseEstimator
 
 from ..releases import FlippedWins, ReleasedWins
+from ..theory.inference import Corrected, ScoreLaw, corrected, standard_errors
+from .errors import MeanScores
 from .newton import minimise, scores
 
 
 @dataclass(frozen=True)
 class PreferenceEstimate:
-    """Estimated scores of the items.
+    """Estimated scores of the items, and how sure they are.
 
     theta: (reps, m), rows sum to 0. converged: (reps,). ridge: the λ of eq.
     (3) that was used, or its equivalent. weights: (groups,), how much a
-    user's debiased comparisons counted; None is all alike.
+    user's debiased comparisons counted; None is all alike. law: how the
+    gradient of the loss varies; None where that is not known, and errors
+    and intervals are NaN. They are computed when they are asked for.
     """
+
+    quantity: ClassVar[str] = "theta"
 
     theta: Annotated[Floats, "reps", "m"]
     converged: Annotated[Booleans, "reps"]
     ridge: float
     weights: Annotated[Floats | None, "groups"] = None
+    law: ScoreLaw | None = None
+
+    @cached_property
+    def errors(self) -> Floats:
+        """(reps, m): standard errors of theta, logits; O(reps · m³).
+
+        Roots of the diagonal of J⁺VJ⁺, with privacy's noise in V and the
+        ridge in J. Source: `theory.inference`.
+        """
+        if self.law is None:
+            return np.full(self.theta.shape, np.nan)
+        block = np.atleast_2d(self.theta)
+        return standard_errors(block, self.law, self.ridge).reshape(self.theta.shape)
+
+    @cached_property
+    def corrected(self) -> Corrected:
+        """The scores without the ridge's bias, to first order, and their covariance; O(reps · m³).
+
+        Intervals and ranks are made of them. Source: `theory.inference`.
+        """
+        shape = self.theta.shape
+        if self.law is None:
+            return Corrected(np.full(shape, np.nan), np.full((*shape, shape[-1]), np.nan))
+        block = corrected(np.atleast_2d(self.theta), self.law, self.ridge)
+        covariance = block.covariance.reshape(*shape, shape[-1])
+        return Corrected(block.theta.reshape(shape), covariance)
+
+    def interval(self, level: float = 0.95) -> Interval:
+        """An interval for each score, which covers it with probability `level`; logits.
+
+        Privacy's noise is taken into account, and the ridge's bias taken
+        off: the centre is not theta. Source: `theory.inference`.
+
+        >>> import pipeline as pl
+        >>> people = pl.simulate_data(pl.ranking.BTL(m=3, L=1000, spread=0), seed=1)
+        >>> mechanism = pl.ranking.RandomizedResponse(m=3, L=1000, epsilon=1.0)
+        >>> release = pl.simulate_release(mechanism, people, seed=2)
+        >>> interval = pl.ranking.Debiased(m=3).fit(release).interval(0.95)
+        >>> bool((interval.low < 0).all() and (interval.high > 0).all())
+        True
+        """
+        return self.corrected.interval(level)
+
+    def ranks(self, level: float = 0.95) -> RankIntervals:
+        """Intervals of the ranks of all items, which cover all at once with probability `level`.
+
+        Source: `pipeline.problems.common.ranks`.
+        """
+        return self.corrected.ranks(level)
 
 
 @dataclass(frozen=True)
@@ -54,6 +112,10 @@ class Debiased(BaseEstimator):
         """(reps, pairs): the comparisons that enter eq. (3)."""
         return release.debiased_mean(self.weights(release))
 
+    def law(self, release: ReleasedWins) -> ScoreLaw:
+        """How the gradient of eq. (3) varies."""
+        return MeanScores(release, self.weights(release))
+
     def fit(self, release: ReleasedWins, rng: np.random.Generator) -> PreferenceEstimate:
         """Estimate of a block; non-convergence is a value, not an error.
 
@@ -71,7 +133,8 @@ class Debiased(BaseEstimator):
             loss = Logistic(mean, shares(release, weights))
             start = np.zeros((len(mean), release.items))
             minimum = minimise_pairs(loss, start, ridge)
-        return PreferenceEstimate(minimum.theta, minimum.converged & release.linked, ridge, weights)
+        is_valid = minimum.converged & release.linked
+        return PreferenceEstimate(minimum.theta, is_valid, ridge, weights, self.law(release))
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""
@@ -82,7 +145,8 @@ class PlugIn(Debiased):
     """The same estimator on released comparisons as if they were raw: the inconsistent baseline.
 
     A released bit counts t(ε_l) of a debiased one: where budgets differ
-    that is said as the users' weights.
+    that is said as the users' weights. Its errors are those of raw
+    comparisons, too: a negative control of intervals.
     """
 
     by_replication: ClassVar[bool] = True
@@ -97,6 +161,13 @@ class PlugIn(Debiased):
     def mean(self, release: ReleasedWins) -> Floats:
         """(reps, pairs): mean released comparison."""
         return release.raw_mean()
+
+    def law(self, release: ReleasedWins) -> ScoreLaw:
+        """That of comparisons without privacy."""
+        no_privacy = np.full(len(release.users), np.inf)
+        items = release.items
+        raw = FlippedWins(release.wins, release.users, no_privacy, items, release.compared)
+        return MeanScores(raw)
 
 
 class Weighted(Debiased):

@@ -1,0 +1,185 @@
+"""Metrics of inference, for every estimate that says how sure it is, a person's own included.
+
+They read `errors` and `interval` of an estimate, and the array of truth and estimate that its
+`quantity` names (`pipeline.study.protocols.EstimateWithErrors`). Where an estimate has no errors
+they are NaN. Each gives one number a replication, so that summaries give its Monte Carlo error.
+Sources of measures: Morris, White and Crowther (2019), Using simulation studies to evaluate
+statistical methods, Table 6.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pipeline.study.arrays import Booleans, Floats
+from pipeline.study.intervals import Interval, normal_quantile
+from pipeline.study.metric import metric, share
+from pipeline.study.parameters import InvalidInput, parameter
+from pipeline.study.protocols import EstimateWithErrors, Truth
+
+from .ranks import RankIntervals, true_ranks
+
+CONFIDENCE: Any = parameter("confidence of intervals", default=0.95, above=0, below=1)
+ITEM: Any = parameter("number of the item, from 0", default=0, low=0)
+
+
+class _Numbers(NamedTuple):
+    """A quantity: as it is, as it is estimated, and its standard errors; (reps, k) each."""
+
+    true: Floats
+    estimated: Floats
+    errors: Floats
+
+
+@metric("bias of the estimate of an item")
+def bias(truth: Truth, estimate: EstimateWithErrors, *, item: int = ITEM) -> Floats:
+    """θ̂_i − θ*_i of one item; its mean is the bias, and its standard deviation, where θ* is the same
+    in all replications, the empirical standard error.
+    """
+    numbers = _numbers(truth, estimate)
+    _check_item(item, numbers)
+    return np.asarray(numbers.estimated[:, item] - numbers.true[:, item])
+
+
+@metric("bias along the truth, relative")
+def relative_bias(truth: Truth, estimate: EstimateWithErrors) -> Floats:
+    """⟨θ̂ − θ*, θ*⟩/‖θ*‖²: 0 without a bias, −1 where everything is shrunk to 0.
+
+    NaN where θ* is 0. That of all items, also where θ* is redrawn.
+    """
+    numbers = _numbers(truth, estimate)
+    along = np.vecdot(numbers.estimated - numbers.true, numbers.true)
+    square = np.vecdot(numbers.true, numbers.true)
+    unknown = np.full(len(along), np.nan)
+    relative: Floats = np.divide(along, square, out=unknown, where=square > 0)
+    return relative
+
+
+@metric("model standard error of an item", least=0.0)
+def model_error(truth: Truth, estimate: EstimateWithErrors, *, item: int = ITEM) -> Floats:
+    """The standard error that the estimate states of one item."""
+    numbers = _numbers(truth, estimate)
+    _check_item(item, numbers)
+    return np.asarray(numbers.errors[:, item])
+
+
+@metric("squared error over its model variance", least=0.0)
+def error_ratio_squared(
+    truth: Truth, estimate: EstimateWithErrors, *, confidence: float = CONFIDENCE
+) -> Floats:
+    """Mean over items of ((c − θ*)/s)²: 1 in the mean where standard errors are right.
+
+    c is the middle of an item's interval and s its half-width over the normal quantile, so that
+    biases are taken off that the estimate knows of. The root of its mean is empirical over model
+    standard error.
+    """
+    interval = _interval(estimate, confidence)
+    true = _numbers(truth, estimate).true
+    half = (interval.high - interval.low) / 2
+    centre = (interval.high + interval.low) / 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scaled = (centre - true) / half * normal_quantile(confidence)
+    ratio: Floats = np.square(scaled).mean(axis=1)
+    return ratio
+
+
+@share("coverage of intervals", units="share of items")
+def coverage(
+    truth: Truth, estimate: EstimateWithErrors, *, confidence: float = CONFIDENCE
+) -> Floats:
+    """Share of items whose interval covers the truth: pointwise coverage."""
+    return _or_nan(_covers(truth, estimate, confidence).mean(axis=1), estimate, confidence)
+
+
+@share("simultaneous coverage of intervals", units="probability")
+def coverage_of_all(
+    truth: Truth, estimate: EstimateWithErrors, *, confidence: float = CONFIDENCE
+) -> Floats:
+    """1 where the intervals of all items cover the truth at once.
+
+    Pointwise intervals promise less than that: its mean may be far below their confidence.
+    """
+    return _or_nan(_covers(truth, estimate, confidence).all(axis=1), estimate, confidence)
+
+
+@metric("mean width of intervals", least=0.0)
+def interval_width(
+    truth: Truth, estimate: EstimateWithErrors, *, confidence: float = CONFIDENCE
+) -> Floats:
+    """Mean over items of the width of intervals, in the unit of the quantity."""
+    interval = _interval(estimate, confidence)
+    width: Floats = (interval.high - interval.low).mean(axis=1)
+    return width
+
+
+@share("coverage of all ranks at once", units="probability")
+def rank_coverage(
+    truth: Truth, estimate: EstimateWithErrors, *, confidence: float = CONFIDENCE
+) -> Floats:
+    """1 where the ranks of all items are in their intervals at once; equal scores share ranks.
+
+    NaN for estimates without intervals of ranks.
+    """
+    ranks = _ranks(estimate, confidence)
+    if ranks is None:
+        return np.full(len(estimate.converged), np.nan)
+    numbers = _numbers(truth, estimate)
+    true = true_ranks(np.broadcast_to(numbers.true, numbers.estimated.shape))
+    is_covered = (ranks.low <= true.low) & (true.high <= ranks.high)
+    return _or_nan(is_covered.all(axis=1), estimate, confidence)
+
+
+@metric("mean width of intervals of ranks", units="ranks", least=0.0)
+def rank_width(estimate: EstimateWithErrors, *, confidence: float = CONFIDENCE) -> Floats:
+    """Mean over items of highest less lowest possible rank: 0 where the order is certain.
+
+    NaN for estimates without intervals of ranks.
+    """
+    ranks = _ranks(estimate, confidence)
+    if ranks is None:
+        return np.full(len(estimate.converged), np.nan)
+    return _or_nan((ranks.high - ranks.low).mean(axis=1), estimate, confidence)
+
+
+def _numbers(truth: Truth, estimate: EstimateWithErrors) -> _Numbers:
+    """NaN for the errors of an estimate that has none, and the estimate itself as `theta`."""
+    quantity = getattr(estimate, "quantity", "theta")
+    estimated = np.asarray(getattr(estimate, quantity), float)
+    true = np.asarray(getattr(truth, quantity), float)
+    errors = getattr(estimate, "errors", None)
+    if errors is None:
+        errors = np.full(estimated.shape, np.nan)
+    return _Numbers(true, estimated, errors)
+
+
+def _check_item(item: int, numbers: _Numbers) -> None:
+    number = numbers.estimated.shape[1]
+    if item >= number:
+        raise InvalidInput("item", item, f"must be below the number of items, {number:,}")
+
+
+def _interval(estimate: EstimateWithErrors, confidence: float) -> Interval:
+    if hasattr(type(estimate), "interval"):
+        return estimate.interval(confidence)
+    unknown = np.full((len(estimate.converged), 1), np.nan)
+    return Interval(unknown, unknown)
+
+
+def _ranks(estimate: EstimateWithErrors, confidence: float) -> RankIntervals | None:
+    if not hasattr(type(estimate), "ranks"):
+        return None
+    ranks: RankIntervals = estimate.ranks(confidence)  # type: ignore[attr-defined]
+    return ranks
+
+
+def _covers(truth: Truth, estimate: EstimateWithErrors, confidence: float) -> Booleans:
+    interval = _interval(estimate, confidence)
+    true = _numbers(truth, estimate).true
+    return np.asarray((interval.low <= true) & (true <= interval.high))
+
+
+def _or_nan(values: Floats, estimate: EstimateWithErrors, confidence: float) -> Floats:
+    """NaN for replications whose intervals are not all available."""
+    interval = _interval(estimate, confidence)
+    is_known = np.isfinite(interval.high - interval.low).all(axis=1)
+    return np.where(is_known, values, np.nan)

@@ -1,0 +1,117 @@
+"""How the gradients of estimators vary: what their standard errors are made of."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from pipeline.study.arrays import Floats
+
+from ..releases import FlippedWins, ReleasedWins, privacy_variance
+from ..theory.inference import ScoreMoments
+from ..theory.risk import curvature
+
+
+class _Shares(NamedTuple):
+    """n and n² Var(z̄) = s w + c, (reps or 1, m or 1, m or 1) each."""
+
+    share: Floats
+    comparison: Floats
+    privacy: Floats
+
+
+@dataclass(frozen=True)
+class MeanScores:
+    """Of eq. (3) with debiased means z̄ = ½ + Σ_g v_g a_g (W_g − n_g/2)/Σ_g v_g n_g.
+
+    The share of a pair is n = Σ_g v_g n_g/T, T = Σ_g v_g L_g of all users, so that n z̄ is
+    Σ_g v_g a_g W_g/T and a constant. By Lemma 2 the variance of a_g W_g is n_g w + c_g, w = σ(1 − σ)
+    the comparison's own and c_g privacy's (`ReleasedWins.added_variance`):
+
+        n² Var(z̄) = [Σ_g v_g² n_g w + Σ_g v_g² c_g]/T².
+
+    weights v: (groups,), None is all alike. Answers of one user to several pairs are independent
+    given θ, as the model has it: designs that ask some pairs enter by n_g alone.
+    """
+
+    release: ReleasedWins
+    weights: Floats | None = None
+
+    def moments(self, theta: Floats, rows: slice) -> ScoreMoments:
+        """Moments at θ of some replications, (reps, m, m); see `theory.inference`."""
+        shares = self._shares
+        own_variance = curvature(theta)  # w
+        variance = _rows(shares.comparison, rows) * own_variance + _rows(shares.privacy, rows)
+        np.einsum("rii->ri", variance)[...] = 0
+        return ScoreMoments(_rows(shares.share, rows) * own_variance, variance)
+
+    @cached_property
+    def _shares(self) -> _Shares:
+        release = self.release
+        weights = np.ones(len(release.users)) if self.weights is None else self.weights
+        total = release.users @ weights
+        trials = np.asarray(release.trials, float)
+        trials = trials.reshape(-1, *trials.shape[-2:])
+        if release.compared is not None and release.compared.strides[0] == 0:
+            trials = trials[:1]
+        share = np.matvec(trials.mT, weights) / total
+        comparison = np.matvec(trials.mT, weights**2) / total**2
+        privacy = np.matvec(release.added_variance.mT, weights**2) / total**2
+        if not share.all():  # pairs without comparisons have no part in eq. (3)
+            privacy = np.where(share > 0, privacy, 0)
+        return _Shares(
+            _square(share, release.items),
+            _square(comparison, release.items),
+            _square(privacy, release.items),
+        )
+
+
+@dataclass(frozen=True)
+class FlippedScores:
+    """Of the likelihood of flipped wins over `unit`, by its Fisher information.
+
+    The information of a pair is I = Σ_g n_g t_g² w²/(p̃_g(1 − p̃_g)) = Σ_g n_g w²/(w + c_g), since
+    p̃(1 − p̃) = t²(w + c_g) with c_g = 1/(4 sinh²(ε_g/2)). The curvature's mean is I/unit, and the
+    variance of the gradient I/unit². Source: Lemmas 1 and 2 of Xu, Sun and Cheng.
+    """
+
+    release: FlippedWins
+    unit: float
+
+    def moments(self, theta: Floats, rows: slice) -> ScoreMoments:
+        """Moments at θ of some replications, (reps, m, m); see `theory.inference`."""
+        trials = self._trials
+        own_variance = curvature(theta)  # w
+        diagonal = np.arange(theta.shape[1])
+        own_variance[:, diagonal, diagonal] = 1.0  # keeps 0/0 off the diagonal
+        information = np.zeros(own_variance.shape)
+        for group, noise in enumerate(privacy_variance(self.release.epsilon).tolist()):
+            of_group = _rows(trials[group], rows)
+            information += of_group * own_variance**2 / (own_variance + noise)
+        information[:, diagonal, diagonal] = 0
+        return ScoreMoments(information / self.unit, information / self.unit**2)
+
+    @cached_property
+    def _trials(self) -> list[Floats]:
+        """Comparisons of each group, (reps or 1, m or 1, m or 1)."""
+        trials = np.asarray(self.release.trials, float)
+        trials = trials.reshape(-1, *trials.shape[-2:])
+        groups = range(trials.shape[1])
+        return [_square(trials[:, group], self.release.items) for group in groups]
+
+
+def _rows(values: Floats, rows: slice) -> Floats:
+    """Those of some replications; what stands for all of them stays."""
+    return values if len(values) == 1 else values[rows]
+
+
+def _square(values: Floats, m: int) -> Floats:
+    """(reps, m, m) of pairs, (reps, pairs), symmetric; (reps, 1, 1) of a number for all pairs."""
+    if values.shape[1] == 1 and m > 2:
+        return values[:, :, None]
+    first, second = np.triu_indices(m, 1)
+    square = np.zeros((len(values), m, m))
+    square[:, first, second] = values
+    square[:, second, first] = values
+    return square
