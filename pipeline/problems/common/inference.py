@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pipeline.study.arrays import Booleans, Floats
+from pipeline.study.arrays import Array, Booleans, Floats
 from pipeline.study.intervals import Interval, normal_quantile
 from pipeline.study.metric import metric, share
 from pipeline.study.parameters import InvalidInput, parameter
@@ -99,7 +99,8 @@ def coverage_of_all(
 
     Pointwise intervals promise less than that: its mean may be far below their confidence.
     """
-    return _or_nan(_covers(truth, estimate, confidence).all(axis=1), estimate, confidence)
+    are_covered = np.all(_covers(truth, estimate, confidence), axis=1)
+    return _or_nan(np.asarray(are_covered), estimate, confidence)
 
 
 @metric("mean width of intervals", least=0.0)
@@ -126,7 +127,7 @@ def rank_coverage(
     numbers = _numbers(truth, estimate)
     true = true_ranks(np.broadcast_to(numbers.true, numbers.estimated.shape))
     is_covered = (ranks.low <= true.low) & (true.high <= ranks.high)
-    return _or_nan(is_covered.all(axis=1), estimate, confidence)
+    return _or_nan(np.asarray(np.all(is_covered, axis=1)), estimate, confidence)
 
 
 @metric("mean width of intervals of ranks", units="ranks", least=0.0)
@@ -138,7 +139,7 @@ def rank_width(estimate: EstimateWithErrors, *, confidence: float = CONFIDENCE) 
     ranks = _ranks(estimate, confidence)
     if ranks is None:
         return np.full(len(estimate.converged), np.nan)
-    return _or_nan((ranks.high - ranks.low).mean(axis=1), estimate, confidence)
+    return _or_nan(np.mean(ranks.high - ranks.low, axis=1), estimate, confidence)
 
 
 def _numbers(truth: Truth, estimate: EstimateWithErrors) -> _Numbers:
@@ -178,7 +179,7 @@ def _covers(truth: Truth, estimate: EstimateWithErrors, confidence: float) -> Bo
     return np.asarray((interval.low <= true) & (true <= interval.high))
 
 
-def _or_nan(values: Floats, estimate: EstimateWithErrors, confidence: float) -> Floats:
+def _or_nan(values: Array, estimate: EstimateWithErrors, confidence: float) -> Floats:
     """NaN for replications whose intervals are not all available."""
     interval = _interval(estimate, confidence)
     is_known = np.isfinite(interval.high - interval.low).all(axis=1)
