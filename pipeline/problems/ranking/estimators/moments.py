@@ -53,16 +53,17 @@ class PreferenceEstimate:
 
     @cached_property
     def corrected(self) -> Corrected:
-        """The scores without the ridge's bias, to first order, and their covariance; O(reps · m³).
+        """The scores without the ridge's bias, to first order, and how they vary; O(reps · m³).
 
         Intervals and ranks are made of them. Source: `theory.inference`.
         """
-        shape = self.theta.shape
         if self.law is None:
-            return Corrected(np.full(shape, np.nan), np.full((*shape, shape[-1]), np.nan))
+            unknown = np.full(self.theta.shape, np.nan)
+            return Corrected(unknown, unknown, self.theta, None)
         block = corrected(np.atleast_2d(self.theta), self.law, self.ridge)
-        covariance = block.covariance.reshape(*shape, shape[-1])
-        return Corrected(block.theta.reshape(shape), covariance)
+        shape = self.theta.shape
+        errors = block.errors.reshape(shape)
+        return Corrected(block.theta.reshape(shape), errors, self.theta, self.law)
 
     def interval(self, level: float = 0.95) -> Interval:
         """An interval for each score, which covers it with probability `level`; logits.

@@ -61,23 +61,24 @@ class ScoreLaw(Protocol):
 class Corrected:
     """θ̃, the estimate without the ridge's bias, and how it varies.
 
-    theta: (reps, m) or (m,), logits, sums to 0. covariance: (reps, m, m) or (m, m), K⁺VK⁺. NaN
-    where the condition number of K exceeds 1e12.
+    theta: (reps, m) or (m,), logits, sums to 0. errors: standard errors of it, in that shape. fitted:
+    θ̂, where the law was evaluated. law: None where errors are not known. NaN where the condition
+    number of K exceeds 1e12.
     """
 
     theta: Floats
-    covariance: Floats
+    errors: Floats
+    fitted: Floats
+    law: ScoreLaw | None
 
     @cached_property
-    def errors(self) -> Floats:
-        """Standard error of every score, in the shape of theta."""
-        variance: Floats = np.einsum("...ii->...i", self.covariance)
-        return np.sqrt(variance)
-
-    @cached_property
-    def difference_errors(self) -> Floats:
-        """(…, m, m): standard errors of θ̃_i − θ̃_j."""
-        return difference_errors(self.covariance)
+    def covariance(self) -> Floats:
+        """(reps, m, m) or (m, m): K⁺VK⁺, logits²; O(reps · m³)."""
+        reps, m = np.atleast_2d(self.fitted).shape
+        covariance = np.empty((reps, m, m))
+        for rows in _slices(reps, m):
+            covariance[rows] = self._covariance(rows)
+        return covariance.reshape(*self.fitted.shape, m)
 
     def interval(self, level: float) -> Interval:
         """An interval for each score, which covers it with probability `level`."""
@@ -86,15 +87,32 @@ class Corrected:
     def differences(self, level: float) -> Interval:
         """An interval for each difference θ_i − θ_j, (…, m, m); 0 on the diagonal."""
         leads = self.theta[..., :, None] - self.theta[..., None, :]
-        return normal_interval(leads, self.difference_errors, level)
+        return normal_interval(leads, difference_errors(self.covariance), level)
 
     def ranks(self, level: float) -> RankIntervals:
-        """Intervals of all ranks, which cover all of them at once with probability `level`."""
-        m = self.theta.shape[-1]
-        scores = self.theta.reshape(-1, m)
-        ranks = rank_intervals(scores, self.covariance.reshape(-1, m, m), level)
-        shape = self.theta.shape
-        return RankIntervals(ranks.low.reshape(shape), ranks.high.reshape(shape))
+        """Intervals of all ranks, which cover all of them at once with probability `level`.
+
+        O(reps · m³), without covariances of all replications in memory.
+        """
+        scores = np.atleast_2d(self.theta)
+        reps, m = scores.shape
+        low = np.empty((reps, m), np.int64)
+        high = np.empty((reps, m), np.int64)
+        for rows in _slices(reps, m):
+            ranks = rank_intervals(scores[rows], self._covariance(rows), level)
+            low[rows] = ranks.low
+            high[rows] = ranks.high
+        return RankIntervals(low.reshape(self.theta.shape), high.reshape(self.theta.shape))
+
+    def _covariance(self, rows: slice) -> Floats:
+        """(reps of these rows, m, m): K⁺VK⁺."""
+        theta = np.atleast_2d(self.fitted)[rows]
+        if self.law is None:
+            return np.full((*theta.shape, theta.shape[1]), np.nan)
+        moments = self.law.moments(theta, rows)
+        inverse = _inverse(moments, 0.0)
+        covariance: Floats = inverse @ _laplacian(moments.variance) @ inverse
+        return covariance
 
 
 def standard_errors(theta: Floats, law: ScoreLaw, ridge: float) -> Floats:
@@ -103,29 +121,35 @@ def standard_errors(theta: Floats, law: ScoreLaw, ridge: float) -> Floats:
     NaN where J's condition number exceeds 1e12. O(reps · m³).
     """
     errors = np.empty(theta.shape)
-    for rows in _slices(theta):
+    for rows in _slices(*theta.shape):
         moments = law.moments(theta[rows], rows)
-        inverse = _inverse(moments, ridge)
-        half = inverse @ _laplacian(moments.variance)
-        errors[rows] = np.sqrt(np.einsum("rij,rij->ri", half, inverse))
+        errors[rows] = _errors(_inverse(moments, ridge), moments)
     return errors
 
 
 def corrected(theta: Floats, law: ScoreLaw, ridge: float) -> Corrected:
-    """θ̃ = θ̂ + 2λK⁺θ̂ and K⁺VK⁺ of θ̂ = theta, (reps, m), which sum to 0. O(reps · m³)."""
-    reps, m = theta.shape
-    centre = np.empty((reps, m))
-    covariance = np.empty((reps, m, m))
-    for rows in _slices(theta):
+    """θ̃ = θ̂ + 2λK⁺θ̂ and its standard errors, of θ̂ = theta, (reps, m), which sum to 0.
+
+    O(reps · m³).
+    """
+    centre = np.empty(theta.shape)
+    errors = np.empty(theta.shape)
+    for rows in _slices(*theta.shape):
         moments = law.moments(theta[rows], rows)
         inverse = _inverse(moments, 0.0)
         centre[rows] = theta[rows] + 2 * ridge * np.matvec(inverse, theta[rows])
-        np.matmul(inverse @ _laplacian(moments.variance), inverse, out=covariance[rows])
-    return Corrected(centre, covariance)
+        errors[rows] = _errors(inverse, moments)
+    return Corrected(centre, errors, theta, law)
 
 
-def _slices(theta: Floats) -> list[slice]:
-    reps, m = theta.shape
+def _errors(inverse: Floats, moments: ScoreMoments) -> Floats:
+    """(reps, m): roots of the diagonal of A V A; A is the inverse."""
+    half = inverse @ _laplacian(moments.variance)
+    errors: Floats = np.sqrt(np.vecdot(half, inverse))
+    return errors
+
+
+def _slices(reps: int, m: int) -> list[slice]:
     length = max(1, SLICE_BYTES // (8 * m * m))
     return [slice(start, start + length) for start in range(0, reps, length)]
 
