@@ -22,13 +22,15 @@ def newton():
 
 
 def risk():
-    """Sandwich and Cramér–Rao risk, one of them out of reach."""
-    from pipeline.problems.ranking.theory.risk import risks
+    """Sandwich and Cramér–Rao risk, and variances of scores, one of them out of reach."""
+    from pipeline.problems.ranking.theory.risk import complete_variances, risks
 
     for m in (2, 9, 30):
         theta = np.random.default_rng(m).standard_normal((6, m))
         theta[3, 0] = 90
-        yield risks(theta - theta.mean(axis=1, keepdims=True), [0.5, 2.0], [10, 20], 0.01)
+        theta -= theta.mean(axis=1, keepdims=True)
+        yield risks(theta, [0.5, 2.0], [10, 20], 0.01)
+        yield from complete_variances(theta, 0.1, 0.02, 0.01)
 
 
 def ordering():

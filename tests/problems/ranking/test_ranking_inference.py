@@ -30,6 +30,7 @@ from pipeline.problems.ranking.mechanisms.laplace import Laplace
 from pipeline.problems.ranking.mechanisms.randomized_response import RandomizedResponse
 from pipeline.problems.ranking.model import BTL, Preferences
 from pipeline.problems.ranking.releases import FlippedWins, LaplaceWins, NoisyWins, ReleasedWins
+from pipeline.problems.ranking.theory.inference import ScoreLaw
 from pipeline.problems.ranking.theory.risk import sandwich_covariance
 from pipeline.study.intervals import Interval
 
@@ -173,6 +174,25 @@ def test_the_complete_graph_is_the_closed_form() -> None:
         )
         expected = np.sqrt(np.einsum("rii->ri", closed))
         np.testing.assert_allclose(estimate.errors, expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("m", [2, 3, 11, 30])
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+def test_the_kernel_is_the_general_formula(m: int, ridge: float) -> None:
+    """Replications that fill no vector, and one beyond the reach of double precision."""
+    theta = np.random.default_rng(m).standard_normal((7, m))
+    theta[3, 0] = 90
+    theta -= theta.mean(axis=1, keepdims=True)
+    release = FlippedWins(np.zeros((7, 2, 1)), np.array([10, 30]), np.array([0.5, 2.0]), m)
+    law = MeanScores(release, np.array([1.0, 3.0]))
+    compiled = law.variances(theta, ridge)
+    general = ScoreLaw.variances(law, theta, ridge)
+    reached = np.arange(7) != 3
+    np.testing.assert_allclose(compiled.variance[reached], general.variance[reached], rtol=1e-9)
+    np.testing.assert_allclose(compiled.image[reached], general.image[reached], atol=1e-9)
+    if ridge == 0:
+        assert np.isnan(compiled.variance[3]).all()
+        assert np.isnan(general.variance[3]).all()
 
 
 @dataclass(frozen=True)

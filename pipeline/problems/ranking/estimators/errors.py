@@ -9,8 +9,8 @@ import numpy as np
 from pipeline.study.arrays import Floats
 
 from ..releases import FlippedWins, ReleasedWins, privacy_variance
-from ..theory.inference import ScoreMoments
-from ..theory.risk import curvature
+from ..theory.inference import ScoreLaw, ScoreMoments
+from ..theory.risk import MANY, Variances, complete_variances, curvature
 
 
 class _Shares(NamedTuple):
@@ -22,7 +22,7 @@ class _Shares(NamedTuple):
 
 
 @dataclass(frozen=True)
-class MeanScores:
+class MeanScores(ScoreLaw):
     """Of eq. (3) with debiased means z̄ = ½ + Σ_g v_g a_g (W_g − n_g/2)/Σ_g v_g n_g.
 
     The share of a pair is n = Σ_g v_g n_g/T, T = Σ_g v_g L_g of all users, so that n z̄ is
@@ -46,6 +46,15 @@ class MeanScores:
         np.einsum("rii->ri", variance)[...] = 0
         return ScoreMoments(_rows(shares.share, rows) * own_variance, variance)
 
+    def variances(self, theta: Floats, ridge: float) -> Variances:
+        """See `ScoreLaw`; compiled where all users compared all pairs."""
+        if self.release.compared is not None or theta.shape[1] > MANY:
+            return super().variances(theta, ridge)
+        shares = self._shares
+        comparison = float(shares.comparison.max())
+        privacy = float(shares.privacy.max())
+        return complete_variances(theta, comparison, privacy, ridge)
+
     @cached_property
     def _shares(self) -> _Shares:
         release = self.release
@@ -68,7 +77,7 @@ class MeanScores:
 
 
 @dataclass(frozen=True)
-class FlippedScores:
+class FlippedScores(ScoreLaw):
     """Of the likelihood of flipped wins over `unit`, by its Fisher information.
 
     The information of a pair is I = Σ_g n_g t_g² w²/(p̃_g(1 − p̃_g)) = Σ_g n_g w²/(w + c_g), since

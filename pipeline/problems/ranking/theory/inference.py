@@ -23,17 +23,19 @@ Source: Xu, Sun and Cheng, eq. (3), Lemmas 2 and S5; van der Vaart (1998), Asymp
 Theorem 5.21 (sandwich) and §5.7 (one-step estimators).
 """
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from pipeline.problems.common.ranks import RankIntervals, difference_errors, rank_intervals
+from pipeline.study.abstract import Abstract
 from pipeline.study.arrays import Floats
 from pipeline.study.intervals import Interval, normal_interval
 
-from .risk import inverse_laplacian
+from .risk import Variances, inverse_laplacian
 
 # Of one slice's (rep, item, item) array: a few such arrays stay in the cache.
 SLICE_BYTES = 1 << 19
@@ -50,11 +52,27 @@ class ScoreMoments(NamedTuple):
     variance: Floats
 
 
-class ScoreLaw(Protocol):
+class ScoreLaw(Abstract):
     """How the gradient of a loss varies, whatever θ is; known from a release."""
 
+    @abstractmethod
     def moments(self, theta: Floats, rows: slice) -> ScoreMoments:
         """Moments at θ of some replications; theta: (reps of these rows, m)."""
+
+    def variances(self, theta: Floats, ridge: float) -> Variances:
+        """Diagonal of AVA and Aθ, A = (K + 2λI)⁺, at θ of all replications, (reps, m).
+
+        NaN where the condition number exceeds 1e12. O(reps · m³).
+        """
+        variance = np.empty(theta.shape)
+        image = np.empty(theta.shape)
+        for rows in _slices(*theta.shape):
+            moments = self.moments(theta[rows], rows)
+            inverse = _inverse(moments, ridge)
+            half = inverse @ _laplacian(moments.variance)
+            variance[rows] = np.vecdot(half, inverse)
+            image[rows] = np.matvec(inverse, theta[rows])
+        return Variances(variance, image)
 
 
 @dataclass(frozen=True)
@@ -120,10 +138,7 @@ def standard_errors(theta: Floats, law: ScoreLaw, ridge: float) -> Floats:
 
     NaN where J's condition number exceeds 1e12. O(reps · m³).
     """
-    errors = np.empty(theta.shape)
-    for rows in _slices(*theta.shape):
-        moments = law.moments(theta[rows], rows)
-        errors[rows] = _errors(_inverse(moments, ridge), moments)
+    errors: Floats = np.sqrt(law.variances(theta, ridge).variance)
     return errors
 
 
@@ -132,21 +147,9 @@ def corrected(theta: Floats, law: ScoreLaw, ridge: float) -> Corrected:
 
     O(reps · m³).
     """
-    centre = np.empty(theta.shape)
-    errors = np.empty(theta.shape)
-    for rows in _slices(*theta.shape):
-        moments = law.moments(theta[rows], rows)
-        inverse = _inverse(moments, 0.0)
-        centre[rows] = theta[rows] + 2 * ridge * np.matvec(inverse, theta[rows])
-        errors[rows] = _errors(inverse, moments)
-    return Corrected(centre, errors, theta, law)
-
-
-def _errors(inverse: Floats, moments: ScoreMoments) -> Floats:
-    """(reps, m): roots of the diagonal of A V A; A is the inverse."""
-    half = inverse @ _laplacian(moments.variance)
-    errors: Floats = np.sqrt(np.vecdot(half, inverse))
-    return errors
+    variances = law.variances(theta, 0.0)
+    centre = theta + 2 * ridge * variances.image
+    return Corrected(centre, np.sqrt(variances.variance), theta, law)
 
 
 def _slices(reps: int, m: int) -> list[slice]:

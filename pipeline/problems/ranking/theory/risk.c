@@ -141,6 +141,70 @@ INLINE void risks_of(int64_t m, vec *theta, vec ridge, double own, double privac
     }
 }
 
+/* A = (Laplacian + 2 ridge I) without the vector 1, inverted -> the diagonal of A V A, the image A theta; (m,) each.
+ * V is the Laplacian with weights own w + privacy, so that A V A = own A + (privacy m - 2 own ridge) A². */
+INLINE void variances_of(int64_t m, vec *theta, vec ridge, double own, double privacy, vec *room, vec *variance,
+                         vec *image) {
+    vec *odds = room, *degree = odds + m, *work = degree + m, *a = work + m;
+    vec high = theta[0], low = theta[0], trace = {0}, sum = {0};
+    for (int64_t i = 1; i < m; i++) high = larger(theta[i], high), low = smaller(theta[i], low);
+    for (int64_t i = 0; i < m; i++) odds[i] = exponential(theta[i] - (high + low) / 2);
+    for (int64_t i = 0; i < m; i++) {
+        for (int64_t j = 0; j < i; j++) {
+            vec inverse = 1 / (odds[i] + odds[j]);
+            row(a, i)[j] = (odds[i] * inverse) * (odds[j] * inverse);
+        }
+        row(a, i)[i] = (vec){0};
+    }
+    vec lift = laplacian(m, a, ridge, degree);
+    ivec definite = invert_factor(m, a, work);
+    vec lifted = 1 / (lift + 2 * ridge), of_square = privacy * (double)m - 2 * own * ridge;
+    for (int64_t i = 0; i < m; i++) variance[i] = (vec){0}, image[i] = (vec){0}, sum += theta[i];
+    for (int64_t i = 0; i < m; i++) { /* the inverse is the factor's transpose times it */
+        for (int64_t j = 0; j <= i; j++) work[j] = (vec){0};
+        add_rows(a, i, m, i + 1, NULL, i, work);
+        trace += work[i];
+        for (int64_t j = 0; j < i; j++) {
+            vec square = of_square * (work[j] * work[j]);
+            variance[i] += square, variance[j] += square;
+            image[i] += work[j] * theta[j], image[j] += work[j] * theta[i];
+        }
+        variance[i] += own * work[i] + of_square * (work[i] * work[i]);
+        image[i] += work[i] * theta[i];
+    }
+    trace -= lifted;
+    definite &= (trace * lift > 0) & (trace * lift < WORST_CONDITION);
+    vec of_one = (own * lifted + of_square * (lifted * lifted)) / (double)m, unknown = splat(__builtin_nan(""));
+    for (int64_t i = 0; i < m; i++) { /* the eigenvalue of the vector 1 is taken away again */
+        variance[i] = choose(definite, variance[i] - of_one, unknown);
+        image[i] = choose(definite, image[i] - lifted * sum / (double)m, unknown);
+    }
+}
+
+KERNEL int variances(int64_t m, int64_t reps, const double *theta, const double *ridge, double own, double privacy,
+                     double *variance, double *image) {
+    vec *x = allocate(6 * m + m * (m + 1) / 2);
+    if (!x) return 1;
+    vec *of_item = x + m, *along = of_item + m, *room = along + m;
+    for (int64_t first = 0; first < reps; first += LANES) {
+        vec lambda = {0};
+        int64_t count = reps - first < LANES ? reps - first : LANES;
+        for (int64_t l = 0; l < LANES; l++) { /* the last one again where there are no more */
+            int64_t one = first + (l < count ? l : count - 1);
+            for (int64_t i = 0; i < m; i++) x[i][l] = theta[one * m + i];
+            lambda[l] = ridge[one];
+        }
+        variances_of(m, x, lambda, own, privacy, room, of_item, along);
+        for (int64_t l = 0; l < count; l++)
+            for (int64_t i = 0; i < m; i++) {
+                variance[(first + l) * m + i] = of_item[i][l];
+                image[(first + l) * m + i] = along[i][l];
+            }
+    }
+    free(x);
+    return 0;
+}
+
 KERNEL int risks(int64_t m, int64_t reps, const double *theta, const double *ridge, double own, double privacy,
                  int64_t groups, const double *users, const double *noise, const uint8_t *wanted, double *sandwich,
                  double *cramer_rao) {

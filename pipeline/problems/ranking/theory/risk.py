@@ -44,6 +44,20 @@ _compiled = function(
     bound: out f8[reps]
 """,
 )
+_variances = function(
+    __file__,
+    "variances",
+    """
+    m: size; m >= 1
+    reps: size
+    theta: f8[reps, m]
+    ridge: f8[reps]
+    own: f8
+    privacy: f8
+    variance: out f8[reps, m]
+    image: out f8[reps, m]
+""",
+)
 
 
 def debiased_variance(probability: Numbers, epsilon: Numbers) -> Floats:
@@ -149,6 +163,28 @@ def sandwich_covariance(
     of_square = privacy * theta.shape[1] - 2 * comparison * ridge[:, None, None]
     covariance: Floats = comparison * inverse + of_square * (inverse @ inverse)
     return covariance
+
+
+class Variances(NamedTuple):
+    """Diagonal of (H+2λI)⁺V(H+2λI)⁺ and (H+2λI)⁺θ, (reps, m) each."""
+
+    variance: Floats
+    image: Floats
+
+
+def complete_variances(theta: Floats, comparison: float, privacy: float, ridge: float) -> Variances:
+    """Variances of all scores where all users compared all pairs, and Var(z̄_ij) = s·w_ij + c.
+
+    theta: (reps, m), logits. comparison s, privacy c: see `score_variance`. ridge λ ≥ 0. NaN where
+    the condition number exceeds 1e12. Compiled; O(reps · m³). Source: as `sandwich_risk`.
+    """
+    reps, m = theta.shape
+    variance = np.empty((reps, m))
+    image = np.empty((reps, m))
+    ridges = np.full(reps, ridge)
+    rows = np.ascontiguousarray(theta, float)
+    _variances(m, reps, rows, ridges, comparison, privacy, variance, image)
+    return Variances(variance, image)
 
 
 def _privacy_variance(epsilon: Numbers) -> Floats:
