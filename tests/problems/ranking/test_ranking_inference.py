@@ -190,7 +190,7 @@ def test_the_kernel_is_the_general_formula(m: int, ridge: float) -> None:
     reached = np.arange(7) != 3
     np.testing.assert_allclose(compiled.variance[reached], general.variance[reached], rtol=1e-9)
     np.testing.assert_allclose(compiled.image[reached], general.image[reached], atol=1e-9)
-    if ridge == 0:
+    if ridge == 0 and m > 2:
         assert np.isnan(compiled.variance[3]).all()
         assert np.isnan(general.variance[3]).all()
 
