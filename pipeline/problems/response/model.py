@@ -17,6 +17,7 @@ from .questions import DESIGN, QUESTIONS, survey_of
 from .releases import (
     CountedResponses,
     FlippedResponses,
+    Inclusion,
     ItemCounts,
     OpenResponses,
     item_counts_of,
@@ -278,6 +279,19 @@ class Responses:
             return True
         return len(self._theta) * self.persons * self.items <= KEPT
 
+    @property
+    def inclusion(self) -> Inclusion | None:
+        """Chances that a person answers pairs and triples; None where only the answers say so.
+
+        Of `balanced` surveys, means over all pairs and triples.
+        """
+        if self.complete:
+            return Inclusion(1.0, 1.0)
+        if self._asked is None:
+            return Inclusion(self._p**2, self._p**3)
+        chances = chances_of(self._asked.survey.questions, self.items)
+        return Inclusion(self._p**2 * chances.pair, self._p**3 * chances.triple)
+
     def release_plainly(self) -> OpenResponses:
         """The responses as they are, without privacy; drawn by now, if not all at once."""
         self.differences()
@@ -354,6 +368,11 @@ class CountedPersons(Responses):
         self.most_answers = questions
         self.complete = False
 
+    @property
+    def inclusion(self) -> Inclusion:
+        """Nobody answers three items."""
+        return chances_of(int(self.most_answers or 0), self.items)
+
     @cached_property
     def _drawn(self) -> tuple[Booleans, Booleans | None]:
         return self.patterns.rows()
@@ -389,6 +408,11 @@ class GivenResponses(Responses):
         self.persons, self.items = answers.shape[1:]
         self.n = self.persons
         self.m = self.items
+
+    @property
+    def inclusion(self) -> Inclusion | None:
+        """Known where everybody answered everything."""
+        return Inclusion(1.0, 1.0) if self.complete else None
 
 
 @dataclass(frozen=True)
@@ -558,6 +582,14 @@ class Rasch(BaseModel):
             return 1
         rows, _ = next(slices(1, self.n, self.m))
         return int(rows.stop)
+
+
+def chances_of(questions: int, m: int) -> Inclusion:
+    """Chances that `questions` items of m, any of them, hold two items, and three."""
+    pair = questions * (questions - 1) / (m * (m - 1))
+    if m == 2:
+        return Inclusion(pair, 0.0)
+    return Inclusion(pair, pair * (questions - 2) / (m - 2))
 
 
 def _returning(bits: np.random.BitGenerator) -> Callable[[], None]:

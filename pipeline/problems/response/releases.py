@@ -17,6 +17,13 @@ from .sampling.pattern_counts import PatternCounts
 from .theory.connectivity import connected
 
 
+class Inclusion(NamedTuple):
+    """Chances that a person answers both items of a pair, and all three of a triple."""
+
+    pair: float
+    triple: float
+
+
 class ItemCounts(NamedTuple):
     """right: answers that are right, (reps, m), or their unbiased number, any reals.
 
@@ -106,6 +113,7 @@ class Differences(PairwiseRelease):
     variance: Annotated[Floats, "reps"]
     edges: Annotated[Booleans | None, "reps", "m", "m"] = None
     linked: Annotated[Booleans | None, "reps"] = None
+    inclusion: Inclusion | None = None
 
     def differences(self, debiased: bool = False) -> Array:
         """The counts, (reps, m, m), which are unbiased as they are."""

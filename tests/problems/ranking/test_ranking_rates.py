@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import optimize, special
 
 from pipeline.privacy import randomized_response_laws as flips
+from pipeline.problems.common import laplacians
 from pipeline.problems.ranking import derivations
 from pipeline.problems.ranking.theory import rates as btl
 from pipeline.problems.ranking.theory import risk as btl_risk
@@ -356,7 +357,7 @@ def test_out_of_reach_is_nan_and_alone():
     for m in (2, 21):  # swept, and by LAPACK
         matrices = np.ones((3, m, m))
         matrices[1] += np.eye(m)
-        inverse = btl_risk._invert(matrices)
+        inverse = laplacians.invert(matrices)
         assert not np.isfinite(inverse[[0, 2]]).any()
         assert inverse[1] == pytest.approx(np.eye(m) - 1 / (m + 1), abs=1e-12)
 
@@ -366,12 +367,12 @@ def test_inverses_agree_with_lapack_whatever_the_batch(m):
     rng = np.random.default_rng(m)
     factor = rng.normal(size=(7, m, m + 3))
     matrices = factor @ factor.mT * np.geomspace(1e-150, 1e150, 7)[:, None, None]
-    inverse = btl_risk._invert(matrices)
+    inverse = laplacians.invert(matrices)
     assert np.abs(inverse @ matrices - np.eye(m)).max() < 1e-7
     lapack = np.linalg.inv(matrices)
     assert (np.abs(inverse - lapack) / np.abs(lapack).max(axis=(1, 2), keepdims=True)).max() < 1e-10
     for rows in (slice(0, 1), slice(2, 4), slice(4, 7)):
-        assert np.array_equal(btl_risk._invert(matrices[rows]), inverse[rows])
+        assert np.array_equal(laplacians.invert(matrices[rows]), inverse[rows])
 
 
 @pytest.mark.parametrize("weighted", [False, True])

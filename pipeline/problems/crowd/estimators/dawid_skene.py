@@ -2,7 +2,7 @@
 one-coin Dawid–Skene model.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -12,6 +12,7 @@ from pipeline.study.parameters import InvalidInput, parameter
 from pipeline.study.parts import BaseEstimator
 
 from ..releases import ReleasedAnswers
+from ..theory.inference import AnswerLaw
 from .em import maximise
 from .estimate import CrowdEstimate
 from .spectral import spectral_start
@@ -95,7 +96,11 @@ class DawidSkene(BaseEstimator):
             TOLERANCE,
             all_steps=self.until == "iterations",
         )
-        return CrowdEstimate.of(release, fit.labels, fit.abilities, fit.start, converged, fit.taken)
+        estimate = CrowdEstimate.of(
+            release, fit.labels, fit.abilities, fit.start, converged, fit.taken
+        )
+        law = AnswerLaw(release.answers, fit.labels, fit.abilities, 1 - 2 * release.flip, limit)
+        return replace(estimate, law=law)
 
     def _start(self, release: ReleasedAnswers, limit: float) -> Floats | None:
         """u⁽⁰⁾, (reps, m); None is the mean vote."""

@@ -1,14 +1,19 @@
 """What estimators of labels and abilities give."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from functools import cached_property
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.problems.common.normal_scores import NormalScores, UnknownScores
+from pipeline.problems.common.ranks import RankIntervals
 from pipeline.study.arrays import Booleans, Floats, Integers
+from pipeline.study.intervals import Interval
 
 from ..releases import CrowdRelease
+from ..theory.inference import Abilities, AnswerLaw, posterior_interval
 
 
 @dataclass(frozen=True)
@@ -22,8 +27,12 @@ class CrowdEstimate:
     are right, so not cut to [0, 1]; ½ for workers without
     answers; NaN where released answers are coins (see
     `of`). start: (reps, m), y⁽⁰⁾. converged: (reps,).
-    iterations: (reps,).
+    iterations: (reps,). law: how abilities vary; None where
+    that is not known, and errors and intervals are NaN. It is
+    computed when it is asked for.
     """
+
+    quantity: ClassVar[str] = "abilities"
 
     labels: Annotated[NDArray[np.int8], "reps", "m"]
     posterior: Annotated[Floats, "reps", "m"]
@@ -31,6 +40,41 @@ class CrowdEstimate:
     start: Annotated[Floats, "reps", "m"]
     converged: Annotated[Booleans, "reps"]
     iterations: Annotated[Integers, "reps"]
+    law: AnswerLaw | None = None
+
+    @cached_property
+    def corrected(self) -> NormalScores:
+        """The abilities, and how they vary jointly; (reps, n). Source: `theory.inference`."""
+        if self.law is None:
+            return UnknownScores(np.full(self.abilities.shape, np.nan))
+        return Abilities(self.abilities, self.law)
+
+    @property
+    def errors(self) -> Floats:
+        """(reps, n): standard errors of abilities; NaN for those at an end of their range."""
+        return self.corrected.errors
+
+    def interval(self, level: float = 0.95) -> Interval:
+        """An interval for each ability, which covers it with probability `level`.
+
+        The flips of the mechanism are in it. Source: `theory.inference`.
+        """
+        return self.corrected.interval(level)
+
+    def ranks(self, level: float = 0.95) -> RankIntervals:
+        """Intervals of all workers' ranks, 1 for the ablest, which cover all at once."""
+        return self.corrected.ranks(level)
+
+    def posterior_interval(self, level: float = 0.95) -> Interval:
+        """Each covers the posterior probability of a label at the true abilities, (reps, m).
+
+        The posterior at estimated abilities is a number with an error of its own.
+        Source: `theory.inference`.
+        """
+        if self.law is None:
+            unknown = np.full(self.posterior.shape, np.nan)
+            return Interval(unknown, unknown)
+        return posterior_interval(Abilities(self.abilities, self.law), level)
 
     @classmethod
     def of(

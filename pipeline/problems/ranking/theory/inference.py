@@ -25,20 +25,16 @@ Theorem 5.21 (sandwich) and §5.7 (one-step estimators).
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.problems.common.ranks import RankIntervals, difference_errors, rank_intervals
+from pipeline.problems.common.laplacians import inverse_laplacian, laplacian_of
+from pipeline.problems.common.normal_scores import NormalScores, slices_of
 from pipeline.study.abstract import Abstract
 from pipeline.study.arrays import Floats
-from pipeline.study.intervals import Interval, normal_interval
 
-from .risk import Variances, inverse_laplacian
-
-# Of one slice's (rep, item, item) array: a few such arrays stay in the cache.
-SLICE_BYTES = 1 << 19
+from .risk import Variances
 
 
 class ScoreMoments(NamedTuple):
@@ -66,17 +62,17 @@ class ScoreLaw(Abstract):
         """
         variance = np.empty(theta.shape)
         image = np.empty(theta.shape)
-        for rows in _slices(*theta.shape):
+        for rows in slices_of(*theta.shape):
             moments = self.moments(theta[rows], rows)
             inverse = _inverse(moments, ridge)
-            half = inverse @ _laplacian(moments.variance)
+            half = inverse @ laplacian_of(moments.variance)
             variance[rows] = np.vecdot(half, inverse)
             image[rows] = np.matvec(inverse, theta[rows])
         return Variances(variance, image)
 
 
 @dataclass(frozen=True)
-class Corrected:
+class Corrected(NormalScores):
     """θ̃, the estimate without the ridge's bias, and how it varies.
 
     theta: (reps, m) or (m,), logits, sums to 0. errors: standard errors of it, in that shape. fitted:
@@ -89,47 +85,14 @@ class Corrected:
     fitted: Floats
     law: ScoreLaw | None
 
-    @cached_property
-    def covariance(self) -> Floats:
-        """(reps, m, m) or (m, m): K⁺VK⁺, logits²; O(reps · m³)."""
-        reps, m = np.atleast_2d(self.fitted).shape
-        covariance = np.empty((reps, m, m))
-        for rows in _slices(reps, m):
-            covariance[rows] = self._covariance(rows)
-        return covariance.reshape(*self.fitted.shape, m)
-
-    def interval(self, level: float) -> Interval:
-        """An interval for each score, which covers it with probability `level`."""
-        return normal_interval(self.theta, self.errors, level)
-
-    def differences(self, level: float) -> Interval:
-        """An interval for each difference θ_i − θ_j, (…, m, m); 0 on the diagonal."""
-        leads = self.theta[..., :, None] - self.theta[..., None, :]
-        return normal_interval(leads, difference_errors(self.covariance), level)
-
-    def ranks(self, level: float) -> RankIntervals:
-        """Intervals of all ranks, which cover all of them at once with probability `level`.
-
-        O(reps · m³), without covariances of all replications in memory.
-        """
-        scores = np.atleast_2d(self.theta)
-        reps, m = scores.shape
-        low = np.empty((reps, m), np.int64)
-        high = np.empty((reps, m), np.int64)
-        for rows in _slices(reps, m):
-            ranks = rank_intervals(scores[rows], self._covariance(rows), level)
-            low[rows] = ranks.low
-            high[rows] = ranks.high
-        return RankIntervals(low.reshape(self.theta.shape), high.reshape(self.theta.shape))
-
-    def _covariance(self, rows: slice) -> Floats:
-        """(reps of these rows, m, m): K⁺VK⁺."""
+    def covariance_of(self, rows: slice) -> Floats:
+        """(reps of these rows, m, m): K⁺VK⁺, logits²."""
         theta = np.atleast_2d(self.fitted)[rows]
         if self.law is None:
             return np.full((*theta.shape, theta.shape[1]), np.nan)
         moments = self.law.moments(theta, rows)
         inverse = _inverse(moments, 0.0)
-        covariance: Floats = inverse @ _laplacian(moments.variance) @ inverse
+        covariance: Floats = inverse @ laplacian_of(moments.variance) @ inverse
         return covariance
 
 
@@ -152,19 +115,7 @@ def corrected(theta: Floats, law: ScoreLaw, ridge: float) -> Corrected:
     return Corrected(centre, np.sqrt(variances.variance), theta, law)
 
 
-def _slices(reps: int, m: int) -> list[slice]:
-    length = max(1, SLICE_BYTES // (8 * m * m))
-    return [slice(start, start + length) for start in range(0, reps, length)]
-
-
 def _inverse(moments: ScoreMoments, ridge: float) -> Floats:
     """(K + 2λI)⁺; NaN where it has hardly any digits."""
     with np.errstate(all="ignore"):
         return inverse_laplacian(moments.curvature, np.full(len(moments.curvature), ridge))
-
-
-def _laplacian(weights: Floats) -> Floats:
-    """(reps, m, m): with these weights between items."""
-    laplacian = -weights
-    np.einsum("rii->ri", laplacian)[...] = weights.sum(axis=2)
-    return laplacian

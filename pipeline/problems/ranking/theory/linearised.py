@@ -13,10 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.privacy.randomized_response_laws import amplification, released_probability
+from pipeline.problems.common.laplacians import inverse_laplacian
 from pipeline.study.arrays import Floats, Integers
 
 from ..estimators.newton import scores
-from .risk import curvature, inverse_laplacian, score_variance
+from .risk import curvature, score_variance
 
 # Of one slice's (rep, item, item) array: a few such arrays stay in the cache.
 _SLICE_BYTES = 1 << 19

@@ -1,6 +1,6 @@
 """Likelihood estimators of the Rasch model: pairwise, which is consistent, and joint."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -51,7 +51,8 @@ class PairwiseLikelihood(PairCountEstimator):
         loss = Logistic(mean, both / release.persons)
         start = np.zeros((len(counts), self.m))
         minimum = minimise_pairs(loss, start, self.ridge / release.persons)
-        return ItemEstimate.of(minimum.theta, minimum.converged & release.identifies())
+        estimate = ItemEstimate.of(minimum.theta, minimum.converged & release.identifies())
+        return replace(estimate, law=self.law(release))
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""

@@ -1,27 +1,37 @@
 """Estimates of difficulties, and the base of estimators that need counts of pairs only."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Annotated, ClassVar
 
 import numpy as np
 
+from pipeline.problems.common.normal_scores import NormalScores, UnknownScores
+from pipeline.problems.common.ranks import RankIntervals
 from pipeline.study.arrays import Booleans, Floats
+from pipeline.study.intervals import Interval
 from pipeline.study.parameters import parameter
 from pipeline.study.parts import BaseEstimator
 
 from ..questions import QUESTIONS, check_pairs
 from ..releases import PairwiseRelease
+from ..theory.inference import DifficultyLaw, difficulties, law_of
 
 
 @dataclass(frozen=True)
 class ItemEstimate:
     """theta: (reps, m), difficulties β̂ in logits, rows sum to 0; NaN where there is none.
 
-    converged: (reps,).
+    converged: (reps,). law: how its estimating equations vary; None where that is not known, and
+    errors and intervals are NaN. is_spectral: which equations. All is computed when it is asked for.
     """
+
+    quantity: ClassVar[str] = "theta"
 
     theta: Annotated[Floats, "reps", "m"]
     converged: Annotated[Booleans, "reps"]
+    law: DifficultyLaw | None = None
+    is_spectral: bool = False
 
     @classmethod
     def of(cls, theta: Floats, converged: Booleans | bool = True) -> "ItemEstimate":
@@ -32,6 +42,42 @@ class ItemEstimate:
         valid &= converged
         theta[~valid] = np.nan
         return cls(theta, valid)
+
+    @cached_property
+    def corrected(self) -> NormalScores:
+        """β̃, without the bias of pseudo-counts and ridges, and how it varies.
+
+        Source: `theory.inference`.
+        """
+        if self.law is None:
+            return UnknownScores(np.full(self.theta.shape, np.nan))
+        block = difficulties(np.atleast_2d(self.theta), self.law, self.is_spectral)
+        shape = self.theta.shape
+        return replace(
+            block,
+            theta=block.theta.reshape(shape),
+            errors=block.errors.reshape(shape),
+            fitted=self.theta,
+        )
+
+    @property
+    def errors(self) -> Floats:
+        """(reps, m): standard errors, logits; of `corrected`."""
+        return self.corrected.errors
+
+    def interval(self, level: float = 0.95) -> Interval:
+        """An interval for each difficulty, which covers it with probability `level`; logits.
+
+        The noise of privacy is in it; the centre is `corrected.theta`. Source: `theory.inference`.
+        """
+        return self.corrected.interval(level)
+
+    def ranks(self, level: float = 0.95) -> RankIntervals:
+        """Intervals of all ranks, 1 for the hardest item, which cover all at once.
+
+        Source: `pipeline.problems.common.ranks`.
+        """
+        return self.corrected.ranks(level)
 
 
 @dataclass(frozen=True)
@@ -62,6 +108,10 @@ class PairCountEstimator(BaseEstimator):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_pairs(self.questions, self.m, "an estimate from counts of pairs")
+
+    def law(self, release: PairwiseRelease) -> DifficultyLaw | None:
+        """How the counts vary that this estimator needs."""
+        return law_of(release, self.debiased)
 
     def memory(self) -> float:
         """Bytes of one replication: counts, debiased and cleaned, of pairs in both orders."""

@@ -1,6 +1,6 @@
 """The spectral algorithm: difficulties from the stationary law of a Markov chain on the items."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -40,6 +40,10 @@ class Spectral(PairCountEstimator):
 
     def fit(self, release: PairwiseRelease, rng: np.random.Generator) -> ItemEstimate:
         """Estimate of a block. O(reps · m³), or O(reps · m²) a step of power iteration."""
+        estimate = self._fit(release)
+        return replace(estimate, law=self.law(release), is_spectral=True)
+
+    def _fit(self, release: PairwiseRelease) -> ItemEstimate:
         counts = self.counts(release)
         with np.errstate(all="ignore"):
             if self.solver == "direct":

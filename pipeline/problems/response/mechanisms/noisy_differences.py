@@ -154,7 +154,9 @@ class NoisyDifferences(BaseMechanism, ABC):
         noisy += counts  # which may share memory with the data
         np.einsum("rii->ri", noisy)[...] = 0
         variance = np.full(len(counts), self.noise.variance(width))
-        return Differences(noisy, data.persons, variance, linked=data.linked())
+        return Differences(
+            noisy, data.persons, variance, linked=data.linked(), inclusion=data.inclusion
+        )
 
     def _release_on_graphs(self, data: Responses, rng: np.random.Generator) -> Differences:
         """Noise on the edges of a graph for each replication, by the charge of that graph."""
@@ -176,7 +178,8 @@ class NoisyDifferences(BaseMechanism, ABC):
             drawn[where] = self.noise.draw(rng, width, int(np.count_nonzero(where)))
             noisy[rows] += drawn
             variance[rows] = self.noise.variance(width)
-        return Differences(noisy, data.persons, variance, edges, data.linked(edges))
+        linked = data.linked(edges)
+        return Differences(noisy, data.persons, variance, edges, linked, data.inclusion)
 
     def publish(
         self,

@@ -1,0 +1,95 @@
+"""Scores that are jointly normal around the truth, and all that follows from their covariance.
+
+Every problem whose estimates have a normal limit gives them as a `NormalScores`: intervals of each,
+of their differences, and of all ranks are the same for all of them.
+"""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pipeline.problems.common.ranks import RankIntervals, difference_errors, rank_intervals
+from pipeline.study.abstract import Abstract
+from pipeline.study.arrays import Floats
+from pipeline.study.intervals import Interval, normal_interval
+
+# Of one slice's (rep, item, item) array: a few such arrays stay in the cache.
+SLICE_BYTES = 1 << 19
+
+
+class NormalScores(Abstract):
+    """Scores θ̃, their standard errors, and their covariance where it is needed.
+
+    theta, errors: (reps, m) or (m,), NaN where not available.
+    """
+
+    if TYPE_CHECKING:  # fields of some classes
+
+        @property
+        def theta(self) -> Floats: ...
+
+        @property
+        def errors(self) -> Floats: ...
+
+    @abstractmethod
+    def covariance_of(self, rows: slice) -> Floats:
+        """Covariance of θ̃ of some replications, (reps of these rows, m, m)."""
+
+    @cached_property
+    def covariance(self) -> Floats:
+        """(reps, m, m) or (m, m), of θ̃; O(reps · m³)."""
+        reps, m = np.atleast_2d(self.theta).shape
+        covariance = np.empty((reps, m, m))
+        for rows in slices_of(reps, m):
+            covariance[rows] = self.covariance_of(rows)
+        return covariance.reshape(*self.theta.shape, m)
+
+    def interval(self, level: float) -> Interval:
+        """An interval for each score, which covers it with probability `level`."""
+        return normal_interval(self.theta, self.errors, level)
+
+    def differences(self, level: float) -> Interval:
+        """An interval for each difference θ_i − θ_j, (…, m, m); 0 on the diagonal."""
+        leads = self.theta[..., :, None] - self.theta[..., None, :]
+        return normal_interval(leads, difference_errors(self.covariance), level)
+
+    def ranks(self, level: float) -> RankIntervals:
+        """Intervals of all ranks, which cover all of them at once with probability `level`.
+
+        O(reps · m³), without covariances of all replications in memory.
+        """
+        scores = np.atleast_2d(self.theta)
+        reps, m = scores.shape
+        low = np.empty((reps, m), np.int64)
+        high = np.empty((reps, m), np.int64)
+        for rows in slices_of(reps, m):
+            ranks = rank_intervals(scores[rows], self.covariance_of(rows), level)
+            low[rows] = ranks.low
+            high[rows] = ranks.high
+        return RankIntervals(low.reshape(self.theta.shape), high.reshape(self.theta.shape))
+
+
+@dataclass(frozen=True)
+class UnknownScores(NormalScores):
+    """No limit law is known: all is NaN. theta: (reps, m) or (m,), NaN."""
+
+    theta: Floats
+
+    @property
+    def errors(self) -> Floats:
+        """NaN."""
+        return self.theta
+
+    def covariance_of(self, rows: slice) -> Floats:
+        """NaN."""
+        scores = np.atleast_2d(self.theta)[rows]
+        return np.full((*scores.shape, scores.shape[1]), np.nan)
+
+
+def slices_of(reps: int, m: int) -> list[slice]:
+    """Replications whose (m, m) arrays are computed at a time."""
+    length = max(1, SLICE_BYTES // (8 * m * m))
+    return [slice(start, start + length) for start in range(0, reps, length)]

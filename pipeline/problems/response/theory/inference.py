@@ -1,0 +1,337 @@
+"""How sure difficulties are that were learned from counts of pairs.
+
+Estimators from counts of pairs solve Ψ_i(β) = Σ_j (a_ji Y_ji − a_ij Y_ij) = 0 for every item i, the
+spectral one with a_ij = e^(β_i), pairwise likelihood with a_ij = σ(β_i − β_j). A person of any
+ability has i right and j wrong e^(β_j − β_i) times as often as the reverse, so that at β* the mean of
+a_ij Y_ij is that of a_ji Y_ji, whatever the abilities: Ψ(β*) has mean 0 given them.
+
+The slope of Ψ is −K, K the Laplacian with weights F_ij = a_ij a_ji (Y_ij + Y_ji)/(a_ij + a_ji), the
+common mean of a_ij Y_ij and a_ji Y_ji. Pseudo-counts, floors and ridges make β̂ another point than
+the solution; one step of Newton's method from there,
+
+    β̃ = β̂ + K⁺ Ψ(β̂),    Ψ of the counts as they were released, debiased,
+
+has none of their bias to first order, and Cov β̃ = K⁺ M K⁺, M = Cov Ψ(β*): the sandwich. Persons are
+independent, and M is a sum over them.
+
+Where their responses are released, flipped or not, a person's part ψ_l is known, and M = Σ_l ψ_l ψ_lᵀ
+at β̂: no law of flips or abilities is needed (Huber 1967).
+
+Where counts with noise of variance s² are released, M is a mean over a law of abilities, and the
+Laplacian with weights s² (a_ij² + a_ji²) besides. Given θ, with p_i = σ(θ − β_i), q = 1 − p,
+v = pq, δ = x − p, a person's part is linear and quadratic in independent δ:
+
+    ψ_i = Σ_j [B_ij δ_j − B_ji δ_i + D_ij δ_i δ_j],  B_ij = a_ji q_i + a_ij p_i,  D_ij = a_ij − a_ji,
+
+so that its covariance is L diag(v) Lᵀ + Laplacian(D² v vᵀ), L_ij = B_ij, L_ii = −Σ_j B_ji. Persons
+answer both items of a pair with chance π₂ and three items with chance π₃: parts of one pair count
+π₂ times, their weights are a_ij² Y_ij + a_ji² Y_ji, known from the counts alone; parts of two pairs
+that share an item count π₃ times, and pairs that share none have no covariance. Only these parts
+need abilities. Their law is taken as normal; mean and spread are fitted to Y_ij + Y_ji.
+
+Source: first principles; the estimating equations are those of Nguyen and Zhang, Algorithm 1, and
+of Zwinderman (1995); van der Vaart (1998), Asymptotic Statistics, Theorem 5.21 and §5.7.
+"""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit
+
+from pipeline.problems.common.laplacians import inverse_laplacian, laplacian_of
+from pipeline.problems.common.normal_scores import NormalScores, slices_of
+from pipeline.study.abstract import Abstract
+from pipeline.study.arrays import Array, Booleans, Floats
+
+from ..releases import Differences, FlippedResponses, PairwiseRelease
+
+NODES = 15  # of the normal law of abilities
+STEPS = 6  # of Gauss and Newton's method for its mean and spread
+PRIOR_SPREAD = 1.0  # logits: where counts say little, abilities are taken as N(0, 1)
+SLICE_RESPONSES = 1 << 18  # responses of persons processed at a time
+
+
+class DifficultyLaw(Abstract):
+    """Ψ of a release, its slope and its covariance, by weights a_ij(β)."""
+
+    @abstractmethod
+    def counts(self, rows: slice) -> Array:
+        """Y, debiased, (reps of these rows, m, m); 0 on the diagonal and off the edges."""
+
+    @abstractmethod
+    def covariance(self, theta: Floats, weight: Floats, rows: slice) -> Floats:
+        """M at β = theta, (reps of these rows, m, m). weight: a, in that shape."""
+
+
+@dataclass(frozen=True)
+class ResponseLaw(DifficultyLaw):
+    """Of released responses. debiased: whether the estimator knows that they were flipped."""
+
+    release: FlippedResponses
+    debiased: bool
+
+    def counts(self, rows: slice) -> Array:
+        """Y of these replications."""
+        return _without_diagonal(self.release.differences(self.debiased)[rows])
+
+    def covariance(self, theta: Floats, weight: Floats, rows: slice) -> Floats:
+        """Σ_l ψ_l ψ_lᵀ, ψ_li = w_li Σ_j r_lj a_ji − r_li Σ_j w_lj a_ij; O(reps · n · m²).
+
+        r, w: unbiased numbers of right and of wrong answers of person l to item i.
+        """
+        release = self.release
+        answers = release.answers[rows]
+        right = answers.astype(float)
+        present = None if release.observed is None else release.observed[rows]
+        if self.debiased:
+            flip = 1 / (1 + np.exp(release.epsilon))
+            right = (right - flip) / (1 - 2 * flip)
+        wrong = 1 - right
+        if present is not None:
+            right *= present
+            wrong *= present
+        part = wrong * (right @ weight) - right * (wrong @ weight.mT)
+        covariance: Floats = part.mT @ part
+        return covariance
+
+
+@dataclass(frozen=True)
+class NoisyCountLaw(DifficultyLaw):
+    """Of noisy counts. inclusion: None where nobody knows how many answer what: errors are NaN."""
+
+    release: Differences
+
+    def counts(self, rows: slice) -> Array:
+        """Y of these replications."""
+        counts = np.array(self.release.counts[rows], float)
+        edges = _edges(self.release.edges, rows)
+        if edges is not None:
+            counts *= edges
+        return _without_diagonal(counts)
+
+    def covariance(self, theta: Floats, weight: Floats, rows: slice) -> Floats:
+        """K's part of single pairs, that of pairs that share an item, and that of the noise."""
+        inclusion = self.release.inclusion
+        m = theta.shape[1]
+        if inclusion is None:
+            return np.full((len(theta), m, m), np.nan)
+        counts = self.counts(rows)
+        edges = _edges(self.release.edges, rows)
+        single = np.maximum(_flow(counts, weight), 0) * (weight + weight.mT)
+        variance = np.broadcast_to(
+            np.asarray(self.release.variance, float), len(self.release.counts)
+        )
+        noise = variance[rows, None, None] * (weight**2 + weight.mT**2)
+        if edges is not None:
+            noise = noise * edges
+        covariance = laplacian_of(_without_diagonal(single + noise))
+        if inclusion.triple == 0:
+            return covariance
+        abilities = _fitted_abilities(theta, counts, self.release, rows)
+        shared = _shared_covariance(theta, weight, abilities, edges)
+        covariance += self.release.persons * inclusion.triple * shared
+        return covariance
+
+
+@dataclass(frozen=True)
+class Difficulties(NormalScores):
+    """β̃, difficulties without the bias of pseudo-counts, floors and ridges, and how they vary.
+
+    theta: (reps, m) or (m,), logits, sums to 0. errors: standard errors of it. fitted: β̂, where the
+    law is evaluated. NaN where K is not positive definite, as where noise outweighs the counts.
+    """
+
+    theta: Floats
+    errors: Floats
+    fitted: Floats
+    law: DifficultyLaw
+    is_spectral: bool
+
+    def covariance_of(self, rows: slice) -> Floats:
+        """K⁺MK⁺, logits², (reps of these rows, m, m)."""
+        step = _step(np.atleast_2d(self.fitted)[rows], self.law, self.is_spectral, rows)
+        return step.covariance
+
+
+def difficulties(fitted: Floats, law: DifficultyLaw, is_spectral: bool) -> Difficulties:
+    """β̃ of β̂ = fitted, (reps, m), and its standard errors. O(reps · (m³ + n · m²))."""
+    reps, m = fitted.shape
+    centre = np.empty((reps, m))
+    errors = np.empty((reps, m))
+    for rows in _slices(reps, m, law):
+        step = _step(fitted[rows], law, is_spectral, rows)
+        centre[rows] = step.centre
+        variance = np.einsum("rii->ri", step.covariance)
+        errors[rows] = np.sqrt(np.where(variance >= 0, variance, np.nan))
+    return Difficulties(centre, errors, fitted, law, is_spectral)
+
+
+class _Step(NamedTuple):
+    """centre: β̃, (reps, m). covariance: K⁺MK⁺, (reps, m, m)."""
+
+    centre: Floats
+    covariance: Floats
+
+
+def _step(theta: Floats, law: DifficultyLaw, is_spectral: bool, rows: slice) -> _Step:
+    weight = _weights(theta, is_spectral)
+    counts = law.counts(rows)
+    flow = _flow(counts, weight)
+    with np.errstate(all="ignore"):
+        inverse = inverse_laplacian(flow, np.zeros(len(theta)))
+        pull = (weight * counts).sum(axis=1) - (weight * counts).sum(axis=2)  # Ψ
+        covariance = inverse @ law.covariance(theta, weight, rows) @ inverse
+        centre = theta + np.matvec(inverse, pull)
+    is_known = np.isfinite(covariance).all(axis=(1, 2)) & _definite(flow)
+    centre[~is_known] = np.nan
+    covariance[~is_known] = np.nan
+    return _Step(centre, covariance)
+
+
+def _weights(theta: Floats, is_spectral: bool) -> Floats:
+    """a, (reps, m, m): e^(β_i) of the largest, or σ(β_i − β_j)."""
+    if not is_spectral:
+        return np.asarray(expit(theta[:, :, None] - theta[:, None]))
+    relative = np.exp(theta - theta.max(axis=1, keepdims=True))
+    return np.repeat(relative[:, :, None], theta.shape[1], axis=2)
+
+
+def _flow(counts: Array, weight: Floats) -> Floats:
+    """F, (reps, m, m), symmetric."""
+    share = weight * weight.mT / (weight + weight.mT)
+    flow: Floats = share * (counts + counts.mT)
+    return _without_diagonal(flow)
+
+
+def _definite(flow: Floats) -> Booleans:
+    """Whether K has one eigenvalue 0 and others above it, (reps,); always, but where F < 0."""
+    definite = np.ones(len(flow), bool)
+    rows = np.flatnonzero(((flow < 0) | np.isnan(flow)).any(axis=(1, 2)))
+    is_finite = np.isfinite(flow[rows]).all(axis=(1, 2))
+    definite[rows] = is_finite
+    rows = rows[is_finite]
+    values = np.linalg.eigvalsh(laplacian_of(flow[rows]))
+    definite[rows] = (values[:, 1] > 0) & (values[:, 0] > -1e-9 * values[:, -1])
+    return definite
+
+
+def _without_diagonal(square: Array) -> Floats:
+    """The same, (reps, m, m), with a diagonal of 0; a new array."""
+    square = np.array(square, float)
+    np.einsum("rii->ri", square)[...] = 0
+    return square
+
+
+def _edges(edges: Booleans | None, rows: slice) -> Booleans | None:
+    if edges is None or len(edges) == 1:
+        return edges
+    return edges[rows]
+
+
+class _Abilities(NamedTuple):
+    """Abilities as points, (reps, nodes), with common weights, (nodes,)."""
+
+    points: Floats
+    weights: Floats
+
+
+def _fitted_abilities(
+    theta: Floats, counts: Array, release: Differences, rows: slice
+) -> _Abilities:
+    """N(μ, s²) whose share of persons with one of two items right is that of the release.
+
+    Least squares over pairs, each as exact as its noise and a binomial count, with a prior of one
+    standard deviation of 1 logit for μ and of a half for log s: where counts say little, N(0, 1).
+    """
+    inclusion = release.inclusion
+    if inclusion is None:
+        raise ValueError("nobody knows how many persons answered a pair")
+    pairs = release.persons * inclusion.pair
+    share = (counts + counts.mT) / pairs
+    variance = np.broadcast_to(np.asarray(release.variance, float), len(release.counts))[rows]
+    m = theta.shape[1]
+    edges = _edges(release.edges, rows)
+    present = _without_diagonal(np.ones((1, m, m)) if edges is None else edges)
+    # Pairs that share items are not independent: as many count as there are items.
+    precision = present / (0.25 / pairs + 2 * variance / pairs**2)[:, None, None] * 2 / m
+    nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
+    weights = weights / weights.sum()
+    mean = np.zeros(len(theta))
+    spread = np.zeros(len(theta))  # log s
+    for _ in range(STEPS):
+        scaled = PRIOR_SPREAD * np.exp(spread)[:, None] * nodes
+        right = expit(mean[:, None, None] + scaled[:, :, None] - theta[:, None])
+        slope = right * (1 - right)
+        along = slope * scaled[:, :, None]
+        rest = share - _discordance(right, right, weights)
+        by_mean = _discordance_slope(right, slope, weights)
+        by_spread = _discordance_slope(right, along, weights)
+        first = (precision * by_mean**2).sum(axis=(1, 2)) / 2 + 1
+        cross = (precision * by_mean * by_spread).sum(axis=(1, 2)) / 2
+        second = (precision * by_spread**2).sum(axis=(1, 2)) / 2 + 4
+        pull_mean = (precision * by_mean * rest).sum(axis=(1, 2)) / 2 - mean
+        pull_spread = (precision * by_spread * rest).sum(axis=(1, 2)) / 2 - 4 * spread
+        determinant = first * second - cross**2
+        step_mean = (second * pull_mean - cross * pull_spread) / determinant
+        step_spread = (first * pull_spread - cross * pull_mean) / determinant
+        mean = mean + np.clip(step_mean, -1, 1)
+        spread = np.clip(spread + np.clip(step_spread, -1, 1), -3, 2)
+    points = mean[:, None] + PRIOR_SPREAD * np.exp(spread)[:, None] * nodes
+    return _Abilities(points, weights)
+
+
+def _discordance(first: Floats, second: Floats, weights: Floats) -> Floats:
+    """Σ w (p_i q_j + q_i p_j), (reps, m, m), of chances (reps, nodes, m)."""
+    mean = np.vecmat(weights, first)
+    both = (first * weights[:, None]).mT @ second
+    one_right: Floats = mean[:, :, None] + mean[:, None] - 2 * both
+    return one_right
+
+
+def _discordance_slope(right: Floats, slope: Floats, weights: Floats) -> Floats:
+    """Its derivative where chances p have the derivative `slope`."""
+    mean = np.vecmat(weights, slope)
+    both = (slope * weights[:, None]).mT @ right
+    change: Floats = mean[:, :, None] + mean[:, None] - 2 * (both + both.mT)
+    return change
+
+
+def _shared_covariance(
+    theta: Floats, weight: Floats, abilities: _Abilities, edges: Booleans | None
+) -> Floats:
+    """Covariance of one person's ψ from two pairs that share an item, (reps, m, m)."""
+    reps, m = theta.shape
+    present = _without_diagonal(np.ones((1, m, m)) if edges is None else edges)
+    total = np.zeros((reps, m, m))
+    apart = (weight - weight.mT) ** 2
+    for node, share in enumerate(abilities.weights.tolist()):
+        right = expit(abilities.points[:, node, None] - theta)
+        wrong = 1 - right
+        variance = right * wrong
+        linear = (weight.mT * wrong[:, :, None] + weight * right[:, :, None]) * present  # B
+        linear = linear - linear.sum(axis=1)[:, :, None] * np.eye(m)  # L
+        total += share * (linear * variance[:, None]) @ linear.mT
+        product = apart * (variance[:, :, None] * variance[:, None])
+        alone = weight.mT**2 * wrong[:, :, None] * right[:, None]
+        alone = alone + weight**2 * right[:, :, None] * wrong[:, None]
+        total += share * laplacian_of((product - alone) * present)
+    return total
+
+
+def _slices(reps: int, m: int, law: DifficultyLaw) -> list[slice]:
+    """Replications processed at a time."""
+    if isinstance(law, ResponseLaw):
+        length = max(1, SLICE_RESPONSES // (max(1, law.release.persons) * m))
+        return [slice(start, start + length) for start in range(0, reps, length)]
+    return slices_of(reps, m)
+
+
+def law_of(release: PairwiseRelease, debiased: bool) -> DifficultyLaw | None:
+    """How Ψ of a release varies; None where that is not known."""
+    if isinstance(release, FlippedResponses):
+        return ResponseLaw(release, debiased)
+    if isinstance(release, Differences):
+        return NoisyCountLaw(release)
+    return None
