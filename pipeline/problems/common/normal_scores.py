@@ -13,7 +13,7 @@ import numpy as np
 
 from pipeline.problems.common.ranks import RankIntervals, difference_errors, rank_intervals
 from pipeline.study.abstract import Abstract
-from pipeline.study.arrays import Floats
+from pipeline.study.arrays import Floats, Integers
 from pipeline.study.intervals import Interval, normal_interval
 
 # Of one slice's (rep, item, item) array: a few such arrays stay in the cache.
@@ -47,6 +47,11 @@ class NormalScores(Abstract):
             covariance[rows] = self.covariance_of(rows)
         return covariance.reshape(*self.theta.shape, m)
 
+    def single(self, row: int) -> "SingleScores":
+        """Those of one replication of a block."""
+        matrix = self.covariance_of(slice(row, row + 1))[0]
+        return SingleScores(self.theta[row], self.errors[row], matrix)
+
     def interval(self, level: float) -> Interval:
         """An interval for each score, which covers it with probability `level`."""
         return normal_interval(self.theta, self.errors, level)
@@ -55,6 +60,12 @@ class NormalScores(Abstract):
         """An interval for each difference θ_i − θ_j, (…, m, m); 0 on the diagonal."""
         leads = self.theta[..., :, None] - self.theta[..., None, :]
         return normal_interval(leads, difference_errors(self.covariance), level)
+
+    def differences_of(self, first: Integers, second: Integers, level: float) -> Interval:
+        """Intervals of θ_i − θ_j of some pairs, (…, pairs); first, second: (pairs,), items."""
+        lead = self.theta[..., first] - self.theta[..., second]
+        errors = difference_errors(self.covariance)[..., first, second]
+        return normal_interval(lead, errors, level)
 
     def ranks(self, level: float) -> RankIntervals:
         """Intervals of all ranks, which cover all of them at once with probability `level`.
@@ -70,6 +81,19 @@ class NormalScores(Abstract):
             low[rows] = ranks.low
             high[rows] = ranks.high
         return RankIntervals(low.reshape(self.theta.shape), high.reshape(self.theta.shape))
+
+
+@dataclass(frozen=True)
+class SingleScores(NormalScores):
+    """Of one data set. theta, errors: (m,). matrix: covariance, (m, m)."""
+
+    theta: Floats
+    errors: Floats
+    matrix: Floats
+
+    def covariance_of(self, rows: slice) -> Floats:
+        """(1, m, m)."""
+        return self.matrix[None]
 
 
 @dataclass(frozen=True)

@@ -146,8 +146,17 @@ def test_differences_are_released_as_such(tmp_path):
     assert code == 0
     with open(folder / "votes.csv", encoding="utf-8", newline="") as file:
         rows = list(csv.reader(file))
-    assert rows[0] == ["task", "second_less_first", "label"]
-    assert rows[2:4] == [["task 1", "1", "1"], ["task 2", "-2", "0"]]
+    assert rows[0] == [
+        "task",
+        "second_less_first",
+        "label",
+        "low",
+        "high",
+        "rank_low",
+        "rank_high",
+    ]
+    assert [row[:3] for row in rows[2:4]] == [["task 1", "1", "1"], ["task 2", "-2", "0"]]
+    assert [row[3:5] for row in rows[2:4]] == [["1", "1"], ["-2", "-2"]]
     assert "second label less" in json.loads((folder / "release.json").read_text())["votes.csv"]
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import Field
 from typing import Any
 
+from pipeline.privacy.published_counts import PublishedCounts
 from pipeline.problems.common import count_release
 from pipeline.problems.common.count_release import (
     Answer,
@@ -23,9 +24,16 @@ from pipeline.problems.common.count_release import (
 )
 from pipeline.problems.common.release_arguments import is_check, receipt, target_of
 from pipeline.problems.common.release_folder import PageOf, Table, new_folder, plain_text, write
+from pipeline.problems.common.release_intervals import (
+    ENDS,
+    OF_SUMS,
+    RANKS,
+    Noise,
+    joined,
+    sum_cells,
+)
 from pipeline.problems.common.sheets import Sheet
 from pipeline.problems.common.tables import Unreadable
-from pipeline.study.arrays import Integers
 from pipeline.study.parameters import InvalidInput, parameter, shorten
 
 from ..mechanisms.protected_votes import ProtectedVotes
@@ -64,10 +72,10 @@ def release(arguments: Mapping[str, Any], page_of: PageOf) -> str:
     account["labels"] = [plain_text(label) for label in labels]
     if releases_net:
         account["votes.csv"] = NET
-        tables = _net_tables(request, labels, result.counts)
+        tables = _net_tables(request, labels, result)
     else:
         account["votes.csv"] = COUNTS
-        tables = _tables(request, labels, result.counts)
+        tables = _tables(request, labels, result)
     disclosed = count_disclosure(request, result, most, account, True)
     with new_folder(target, arguments["outputs"]) as folder:
         write(folder, tables, disclosed, page_of)
@@ -76,11 +84,12 @@ def release(arguments: Mapping[str, Any], page_of: PageOf) -> str:
 
 COUNTS = (
     "answers to a task with the first label, with the second, plus noise, which may make them "
-    "negative; label: the one with more of these, the second where they are equal"
+    "negative; label: the one with more of these, the second where they are equal; of the second "
+    f"less the first: {OF_SUMS}"
 )
 NET = (
     "answers to a task with the second label less those with the first, plus noise; label: the "
-    "second where this is 0 or more"
+    f"second where this is 0 or more; {OF_SUMS}"
 )
 
 
@@ -141,23 +150,28 @@ class _Reader:
         return Answer(worker, self._index[task], code)
 
 
-def _tables(request: Request, labels: tuple[str, str], counts: Integers) -> dict[str, Table]:
-    """The table of a release by the name of its file. counts: (tasks, 2), noisy."""
+def _tables(request: Request, labels: tuple[str, str], result: PublishedCounts) -> dict[str, Table]:
+    """The table of a release by the name of its file, from counts (tasks, 2), noisy."""
     names = [plain_text(label) for label in labels]
     rows = [
         (plain_text(task), first, second, names[int(second >= first)])
-        for task, (first, second) in zip(request.names, counts.tolist(), strict=True)
+        for task, (first, second) in zip(request.names, result.counts.tolist(), strict=True)
     ]
-    return {"votes.csv": (("task", "first", "second", "label"), rows)}
+    leads = result.counts[:, 1] - result.counts[:, 0]
+    intervals = sum_cells(leads, Noise.of(result.noise), draws=2)
+    header = ("task", "first", "second", "label", *ENDS, *RANKS)
+    return {"votes.csv": (header, joined(rows, intervals))}
 
 
 def _net_tables(
-    request: Request, labels: tuple[str, str], differences: Integers
+    request: Request, labels: tuple[str, str], result: PublishedCounts
 ) -> dict[str, Table]:
     """The table of a release of differences, (tasks, 1), noisy, by the name of its file."""
     names = [plain_text(label) for label in labels]
     rows = [
         (plain_text(task), difference, names[int(difference >= 0)])
-        for task, (difference,) in zip(request.names, differences.tolist(), strict=True)
+        for task, (difference,) in zip(request.names, result.counts.tolist(), strict=True)
     ]
-    return {"votes.csv": (("task", "second_less_first", "label"), rows)}
+    intervals = sum_cells(result.counts[:, 0], Noise.of(result.noise))
+    header = ("task", "second_less_first", "label", *ENDS, *RANKS)
+    return {"votes.csv": (header, joined(rows, intervals))}

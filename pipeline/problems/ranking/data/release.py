@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pipeline.privacy.published_counts import PublishedCounts
 from pipeline.problems.common import count_release
 from pipeline.problems.common.count_release import (
     Answer,
@@ -20,14 +21,29 @@ from pipeline.problems.common.count_release import (
     request_of,
     statement,
 )
+from pipeline.problems.common.normal_scores import SingleScores
+from pipeline.problems.common.ranks import difference_errors
 from pipeline.problems.common.release_arguments import is_check, receipt, target_of
 from pipeline.problems.common.release_folder import PageOf, Table, new_folder, plain_text, write
+from pipeline.problems.common.release_intervals import (
+    ENDS,
+    LEVEL,
+    OF_SCORES,
+    OF_SUMS,
+    RANKS,
+    Noise,
+    cells,
+    chance_wrong,
+    joined,
+    score_cells,
+    sum_cells,
+)
 from pipeline.problems.common.sheets import Sheet, whole_number
 from pipeline.problems.common.tables import Unreadable
-from pipeline.study.arrays import Integers
 from pipeline.study.parameters import shorten
 
 from ..mechanisms.sums import ProtectedCounts, ProtectedScores
+from ..theory.count_inference import count_scores
 from ..theory.fit import weighted_fit
 from .choices import pair_index
 from .files import ROLES, check_sides, winner_and_loser
@@ -40,6 +56,7 @@ MECHANISMS: dict[str, type[Any]] = {
 HEADERS = (
     "winner,loser or left,right,label, with a column user if persons are to be protected as a whole"
 )
+LEADS = ("lead_low", "lead_high", "wrong")
 RIDGE = 1.0  # λ of the fit, which keeps scores finite
 
 
@@ -64,10 +81,10 @@ def release(arguments: Mapping[str, Any], page_of: PageOf) -> str:
     account = statement(request, result, most, has_persons, "one comparison", "pair")
     if isinstance(request.mechanism, ProtectedScores):
         account |= SCORES
-        tables = _score_tables(request, result.counts)
+        tables = _score_tables(request, result)
     else:
         account |= COUNTS
-        tables = _tables(request, result.counts)
+        tables = _tables(request, result)
     disclosed = count_disclosure(request, result, most, account, has_persons)
     with new_folder(target, arguments["outputs"]) as folder:
         write(folder, tables, disclosed, page_of)
@@ -76,13 +93,15 @@ def release(arguments: Mapping[str, Any], page_of: PageOf) -> str:
 
 COUNTS = {
     "comparisons.csv": "comparisons that first won against second, and second against first, plus "
-    "noise; may be negative",
+    "noise; may be negative. lead_low, lead_high: contain by how many logits the first leads, of "
+    f"each pair with probability {LEVEL:.0%}; wrong: chance that the better one is the other than "
+    "it seems",
     "items.csv": "scores in logits, centred, of the Bradley-Terry-Luce fit to comparisons.csv "
-    f"alone: counts below 0 as 0, ridge λ = {RIDGE:g}",
+    f"alone: counts below 0 as 0, ridge λ = {RIDGE:g}; {OF_SCORES}",
 }
 SCORES = {
     "items.csv": "comparisons that each item won less those that it lost, plus noise; to be "
-    "compared among items that were compared equally often",
+    f"compared among items that were compared equally often; {OF_SUMS}",
     "public": "names in data.items, law of the noise; every item has its number, whether it was "
     "compared or not",
 }
@@ -127,26 +146,39 @@ class _Reader:
         return Answer(person, group, int(winner > loser), times)
 
 
-def _tables(request: Request, counts: Integers) -> dict[str, Table]:
-    """The tables of a release by the names of their files.
-
-    counts: (pairs, 2), noisy: first won, second won.
-    """
+def _tables(request: Request, result: PublishedCounts) -> dict[str, Table]:
+    """The tables of a release by the names of their files, from counts (pairs, 2), noisy."""
+    counts = result.counts
     names = [plain_text(name) for name in request.names]
     first, second = np.triu_indices(len(names), 1)
     won = np.maximum(counts, 0).astype(float)
-    scores = weighted_fit(won[:, 0], won.sum(axis=1), len(names), RIDGE)
+    fitted = weighted_fit(won[:, 0], won.sum(axis=1), len(names), RIDGE)
+    scores = count_scores(fitted, counts, Noise.of(result.noise).variance)
     pairs = zip(first.tolist(), second.tolist(), counts.tolist(), strict=True)
     comparisons = [(names[i], names[j], *wins) for i, j, wins in pairs]
-    items = list(zip(names, scores.tolist(), strict=True))
+    items = list(zip(names, fitted.tolist(), strict=True))
+    wins_header = ("first", "second", "first_won", "second_won")
     return {
-        "comparisons.csv": (("first", "second", "first_won", "second_won"), comparisons),
-        "items.csv": (("item", "score"), items),
+        "comparisons.csv": ((*wins_header, *LEADS), joined(comparisons, _leads(scores))),
+        "items.csv": (("item", "score", *ENDS, *RANKS), joined(items, score_cells(scores))),
     }
 
 
-def _score_tables(request: Request, scores: Integers) -> dict[str, Table]:
+def _leads(scores: SingleScores) -> list[tuple[str | float, ...]]:
+    """By how much the first of each pair leads, within which ends, and how likely it does not."""
+    first, second = np.triu_indices(len(scores.theta), 1)
+    leads = scores.theta[first] - scores.theta[second]
+    errors = difference_errors(scores.covariance)[first, second]
+    ends = cells(scores.differences_of(first, second, LEVEL))
+    chances = chance_wrong(leads, errors)
+    return [(*end, chance) for end, chance in zip(ends, chances, strict=True)]
+
+
+def _score_tables(request: Request, result: PublishedCounts) -> dict[str, Table]:
     """The table of a release of scores, (m,), noisy, by the name of its file."""
+    scores = result.counts
     names = [plain_text(name) for name in request.names]
     items = list(zip(names, scores.tolist(), strict=True))
-    return {"items.csv": (("item", "wins_minus_losses"), items)}
+    intervals = sum_cells(scores, Noise.of(result.noise))
+    header = ("item", "wins_minus_losses", *ENDS, *RANKS)
+    return {"items.csv": (header, joined(items, intervals))}

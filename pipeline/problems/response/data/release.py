@@ -23,12 +23,13 @@ from pipeline.problems.common.release_arguments import (
     target_of,
 )
 from pipeline.problems.common.release_folder import PageOf, new_folder, write
+from pipeline.problems.common.release_intervals import Noise
 from pipeline.problems.common.release_rows import ENCODING, check_report
-from pipeline.study.arrays import Floats
 from pipeline.study.guarantee import ONE_PERSON
 from pipeline.study.making import build
 from pipeline.study.parameters import InvalidInput, fields, parameter
 
+from ..estimators.pair_count_estimator import ItemEstimate
 from ..estimators.spectral import Spectral
 from ..mechanisms.noisy_differences import (
     CuratorDifferences,
@@ -36,6 +37,7 @@ from ..mechanisms.noisy_differences import (
     DiscreteLaplace,
     NoisyDifferences,
 )
+from ..model import chances_of
 from ..releases import Differences, Published
 from . import release_file
 from .release_contents import best_attack, statement, tables
@@ -104,11 +106,16 @@ def _questions(most: int | None, items: int) -> int | None:
     return most
 
 
-def _difficulties(estimator: Spectral, published: Published) -> Floats:
-    """Difficulties in logits, (m,), from the noisy measurements alone.
+def _difficulties(estimator: Spectral, published: Published) -> ItemEstimate:
+    """Difficulties in logits, (1, m), from the noisy measurements alone.
 
-    The estimator needs no number of persons.
+    The estimator needs no number of persons. Errors take it that everybody answered all items that
+    count, which makes them wider than they are where answers are missing.
     """
-    release = Differences(published.counts[None], 0, np.zeros(1), published.edges[None])
-    theta: Floats = estimator.fit(release, np.random.default_rng(0)).theta[0]
-    return theta
+    variance = np.full(1, Noise.of(published.noise).variance)
+    m = len(published.counts)
+    counted = chances_of(estimator.questions or m, m)
+    release = Differences(
+        published.counts[None], 0, variance, published.edges[None], inclusion=counted
+    )
+    return estimator.fit(release, np.random.default_rng(0))

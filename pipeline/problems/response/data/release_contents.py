@@ -14,10 +14,20 @@ from pipeline.problems.common.release_folder import (
     made_by,
     plain_text,
 )
-from pipeline.study.arrays import Floats
+from pipeline.problems.common.release_intervals import (
+    ENDS,
+    LEVEL,
+    OF_COUNTS,
+    OF_SCORES,
+    RANKS,
+    Noise,
+    joined,
+    score_cells,
+)
 from pipeline.study.guarantee import TRUSTS
 from pipeline.study.parameters import fields
 
+from ..estimators.pair_count_estimator import ItemEstimate
 from ..estimators.spectral import Spectral
 from ..mechanisms.noisy_differences import NoisyDifferences
 from ..releases import Published
@@ -46,6 +56,7 @@ def statement(
     """
     (noise,) = published.noise
     differences = "persons who have one item right and another wrong, plus noise; may be negative"
+    differences += f"; {OF_COUNTS}"
     if mechanism.p0 != 1:
         differences += "; pairs not listed are not edges of the public graph"
     protects = mechanism.guarantee.protects
@@ -76,7 +87,7 @@ def statement(
         **made_by(),
         "differences.csv": differences,
         "items.csv": "difficulties in logits, centred, by the spectral algorithm "
-        "from differences.csv alone",
+        f"from differences.csv alone; {OF_SCORES}",
         "names": NAMES,
         "estimator": {key: getattr(estimator, key) for key in fields(Spectral) if key != "m"},
         "rows left out": LEFT_OUT,
@@ -102,16 +113,23 @@ def _settings(mechanism: NoisyDifferences) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}
 
 
-def tables(items: Sequence[str], published: Published, difficulties: Floats) -> dict[str, Table]:
+def tables(
+    items: Sequence[str], published: Published, difficulties: ItemEstimate
+) -> dict[str, Table]:
     """The tables of a release by the names of their files. items: names, m.
 
-    difficulties: (m,), logits.
+    difficulties: (1, m), logits.
     """
     names = [plain_text(name) for name in items]
     pairs = np.argwhere(published.edges)
-    counts = [(names[i], names[j], int(published.counts[i, j])) for i, j in pairs]
-    estimates = list(zip(names, difficulties.tolist(), strict=True))
+    reach = Noise.of(published.noise).reach(LEVEL)
+    counts: list[tuple[str | int, ...]] = []
+    for i, j in pairs:
+        count = int(published.counts[i, j])
+        counts.append((names[i], names[j], count, count - reach, count + reach))
+    estimates = list(zip(names, difficulties.theta[0].tolist(), strict=True))
+    intervals = score_cells(difficulties.corrected.single(0))
     return {
-        "differences.csv": (("right", "wrong", "count"), counts),
-        "items.csv": (("item", "difficulty"), estimates),
+        "differences.csv": (("right", "wrong", "count", *ENDS), counts),
+        "items.csv": (("item", "difficulty", *ENDS, *RANKS), joined(estimates, intervals)),
     }

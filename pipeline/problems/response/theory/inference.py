@@ -27,7 +27,9 @@ so that its covariance is L diag(v) Lᵀ + Laplacian(D² v vᵀ), L_ij = B_ij, L
 answer both items of a pair with chance π₂ and three items with chance π₃: parts of one pair count
 π₂ times, their weights are a_ij² Y_ij + a_ji² Y_ji, known from the counts alone; parts of two pairs
 that share an item count π₃ times, and pairs that share none have no covariance. Only these parts
-need abilities. Their law is taken as normal; mean and spread are fitted to Y_ij + Y_ji.
+need abilities. Their law is taken as normal; mean and spread are fitted to Y_ij + Y_ji. Of releases
+that do not say how many persons they are of, the law is taken as N(0, 1), and that number is the one
+that Σ Y_ij implies.
 
 Source: first principles; the estimating equations are those of Nguyen and Zhang, Algorithm 1, and
 of Zwinderman (1995); van der Vaart (1998), Asymptotic Statistics, Theorem 5.21 and §5.7.
@@ -99,7 +101,7 @@ class ResponseLaw(DifficultyLaw):
 
 @dataclass(frozen=True)
 class NoisyCountLaw(DifficultyLaw):
-    """Of noisy counts. inclusion: None where nobody knows how many answer what: errors are NaN."""
+    """Of noisy counts; NaN where the release has no `inclusion`: nobody knows who answers what."""
 
     release: Differences
 
@@ -129,10 +131,15 @@ class NoisyCountLaw(DifficultyLaw):
         covariance = laplacian_of(_without_diagonal(single + noise))
         if inclusion.triple == 0:
             return covariance
+        if not self.release.persons:
+            abilities = _assumed_abilities(len(theta))
+            shared = _shared_covariance(theta, weight, abilities, edges)
+            answered = _pairs_answered(theta, counts, abilities, edges)
+            share = inclusion.triple / inclusion.pair
+            return covariance + (answered * share)[:, None, None] * shared
         abilities = _fitted_abilities(theta, counts, self.release, rows)
         shared = _shared_covariance(theta, weight, abilities, edges)
-        covariance += self.release.persons * inclusion.triple * shared
-        return covariance
+        return covariance + self.release.persons * inclusion.triple * shared
 
 
 @dataclass(frozen=True)
@@ -235,6 +242,24 @@ class _Abilities(NamedTuple):
 
     points: Floats
     weights: Floats
+
+
+def _assumed_abilities(reps: int) -> _Abilities:
+    """N(0, 1), of releases that do not say how many persons they are of."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
+    return _Abilities(np.tile(PRIOR_SPREAD * nodes, (reps, 1)), weights / weights.sum())
+
+
+def _pairs_answered(
+    theta: Floats, counts: Array, abilities: _Abilities, edges: Booleans | None
+) -> Floats:
+    """Persons who answered a pair, (reps,), so that as many have one of both right as have."""
+    right = expit(abilities.points[:, :, None] - theta[:, None])
+    share = _without_diagonal(_discordance(right, right, abilities.weights))
+    if edges is not None:
+        share = share * edges
+    total: Floats = 2 * counts.sum(axis=(1, 2)) / share.sum(axis=(1, 2))
+    return np.maximum(total, 0)
 
 
 def _fitted_abilities(
