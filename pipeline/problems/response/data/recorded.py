@@ -11,8 +11,9 @@ from pipeline.study.frozen import read_only
 from pipeline.study.parameters import DataFile, InvalidInput, parameter
 from pipeline.study.parts import BaseModel
 
-from ..model import ItemParameters, Responses
+from ..model import ItemParameters, Responses, chances_of
 from ..questions import QUESTIONS, items_of_person
+from ..releases import Inclusion
 from ..sampling.surveys import thinned
 from ..theory.spectral_fit import spectral_fit
 from . import stand_in
@@ -59,6 +60,13 @@ class RecordedAnswers(Responses):
         self.items = chosen.shape[1]
         self.most_answers = questions
         self.complete = table.observed is None and questions is None
+
+    @property
+    def inclusion(self) -> Inclusion | None:
+        """Known where everybody recorded answered everything."""
+        if self._table.observed is not None:
+            return None
+        return chances_of(self.most_answers or self.items, self.items)
 
     @cached_property
     def _drawn(self) -> tuple[Booleans, Booleans | None]:
