@@ -1,10 +1,12 @@
-"""Metrics of inference, for every estimate that says how sure it is, a person's own included.
+"""Metrics of inference, for every estimate that says how sure it is, a
+person's own included.
 
-They read `errors` and `interval` of an estimate, and the array of truth and estimate that its
-`quantity` names (`pipeline.study.protocols.EstimateWithErrors`). Where an estimate has no errors
-they are NaN. Each gives one number a replication, so that summaries give its Monte Carlo error.
-Sources of measures: Morris, White and Crowther (2019), Using simulation studies to evaluate
-statistical methods, Table 6.
+They read `errors` and `interval` of an estimate, and the array of truth and
+estimate that its `quantity` names
+(`pipeline.study.protocols.EstimateWithErrors`). Where an estimate has no
+errors they are NaN. Each gives one number a replication, so that summaries
+give its Monte Carlo error. Sources of measures: Morris, White and Crowther
+(2019), Using simulation studies to evaluate statistical methods, Table 6.
 """
 
 from typing import Any, NamedTuple

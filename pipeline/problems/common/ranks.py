@@ -1,12 +1,15 @@
-"""Ranks that one may believe: simultaneous intervals of all ranks, and sets of the top K.
+"""Ranks that one may believe: simultaneous intervals of all ranks, and sets
+of the top K.
 
-If intervals of all differences cover at once, then an item is surely behind those whose difference
-to it has an interval above 0, and ahead of those whose interval is below 0; its rank is between.
-That is the single-step procedure; a stepwise one may give shorter intervals.
-Source: Mogstad, Romano, Shaikh and Wilhelm (2024), Inference for Ranks with Applications to
-Mobility across Neighbourhoods and Academic Achievement across Countries, Review of Economic Studies
-91 (doi:10.1093/restud/rdad006); as code in their R package csranks (`csranks`, simul=TRUE,
-stepdown=FALSE), which simulates the quantile that is a bound here.
+If intervals of all differences cover at once, then an item is surely behind
+those whose difference to it has an interval above 0, and ahead of those whose
+interval is below 0; its rank is between. That is the single-step procedure; a
+stepwise one may give shorter intervals. Source: Mogstad, Romano, Shaikh and
+Wilhelm (2024), Inference for Ranks with Applications to Mobility across
+Neighbourhoods and Academic Achievement across Countries, Review of Economic
+Studies 91 (doi:10.1093/restud/rdad006); as code in their R package csranks
+(`csranks`, simul=TRUE, stepdown=FALSE), which simulates the quantile that is
+a bound here.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,8 @@
-"""Intervals in the tables of releases, made of what was released alone: its numbers and their noise.
+"""Intervals in the tables of releases, made of what was released alone: its
+numbers and their noise.
 
-Numbers of the data themselves, as counts, have the noise as their only error, whose law is known
-exactly. Estimates have that of the people besides.
+Numbers of the data themselves, as counts, have the noise as their only error,
+whose law is known exactly. Estimates have that of the people besides.
 """
 
 import math

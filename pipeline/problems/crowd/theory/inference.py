@@ -1,22 +1,25 @@
-"""How sure abilities of workers are, and posterior probabilities of labels, from answers alone.
+"""How sure abilities of workers are, and posterior probabilities of labels,
+from answers alone.
 
-With c = 2p − 1 of released answers s_ij = ±1, and labels that are ±1 with chance ½, a task has the
-likelihood ½ Π_i (1 + c_i s_ij)/2 + ½ Π_i (1 − c_i s_ij)/2. Where expectation–maximisation stops
-inside the range of abilities, the score Σ_j (s_ij u_j − c_i)/(1 − c_i²) is 0 for each worker, u_j =
-2y_j − 1 the posterior, and the observed information is (Louis 1982: that of complete data, less the
-variance of its score that the labels leave)
+With c = 2p − 1 of released answers s_ij = ±1, and labels that are ±1 with
+chance ½, a task has the likelihood ½ Π_i (1 + c_i s_ij)/2 + ½ Π_i (1 − c_i
+s_ij)/2. Where expectation–maximisation stops inside the range of abilities,
+the score Σ_j (s_ij u_j − c_i)/(1 − c_i²) is 0 for each worker, u_j = 2y_j − 1
+the posterior, and the observed information is (Louis 1982: that of complete
+data, less the variance of its score that the labels leave)
 
     J = diag(k_i/(1 − c_i²)) − Σ_j (1 − u_j²) v_j v_jᵀ,    v_ji = s_ij/(1 − c_i²),
 
-k_i the answers of worker i. Tasks are independent, whatever their labels are, as a task and the
-opposite one have one law; so Cov ĉ = J⁻¹. An ability is ½ + c/(2t), t = 1 − 2 flip: flips are in the
-answers, and so in J.
+k_i the answers of worker i. Tasks are independent, whatever their labels are,
+as a task and the opposite one have one law; so Cov ĉ = J⁻¹. An ability is ½ +
+c/(2t), t = 1 − 2 flip: flips are in the answers, and so in J.
 
-The posterior's log odds are ℓ_j = Σ_i 2 s_ij artanh c_i, and Var ℓ_j = 4 v_jᵀ J⁻¹ v_j by the delta
-method.
+The posterior's log odds are ℓ_j = Σ_i 2 s_ij artanh c_i, and Var ℓ_j = 4 v_jᵀ
+J⁻¹ v_j by the delta method.
 
-Source: first principles; Louis (1982), Finding the observed information matrix when using the EM
-algorithm, Journal of the Royal Statistical Society B 44, 226–233.
+Source: first principles; Louis (1982), Finding the observed information
+matrix when using the EM algorithm, Journal of the Royal Statistical Society B
+44, 226–233.
 """
 
 from dataclasses import dataclass

@@ -1,15 +1,18 @@
-"""How sure scores are that were fitted to noisy counts of wins of a release, from the counts alone.
+"""How sure scores are that were fitted to noisy counts of wins of a release,
+from the counts alone.
 
-W_ij is how often i won against j, with independent noise of variance s² on each. The scores of a
-Bradley–Terry–Luce model solve Ψ_i(θ) = Σ_j [W_ij σ(θ_j − θ_i) − W_ji σ(θ_i − θ_j)] = 0. Its slope is
-−K, K the Laplacian with weights n_ij w_ij, n = W_ij + W_ji and w = σ(1 − σ), and Cov Ψ = V the
-Laplacian with weights n_ij w_ij + s² (σ_ij² + σ_ji²), σ_ij = σ(θ_i − θ_j). Counts below 0 that were
-taken as 0, and a ridge, make θ̂ another point than the solution; one step of Newton's method,
+W_ij is how often i won against j, with independent noise of variance s² on
+each. The scores of a Bradley–Terry–Luce model solve Ψ_i(θ) = Σ_j [W_ij σ(θ_j
+− θ_i) − W_ji σ(θ_i − θ_j)] = 0. Its slope is −K, K the Laplacian with weights
+n_ij w_ij, n = W_ij + W_ji and w = σ(1 − σ), and Cov Ψ = V the Laplacian with
+weights n_ij w_ij + s² (σ_ij² + σ_ji²), σ_ij = σ(θ_i − θ_j). Counts below 0
+that were taken as 0, and a ridge, make θ̂ another point than the solution;
+one step of Newton's method,
 
     θ̃ = θ̂ + K⁺Ψ(θ̂),    Cov θ̃ = K⁺VK⁺,
 
-takes that off to first order. Comparisons are taken as independent given the scores, as the model
-has it.
+takes that off to first order. Comparisons are taken as independent given the
+scores, as the model has it.
 
 Source: first principles; the sandwich and the step as in `theory.inference`.
 """

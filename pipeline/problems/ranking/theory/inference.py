@@ -1,26 +1,30 @@
-"""How sure the scores of a Bradley–Terry–Luce fit are, from the release alone.
+"""How sure the scores of a Bradley–Terry–Luce fit are, from the release
+alone.
 
-θ̂ minimises Σ_{i<j} n_ij [log(1 + e^{θ_i−θ_j}) − z̄_ij (θ_i − θ_j)] + λ‖θ‖², eq. (3) with n_ij = 1
-if all users compare all pairs. Its gradient at θ is Σ_j n_ij (σ(θ_i−θ_j) − z̄_ij) + 2λθ_i, its
-Hessian J = K + 2λI, K the Laplacian with weights n_ij w_ij, w = σ(1 − σ) (Lemma S5). To first order,
-in the space Σθ = 0,
+θ̂ minimises Σ_{i<j} n_ij [log(1 + e^{θ_i−θ_j}) − z̄_ij (θ_i − θ_j)] + λ‖θ‖²,
+eq. (3) with n_ij = 1 if all users compare all pairs. Its gradient at θ is Σ_j
+n_ij (σ(θ_i−θ_j) − z̄_ij) + 2λθ_i, its Hessian J = K + 2λI, K the Laplacian
+with weights n_ij w_ij, w = σ(1 − σ) (Lemma S5). To first order, in the space
+Σθ = 0,
 
     θ̂ − θ* = J⁺ S − 2λ J⁺ θ*,    S_i = Σ_j n_ij (z̄_ij − σ(θ*_i − θ*_j)).
 
-Comparisons of different pairs are independent, so that Cov S = V is the Laplacian with weights
-n_ij² Var(z̄_ij), and Cov θ̂ = J⁺VJ⁺: the sandwich (Huber 1967).
+Comparisons of different pairs are independent, so that Cov S = V is the
+Laplacian with weights n_ij² Var(z̄_ij), and Cov θ̂ = J⁺VJ⁺: the sandwich
+(Huber 1967).
 
-The ridge's bias −2λJ⁺θ* is not negligible where privacy costs much, since λ grows as the variance
-does. The mean J⁺Kθ* of θ̂ is solved for θ*:
+The ridge's bias −2λJ⁺θ* is not negligible where privacy costs much, since λ
+grows as the variance does. The mean J⁺Kθ* of θ̂ is solved for θ*:
 
     θ̃ = K⁺Jθ̂ = θ̂ + 2λK⁺θ̂,
 
-which is one step of Newton's method from θ̂ to the minimum without a ridge (Le Cam's one-step
-estimator), has no bias to first order, and Cov θ̃ = K⁺VK⁺. Intervals are around θ̃. K and V are
-evaluated at θ̂: the error of that is of second order.
+which is one step of Newton's method from θ̂ to the minimum without a ridge
+(Le Cam's one-step estimator), has no bias to first order, and Cov θ̃ = K⁺VK⁺.
+Intervals are around θ̃. K and V are evaluated at θ̂: the error of that is of
+second order.
 
-Source: Xu, Sun and Cheng, eq. (3), Lemmas 2 and S5; van der Vaart (1998), Asymptotic Statistics,
-Theorem 5.21 (sandwich) and §5.7 (one-step estimators).
+Source: Xu, Sun and Cheng, eq. (3), Lemmas 2 and S5; van der Vaart (1998),
+Asymptotic Statistics, Theorem 5.21 (sandwich) and §5.7 (one-step estimators).
 """
 
 from abc import abstractmethod

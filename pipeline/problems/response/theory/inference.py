@@ -1,38 +1,46 @@
 """How sure difficulties are that were learned from counts of pairs.
 
-Estimators from counts of pairs solve Ψ_i(β) = Σ_j (a_ji Y_ji − a_ij Y_ij) = 0 for every item i, the
-spectral one with a_ij = e^(β_i), pairwise likelihood with a_ij = σ(β_i − β_j). A person of any
-ability has i right and j wrong e^(β_j − β_i) times as often as the reverse, so that at β* the mean of
-a_ij Y_ij is that of a_ji Y_ji, whatever the abilities: Ψ(β*) has mean 0 given them.
+Estimators from counts of pairs solve Ψ_i(β) = Σ_j (a_ji Y_ji − a_ij Y_ij) = 0
+for every item i, the spectral one with a_ij = e^(β_i), pairwise likelihood
+with a_ij = σ(β_i − β_j). A person of any ability has i right and j wrong
+e^(β_j − β_i) times as often as the reverse, so that at β* the mean of a_ij
+Y_ij is that of a_ji Y_ji, whatever the abilities: Ψ(β*) has mean 0 given
+them.
 
-The slope of Ψ is −K, K the Laplacian with weights F_ij = a_ij a_ji (Y_ij + Y_ji)/(a_ij + a_ji), the
-common mean of a_ij Y_ij and a_ji Y_ji. Pseudo-counts, floors and ridges make β̂ another point than
-the solution; one step of Newton's method from there,
+The slope of Ψ is −K, K the Laplacian with weights F_ij = a_ij a_ji (Y_ij +
+Y_ji)/(a_ij + a_ji), the common mean of a_ij Y_ij and a_ji Y_ji.
+Pseudo-counts, floors and ridges make β̂ another point than the solution; one
+step of Newton's method from there,
 
     β̃ = β̂ + K⁺ Ψ(β̂),    Ψ of the counts as they were released, debiased,
 
-has none of their bias to first order, and Cov β̃ = K⁺ M K⁺, M = Cov Ψ(β*): the sandwich. Persons are
-independent, and M is a sum over them.
+has none of their bias to first order, and Cov β̃ = K⁺ M K⁺, M = Cov Ψ(β*):
+the sandwich. Persons are independent, and M is a sum over them.
 
-Where their responses are released, flipped or not, a person's part ψ_l is known, and M = Σ_l ψ_l ψ_lᵀ
-at β̂: no law of flips or abilities is needed (Huber 1967).
+Where their responses are released, flipped or not, a person's part ψ_l is
+known, and M = Σ_l ψ_l ψ_lᵀ at β̂: no law of flips or abilities is needed
+(Huber 1967).
 
-Where counts with noise of variance s² are released, M is a mean over a law of abilities, and the
-Laplacian with weights s² (a_ij² + a_ji²) besides. Given θ, with p_i = σ(θ − β_i), q = 1 − p,
-v = pq, δ = x − p, a person's part is linear and quadratic in independent δ:
+Where counts with noise of variance s² are released, M is a mean over a law of
+abilities, and the Laplacian with weights s² (a_ij² + a_ji²) besides. Given θ,
+with p_i = σ(θ − β_i), q = 1 − p, v = pq, δ = x − p, a person's part is linear
+and quadratic in independent δ:
 
     ψ_i = Σ_j [B_ij δ_j − B_ji δ_i + D_ij δ_i δ_j],  B_ij = a_ji q_i + a_ij p_i,  D_ij = a_ij − a_ji,
 
-so that its covariance is L diag(v) Lᵀ + Laplacian(D² v vᵀ), L_ij = B_ij, L_ii = −Σ_j B_ji. Persons
-answer both items of a pair with chance π₂ and three items with chance π₃: parts of one pair count
-π₂ times, their weights are a_ij² Y_ij + a_ji² Y_ji, known from the counts alone; parts of two pairs
-that share an item count π₃ times, and pairs that share none have no covariance. Only these parts
-need abilities. Their law is taken as normal; mean and spread are fitted to Y_ij + Y_ji. Of releases
-that do not say how many persons they are of, the law is taken as N(0, 1), and that number is the one
-that Σ Y_ij implies.
+so that its covariance is L diag(v) Lᵀ + Laplacian(D² v vᵀ), L_ij = B_ij, L_ii
+= −Σ_j B_ji. Persons answer both items of a pair with chance π₂ and three
+items with chance π₃: parts of one pair count π₂ times, their weights are
+a_ij² Y_ij + a_ji² Y_ji, known from the counts alone; parts of two pairs that
+share an item count π₃ times, and pairs that share none have no covariance.
+Only these parts need abilities. Their law is taken as normal; mean and spread
+are fitted to Y_ij + Y_ji. Of releases that do not say how many persons they
+are of, the law is taken as N(0, 1), and that number is the one that Σ Y_ij
+implies.
 
-Source: first principles; the estimating equations are those of Nguyen and Zhang, Algorithm 1, and
-of Zwinderman (1995); van der Vaart (1998), Asymptotic Statistics, Theorem 5.21 and §5.7.
+Source: first principles; the estimating equations are those of Nguyen and
+Zhang, Algorithm 1, and of Zwinderman (1995); van der Vaart (1998), Asymptotic
+Statistics, Theorem 5.21 and §5.7.
 """
 
 from abc import abstractmethod
