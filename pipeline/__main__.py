@@ -10,6 +10,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")  # before NumPy loads: parallelism is across units
 
 from collections.abc import Sequence  # noqa: E402
+from typing import Any  # noqa: E402
 
 from pipeline.cli.exit_codes import EXIT_BAD_INPUT, EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO  # noqa: E402
 from pipeline.cli.task_words import HELP, spelled_out, task_of, tasks_in  # noqa: E402
@@ -19,6 +20,7 @@ from pipeline.study.parameters import InvalidInput  # noqa: E402
 from pipeline.workflow.tasks import TASKS  # noqa: E402
 
 JSON = "--json"
+TYPED = ("archive", "share", "licence")  # texts of tasks without a config
 COMPLETION = (["-sc"], ["--shell-completion"])
 
 
@@ -235,7 +237,43 @@ def _audit(arguments: list[str]) -> int:
         return EXIT_MORE_TO_DO
 
 
-WITHOUT_CONFIG = {"new": _new, "advise": _advise, "audit": _audit, "release": _release}
+def _archive(arguments: list[str]) -> int:
+    """Perform `task=archive`: what is archived says itself how it was made."""
+    from pipeline.cli import archive
+
+    return archive.perform(_pairs(arguments), JSON in arguments)
+
+
+def _reproduce(arguments: list[str]) -> int:
+    """Perform `task=reproduce`, which keeps nothing."""
+    try:
+        from pipeline.cli import reproduce
+
+        return reproduce.perform(_pairs(arguments), JSON in arguments)
+    except KeyboardInterrupt:
+        print("stopped; nothing is kept", file=sys.stderr)
+        return EXIT_MORE_TO_DO
+
+
+def _pairs(arguments: list[str]) -> dict[str, Any]:
+    """Key -> value of the arguments, as those of a config are read."""
+    from pipeline.cli.arguments import pairs
+    from pipeline.workflow.words import AS_TYPED, refuse_secrets
+
+    words = [word for word in arguments if not word.startswith("-")]
+    for word in words:
+        refuse_secrets(word)
+    return {key: value for key, value in pairs(words, (*AS_TYPED, *TYPED)).items() if key != "task"}
+
+
+WITHOUT_CONFIG = {
+    "archive": _archive,
+    "reproduce": _reproduce,
+    "new": _new,
+    "advise": _advise,
+    "audit": _audit,
+    "release": _release,
+}
 
 
 def _run(arguments: list[str]) -> int:

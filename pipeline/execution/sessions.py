@@ -191,15 +191,26 @@ class Session:
 
     def _write(self) -> None:
         self.record.seconds = self._seconds()
-        content = self.record.content()
-        content["digest"] = _digest(content)
-        write_whole(self.path, (json.dumps(content, indent=1) + "\n").encode())
+        write_whole(self.path, _file(self.record))
 
 
 def sessions(folder: Path) -> list[SessionRecord]:
     """All sessions of a study, oldest first; damaged ones are left out."""
     read = map(_read, _paths(folder))
     return [record for record in read if record is not None]
+
+
+def for_others(folder: Path) -> dict[str, bytes]:
+    """Files of the sessions of a study, by name, as other people may read them.
+
+    Without what a session says of a person's machine: command, host, number of the process, job.
+    Of a session that was killed the file says so.
+    """
+    files = {}
+    for number, record in enumerate(sessions(folder)):
+        public = dataclasses.replace(record, command="", host="", process=0, job=None)
+        files[f"{number:06d}.json"] = _file(public)
+    return files
 
 
 def units_per_second(running: Iterable[SessionRecord]) -> float:
@@ -253,6 +264,13 @@ def process_exists(number: int) -> bool:
     except PermissionError:  # it is another user's
         pass
     return True
+
+
+def _file(record: SessionRecord) -> bytes:
+    """The file of a session."""
+    content = record.content()
+    content["digest"] = _digest(content)
+    return (json.dumps(content, indent=1) + "\n").encode()
 
 
 def _digest(content: dict[str, Any]) -> str:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # imported where it is used: asking for the status must not w
     from zarr.core.buffer import Buffer
 
 REPLICATION = "replication"
+DIGEST_BYTES = 16
 ROLE_NAMES = {
     "model": {"long_name": "model of the data"},
     "mechanism": {"long_name": "privacy mechanism"},
@@ -88,9 +89,24 @@ class ZarrLocation(NamedTuple):
         return file_digest(self.backend.read(f"{self.key}/{path}") or b"")
 
 
+class FileDigest:
+    """Digest of the content of a file that is read part by part."""
+
+    def __init__(self) -> None:
+        self._digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
+
+    def add(self, part: bytes) -> None:
+        """Take the next part."""
+        self._digest.update(part)
+
+    def text(self) -> str:
+        """The digest, as `file_digest` gives it."""
+        return self._digest.hexdigest()
+
+
 def file_digest(content: bytes) -> str:
     """Digest of the content of a file."""
-    return hashlib.blake2b(content, digest_size=16).hexdigest()
+    return hashlib.blake2b(content, digest_size=DIGEST_BYTES).hexdigest()
 
 
 def template(study: Study, location: ZarrLocation) -> None:

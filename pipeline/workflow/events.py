@@ -220,8 +220,62 @@ class Deviated:
     deviations: int | None
 
 
+@dataclass(frozen=True)
+class Archived:
+    """An archive was written. files, size: how many and how many bytes; resumed: of these bytes,
+    those that an interrupted command had written.
+    """
+
+    path: Path
+    studies: int
+    files: int
+    size: int
+    resumed: int
+
+
+@dataclass(frozen=True)
+class PartChecked:
+    """A part of an archive was checked. equal: how many of `total` are as they must be.
+
+    wrong: those that are not, in words.
+    """
+
+    part: str
+    equal: int
+    total: int
+    wrong: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    """An archive was checked. archive: name of its file; title: of its report.
+
+    nonce: by which units were drawn. units: in all; drawn: of these. close: of those drawn, equal
+    within 1e-9 and not to the last bit. most_false: share of all units that could be false, with
+    this confidence.
+    """
+
+    archive: str
+    title: str
+    nonce: str
+    parts: tuple[PartChecked, ...]
+    units: int
+    drawn: int
+    close: int
+    confidence: float
+    most_false: float
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing is false in what was checked."""
+        return all(part.equal == part.total for part in self.parts)
+
+
 Event: TypeAlias = (
-    ProtocolKept
+    Archived
+    | PartChecked
+    | Reproduced
+    | ProtocolKept
     | Deviated
     | NothingToDo
     | SweepBegins

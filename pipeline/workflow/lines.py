@@ -2,9 +2,10 @@
 
 import functools
 
-from pipeline.execution.amounts import format_time
+from pipeline.execution.amounts import format_bytes, format_time
 from pipeline.study.parameters import shorten
 from pipeline.workflow.events import (
+    Archived,
     Crossed,
     DataSource,
     Deviated,
@@ -17,8 +18,10 @@ from pipeline.workflow.events import (
     Noted,
     NothingToDo,
     OnTarget,
+    PartChecked,
     ProtocolKept,
     Reported,
+    Reproduced,
     ShardDone,
     SweepBegins,
     Warned,
@@ -26,6 +29,7 @@ from pipeline.workflow.events import (
 
 CONTRADICTED = "contradicted"
 MARKS = {CONTRADICTED: "✗", "too weak": "!"}  # in front of the lines of these verdicts
+MOST_WRONG = 10  # things that are wrong in a part of an archive, which are shown
 MOST_LETTERS = 150  # characters of a claim's result on its line, unless the claim is contradicted
 
 
@@ -166,3 +170,50 @@ def _(event: Deviated) -> list[str]:
         return [f"{event.study}: no deviation from the protocol of {day}"]
     many = "1 deviation" if event.deviations == 1 else f"{event.deviations} deviations"
     return [f"{event.study}: {many} from the protocol of {day}, listed in the report"]
+
+
+@lines_of.register
+def _(event: Archived) -> list[str]:
+    studies = "1 study" if event.studies == 1 else f"{event.studies} studies"
+    line = f"wrote {event.path}: {studies}, {event.files:,} files, {format_bytes(event.size)}"
+    if event.resumed:
+        line += f", {format_bytes(event.resumed)} of these written before"
+    return [line, f"to check it anywhere: pipeline reproduce archive={event.path.name}"]
+
+
+@lines_of.register
+def _(event: PartChecked) -> list[str]:
+    lines = [f"{event.part}: {event.equal:,} of {event.total:,} are as they must be"]
+    for wrong in event.wrong[:MOST_WRONG]:
+        lines.append(f"  false: {shorten(wrong, MOST_LETTERS)}")
+    if len(event.wrong) > MOST_WRONG:
+        lines.append(f"  and {len(event.wrong) - MOST_WRONG:,} more")
+    return lines
+
+
+@lines_of.register
+def _(event: Reproduced) -> list[str]:
+    return [bound_in_words(event), f"for a review: {for_review(event)}"]
+
+
+def bound_in_words(event: Reproduced) -> str:
+    """What drawing units showed: how many are false at most."""
+    equal = next(part.equal for part in event.parts if part.part == "units")
+    line = f"{equal:,} of {event.drawn:,} units equal"
+    if event.close:
+        line += f", {event.close:,} of these within 1e-9 (this machine's arithmetic is another)"
+    most = 100 * event.most_false
+    if event.drawn == event.units:
+        return f"{line}: all units, {most:.1f} % are false"
+    confidence = f"{100 * event.confidence:g} %"
+    return f"{line}: with {confidence} confidence at most {most:.1f} % of {event.units:,} are false"
+
+
+def for_review(event: Reproduced) -> str:
+    """A line for a reviewer's report."""
+    counts = [f"{part.part} {part.equal:,}/{part.total:,}" for part in event.parts]
+    verdict = "reproduced" if event.is_sound else "NOT reproduced"
+    return (
+        f"I {verdict} {event.archive} on my machine: {bound_in_words(event)}; recomputed and equal: "
+        f"{', '.join(counts)}; drawn by {event.nonce}."
+    )

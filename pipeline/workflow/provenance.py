@@ -3,6 +3,7 @@
 import re
 import subprocess
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -24,9 +25,22 @@ COMMANDS = {
 }
 
 
+@dataclass(frozen=True)
+class Program:
+    """Which program wrote a report. commit: of its checkout; empty without one."""
+
+    version: str
+    commit: str
+
+
 def version() -> str:
     """The version of the program."""
     return metadata.version(PACKAGE)
+
+
+def program() -> Program:
+    """The program that runs here."""
+    return Program(version(), commit())
 
 
 @cache
@@ -71,17 +85,21 @@ def _git(folder: Path, *words: str) -> str:
     ).stdout
 
 
-def bibtex(title: str, years: Sequence[str]) -> str:
-    """An entry for the program as it computed a study. years: of the study's sessions, as text."""
+def bibtex(title: str, years: Sequence[str], writer: Program | None = None) -> str:
+    """An entry for the program as it computed a study. years: of the study's sessions, as text.
+
+    writer: the program; None: the one that runs here.
+    """
+    writer = writer or program()
     about = metadata.metadata(PACKAGE)
     author = (about["Author"] or about["Author-email"] or f"{PACKAGE} authors").strip()
     note = title
-    if commit():
-        note += f", commit {commit()}"
+    if writer.commit:
+        note += f", commit {writer.commit}"
     fields = {
         "author": author,
         "title": "Private learning pipeline",
-        "version": about["Version"],
+        "version": writer.version,
         "year": max(years, default=""),
         "note": note,
     }

@@ -126,13 +126,11 @@ def content(studies: Sequence[StoredStudy], stamps: Sequence[str | None]) -> str
     configs = "---\n".join(shown(stored.raw) for stored in studies)
     # Files of parts may hold claims.
     files = "".join(f"{OF_FILE} {file.sha256}\n" for file in own_files.loaded())
-    packages = {problem(stored.study.problem).package for stored in studies}
-    packages.add(__name__.partition(".")[0])
     common = ""
     if studies[0].raw.get("common"):
         common = f"# of figure {studies[0].raw['common']}\n"
     sealed = "".join(f"{OF_RESULTS} {stamp}\n" for stamp in stamps)
-    code = f"# of program {_code(packages)}\n{OF_REQUEST} {_request_digest(studies)}\n"
+    code = f"# of program {code_of(studies)}\n{OF_REQUEST} {_request_digest(studies)}\n"
     size = ""
     if all(seal.is_sealed(stored.store) for stored in studies):
         size = FINISHED.format(sum(seal.size(stored.study) for stored in studies)) + "\n"
@@ -149,10 +147,15 @@ def _protocols(studies: Sequence[StoredStudy]) -> str:
     return "".join(lines)
 
 
+def code_of(studies: Sequence[StoredStudy]) -> str:
+    """Digest of all that draws the page of some studies and judges their claims."""
+    packages = {problem(stored.study.problem).package for stored in studies}
+    packages.add(__name__.partition(".")[0])
+    return _code(packages)
+
+
 def _code(packages: Iterable[str]) -> str:
-    """Digest of all that draws a page and judges its claims: files of code, templates and styles,
-    by their bytes.
-    """
+    """Digest of files of code, templates and styles in some packages, by their bytes."""
     digest = hashlib.blake2b(digest_size=16)
     for name in sorted(packages):
         for folder in getattr(sys.modules.get(name), "__path__", ()):

@@ -46,19 +46,24 @@ def write(
     *,
     interim: Sequence[StoredStudy] = (),
     turn: AbstractContextManager[object] | None = None,
+    program: provenance.Program | None = None,
+    folders: Sequence[Path] | None = None,
 ) -> tuple[Path, list[Event]]:
     """Judge the claims and write the report.
 
     Returns its path and what there is to tell: sources of data, verdicts, the worst last, then the
     studies in which something did not converge or is not finite.
 
-    interim: the studies that are not finished. turn: see `page.write`. Claims and figures are tasks
-    of the cluster, unless there are few and the data are small.
+    interim: the studies that are not finished. turn: see `page.write`. program: that the page
+    names; None: the one that runs here. folders: of the studies, as the page shall name them; None:
+    where they are. Claims and figures are tasks of the cluster, unless there are few and the data
+    are small.
     """
     from pipeline.reporting import page
     from pipeline.workflow import assess
 
     studies = job.studies
+    program = program or provenance.program()
     formats = job.settings.figure_formats
     sources = []
     for stored in studies:
@@ -69,13 +74,17 @@ def write(
     sections = []
     for number, (stored, source) in enumerate(zip(studies, sources, strict=True)):
         of_study = _answers_for(number, answers)
-        sections.append(_section(stored, source, of_study, job.invocation, stored in interim))
+        section = _section(stored, source, of_study, job.invocation, stored in interim)
+        if folders is not None:
+            shown_facts = dataclasses.replace(section.facts, folder=str(folders[number]))
+            section = dataclasses.replace(section, facts=shown_facts)
+        sections.append(section)
     title = title_of(studies)
     path = page.write(
         where,
         title,
         sections,
-        about(title, sections, studies, job.invocation),
+        about(title, sections, studies, job.invocation, program),
         _common_figure(studies, sections, formats),
         turn,
     )
@@ -193,6 +202,7 @@ def about(
     sections: Sequence["Section"],
     studies: Sequence[StoredStudy],
     invocation: Invocation,
+    program: provenance.Program,
 ) -> "About":
     """What a page says of the program and of how to repeat the studies, with the files that this
     needs.
@@ -210,9 +220,9 @@ def about(
     years = [session.started[:4] for session in all_sessions]
     return About(
         command=str(invocation.again()),
-        version=provenance.version(),
-        commit=provenance.commit(),
-        bibtex=provenance.bibtex(title, years),
+        version=program.version,
+        commit=program.commit,
+        bibtex=provenance.bibtex(title, years, program),
         mistakes=provenance.mistakes(),
         files=files,
     )

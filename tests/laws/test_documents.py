@@ -14,11 +14,13 @@ from importlib.metadata import entry_points
 
 import pytest
 
-from pipeline.__main__ import main
+from pipeline.__main__ import _pairs, main
+from pipeline.cli import archive, reproduce
 from pipeline.cli.compose import compose
 from pipeline.cli.task_words import spelled_out
 from pipeline.identity import registry
 from pipeline.workflow.config import read_cluster, read_experiments, read_settings
+from pipeline.workflow.plain_requests import check_words
 from tests.helpers.engine import ROOT
 
 DOCUMENTS = [
@@ -109,6 +111,9 @@ CHEAP = (
     "task=audit",
 )  # commands that are run, not composed
 
+# Commands whose words are checked: tests of the tasks run them.
+CHECKED = {"task=archive": archive.WORDS, "task=reproduce": reproduce.WORDS}
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
@@ -185,6 +190,9 @@ def test_commands_are_accepted(line, folder, tmp_path, monkeypatch, capsys):
             for word in words
         ]
         assert main(words) == 0 and capsys.readouterr().out
+    elif any(word in CHECKED for word in words):
+        (task,) = [word for word in words if word in CHECKED]
+        check_words(_pairs(words), CHECKED[task], task)
     else:
         assert program.endswith("pipeline")
         mappings = compose(words)

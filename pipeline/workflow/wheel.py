@@ -1,0 +1,102 @@
+"""The program as a wheel, from the files that are installed here: the same files, the same bytes."""
+
+import base64
+import hashlib
+import io
+import re
+import sysconfig
+import zipfile
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+from pipeline.study.files import read_regular
+from pipeline.workflow.provenance import PACKAGE
+
+DATE = (1980, 1, 1, 0, 0, 0)
+MODE = 0o100644
+LEFT_OUT = ("__pycache__", ".pyc", ".partial")
+# Of a checkout: what a wheel has inside the package.
+BESIDE = {
+    "conf": "conf",
+    "jobs": "jobs",
+    "docs/papers.md": "papers.md",
+    "constraints.txt": "constraints.txt",
+    "CITATION.cff": "CITATION.cff",
+}
+OF_METADATA = ("METADATA", "entry_points.txt")
+KIND = "Wheel-Version: 1.0\nGenerator: pipeline task=archive\nRoot-Is-Purelib: false\nTag: {tag}\n"
+
+
+def package() -> Path:
+    """The folder of the program's code."""
+    return Path(__file__).resolve().parent.parent
+
+
+def file_of_program(name: str) -> bytes | None:
+    """A file that stands inside the installed package, or beside it in a checkout; None without."""
+    for folder in (package(), package().parent):
+        if (folder / name).is_file():
+            return read_regular(folder / name)
+    return None
+
+
+def wheel() -> tuple[str, bytes]:
+    """Name and content of the wheel."""
+    stem = f"{re.sub('[-_.]+', '_', PACKAGE)}-{metadata.version(PACKAGE)}"
+    platform = re.sub("[-.]", "_", sysconfig.get_platform())
+    tag = f"py3-none-{platform}"
+    files = dict(sorted(_files()))
+    about = f"{stem}.dist-info"
+    distribution = metadata.distribution(PACKAGE)
+    for name in OF_METADATA:
+        text = distribution.read_text(name)
+        if text:
+            files[f"{about}/{name}"] = text.encode()
+    files[f"{about}/WHEEL"] = KIND.format(tag=tag).encode()
+    files[f"{about}/RECORD"] = _record(files, f"{about}/RECORD")
+    return f"{stem}-{tag}.whl", _zipped(files)
+
+
+def _files() -> Iterator[tuple[str, bytes]]:
+    """All files of the package, by their names in the wheel."""
+    root = package()
+    for path in _below(root):
+        yield f"{root.name}/{path.relative_to(root).as_posix()}", read_regular(path)
+    for source, name in BESIDE.items():
+        if (root / name).exists():
+            continue
+        for path in _below(root.parent / source):
+            within = path.relative_to(root.parent / source).as_posix()
+            target = name if within == "." else f"{name}/{within}"
+            yield f"{root.name}/{target}", read_regular(path)
+
+
+def _below(place: Path) -> Iterator[Path]:
+    """The files below a folder, or the file itself; none where nothing is there."""
+    if place.is_file():
+        yield place
+    for path in sorted(place.rglob("*")):
+        if path.is_file() and not any(part in str(path) for part in LEFT_OUT):
+            yield path
+
+
+def _record(files: dict[str, bytes], name: str) -> bytes:
+    """The list of all files with their digests, as a wheel has it."""
+    lines = []
+    for file, content in files.items():
+        digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode().rstrip("=")
+        lines.append(f"{file},sha256={digest},{len(content)}\n")
+    return "".join([*lines, f"{name},,\n"]).encode()
+
+
+def _zipped(files: dict[str, bytes]) -> bytes:
+    """A zip file of some files, with one date."""
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:
+        for name, content in files.items():
+            info = zipfile.ZipInfo(name, DATE)
+            info.create_system = 3  # Unix, on every system
+            info.external_attr = MODE << 16
+            archive.writestr(info, content)
+    return target.getvalue()
