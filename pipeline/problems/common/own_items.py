@@ -18,6 +18,7 @@ from .recovery import Scores, levels
 
 ALL = "all items"
 ITEM = parameter("items in their order without privacy", default=ALL)
+FIRST = parameter("items at the top whose ranks are to be kept", unit="items", default=3, low=1)
 
 
 class NamedScores(Scores, Protocol):
@@ -89,6 +90,22 @@ def rank_kept(truth: NamedScores, estimate: Scores, *, item: str = ITEM) -> Floa
         return same_rank
 
     return _of_item(is_kept, truth, estimate, item)
+
+
+@metric("the first items keep their ranks", units="probability", least=0.0, most=1.0)
+def first_kept(truth: NamedScores, estimate: Scores, *, first: int = FIRST) -> Floats:
+    """1 where each of the first items has the rank that it has without privacy, else 0.
+
+    The mean says how often they do. Where there are fewer items, all of them are meant.
+    """
+
+    def are_kept(theta: Floats, estimated: Floats) -> Floats:
+        rank = ranks(theta)
+        is_kept = (ranks(estimated) == rank) | (rank > first)
+        all_kept: Floats = is_kept.all(axis=1, keepdims=True).astype(float)
+        return all_kept
+
+    return _of_item(are_kept, truth, estimate, ALL)
 
 
 @metric("ranks that an item moves", units="ranks", least=0.0)

@@ -8,6 +8,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.privacy.published_counts import bounded_counts
 from pipeline.problems.common.rating_files import positions, refuse_repeats
 from pipeline.problems.common.tables import Unreadable
 from pipeline.study.arrays import Booleans, Integers
@@ -66,6 +67,27 @@ class Choices:
         wins = np.bincount(pair, count * (among.winner < among.loser), pairs)
         compared = np.bincount(pair, count, pairs)
         return wins.astype(np.int64), compared.astype(np.int64)
+
+    def bounded(self, chosen: Integers, most: int) -> tuple[Integers, int]:
+        """Wins of i over j and of j over i, (pairs, 2), i < j, and the most of one user.
+
+        As a release counts them: of each user the first comparison of each
+        of the first `most` pairs. Users without names are bounded already.
+        """
+        among = self._among(chosen)
+        m = len(chosen)
+        pairs = m * (m - 1) // 2
+        pair = pair_index(among.winner, among.loser, m)
+        side = (among.winner > among.loser).astype(np.int64)
+        times = self.count[among.rows]
+        if self.most == 1:
+            return bounded_counts(None, pair, side, times, pairs, most), 1
+        user = self.user[among.rows]
+        names = [str(number) for number in user.tolist()]
+        counts = bounded_counts(names, pair, side, times, pairs, most)
+        different = np.unique(user * pairs + pair)
+        answers = np.bincount(different // pairs)
+        return counts, min(int(answers.max(initial=0)), most)
 
     def _among(self, chosen: Integers) -> "_Among":
         """Comparisons of two chosen items."""

@@ -1,12 +1,16 @@
-"""All comparisons of a person's own file, none drawn: privacy's effect alone."""
+"""Comparisons of a person's own file, none drawn: what a promise to its people costs."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pipeline.privacy.budget_groups import groups_of
+from pipeline.privacy.composition import answer_budget
+from pipeline.privacy.shuffling import shuffled_answer_budget
 from pipeline.problems.common.components import unconnected
 from pipeline.problems.common.own_items import of_item, ranks, with_all
 from pipeline.problems.common.rating_files import Ratings
@@ -26,35 +30,55 @@ MOST_VERDICTS = 10**9  # users × pairs of items held at once, a byte each
 Path = Annotated[DataFile | None, "comparisons or ratings of real people; null is a stand-in"]
 Items = Annotated[DataFile | None, "names of all items that may be compared, one a line"]
 Most = Annotated[int, "items at most: those compared most"]
+MostAnswers = Annotated[int | None, "comparisons of a person that count; null is all pairs"]
+
+
+class Counted(NamedTuple):
+    """Comparisons that count. won, compared: (pairs,), wins of i over j and all, i < j.
+
+    most: comparisons of one person at most.
+    """
+
+    won: Integers
+    compared: Integers
+    most: int
 
 
 class Pool(NamedTuple):
     """Comparisons by everybody.
 
-    won, compared: (pairs,), wins of i over j and comparisons, i < j. theta:
-    θ*, (m,), the fit without privacy. names: (m,). times: (m,), comparisons
-    of an item. users: L. most: comparisons of one user at most. source: a
-    sentence.
+    counted: those that count. theta: θ*, (m,), the fit without privacy to
+    all comparisons of the file, also those that do not count. names: (m,).
+    times: (m,), all comparisons of an item. users: L. source: a sentence.
     """
 
-    won: Integers
-    compared: Integers
+    counted: Counted
     theta: Floats
     names: tuple[str, ...]
     times: Integers
     users: int
-    most: int
     source: str
+
+    @property
+    def messages(self) -> int:
+        """Comparisons of the pair that is compared least, of those compared at all."""
+        compared = self.counted.compared
+        return int(compared[compared > 0].min())
 
 
 @lru_cache(maxsize=8)
 @read_only
-def pool_of(path: DataFile | None, items: DataFile | None, most_items: int) -> Pool:
+def pool_of(
+    path: DataFile | None,
+    items: DataFile | None,
+    most_items: int,
+    most_answers: int | None = None,
+) -> Pool:
     """Everybody's comparisons in a file.
 
-    InvalidInput where they cannot be read or do not connect all items. In a
-    file of ratings, two unequal ratings of a user make a comparison.
-    O(rows); with ratings O(users · m²).
+    InvalidInput where they cannot be read, or where those that count do not
+    connect all items. In a file of ratings, two unequal ratings of a user
+    make a comparison. O(rows); with ratings O(users · m²).
     """
     if path is None and items is not None:
         raise InvalidInput("data_items", items.path, "goes with data.path only; give that too")
@@ -67,35 +91,56 @@ def pool_of(path: DataFile | None, items: DataFile | None, most_items: int) -> P
     names = tuple(records.names[k] for k in chosen)
     if isinstance(records, Choices):
         won, compared = records.pooled(chosen)
-        most = records.most
+        counted = _counted_choices(records, chosen, most_answers)
     else:
-        won, compared, most = _pooled_ratings(records, chosen, most_items)
-    first, second = np.triu_indices(m, 1)
-    apart = unconnected(first[compared > 0], second[compared > 0], m, names)
-    if apart:
-        key, value = ("data_path", path.path) if path else ("most_items", most_items)
-        raise InvalidInput(
-            key,
-            value,
-            "no comparisons link these items to the others: "
-            f"{shorten(', '.join(apart), LISTED)}; leave them out, or give a smaller "
-            "parameters.most_items",
-        )
+        verdicts = _verdicts(records, chosen, most_items)
+        won, compared = _sums(verdicts)
+        counted = _counted_ratings(verdicts, most_answers)
+    key, value = ("data_path", path.path) if path else ("most_items", most_items)
+    advice = "leave them out, or give a smaller parameters.most_items"
+    _check_linked(compared, names, key, value, advice)
+    if most_answers is not None:
+        _check_linked(counted.compared, names, "most_answers", most_answers, "give a larger number")
     users = records.users
     theta = weighted_fit(won / users, compared / users, m, 1 / users)
+    first, second = np.triu_indices(m, 1)
     times = np.bincount(first, compared, m) + np.bincount(second, compared, m)
-    source = records.source
+    total = int(compared.sum())
+    source = records.source.rstrip(".")
     if m < len(records.names):
-        total = int(compared.sum())
-        whole = source.rstrip(".")
-        source = f"{whole}; the {m} items compared most, and {total:,} comparisons of these."
-    return Pool(won, compared, theta, names, times.astype(np.int64), users, max(most, 1), source)
+        source = f"{source}; the {m} items compared most, and {total:,} comparisons of these"
+    left_out = total - int(counted.compared.sum())
+    if left_out:
+        source = f"{source}; {left_out:,} of them do not count, {counted.most:,} of a person do"
+    return Pool(counted, theta, names, times.astype(np.int64), users, f"{source}.")
 
 
-def _pooled_ratings(
-    ratings: Ratings, chosen: Integers, most_items: int
-) -> tuple[Integers, Integers, int]:
-    """Wins of i over j, comparisons of the pair, (pairs,) both, and the most of one user."""
+def _check_linked(
+    compared: Integers, names: tuple[str, ...], key: str, value: str | int, advice: str
+) -> None:
+    """Raise InvalidInput for a parameter where comparisons, (pairs,), do not link all items."""
+    m = len(names)
+    first, second = np.triu_indices(m, 1)
+    is_compared = compared > 0
+    apart = unconnected(first[is_compared], second[is_compared], m, names)
+    if not apart:
+        return
+    listing = shorten(", ".join(apart), LISTED)
+    raise InvalidInput(
+        key, value, f"no comparisons link these items to the others: {listing}; {advice}"
+    )
+
+
+def _counted_choices(choices: Choices, chosen: Integers, most_answers: int | None) -> Counted:
+    """Of each person the first comparisons of different pairs, as a release counts them."""
+    pairs = len(chosen) * (len(chosen) - 1) // 2
+    limit = most_answers or pairs
+    counts, most = choices.bounded(chosen, limit)
+    return Counted(counts[:, 0], counts.sum(axis=1), max(most, 1))
+
+
+def _verdicts(ratings: Ratings, chosen: Integers, most_items: int) -> NDArray[np.int8]:
+    """(users, pairs): 1 where i < j is rated above j, −1 where below, 0 where neither."""
     m = len(chosen)
     if ratings.users * m * (m - 1) // 2 > MOST_VERDICTS:
         raise InvalidInput(
@@ -104,11 +149,33 @@ def _pooled_ratings(
             f"{ratings.users:,} users and all pairs of {m:,} items are "
             "too many to hold; must be smaller",
         )
-    verdict, is_rated = ratings.verdicts(chosen)
-    verdict *= is_rated
-    is_decided = verdict != 0
-    won = (verdict > 0).sum(axis=0)
-    return won, is_decided.sum(axis=0), int(is_decided.sum(axis=1).max())
+    verdicts, is_rated = ratings.verdicts(chosen)
+    verdicts *= is_rated
+    return verdicts
+
+
+def _sums(verdicts: NDArray[np.int8]) -> tuple[Integers, Integers]:
+    """Wins of i over j and comparisons of the pair, (pairs,) both. verdicts: (users, pairs)."""
+    return (verdicts > 0).sum(axis=0), (verdicts != 0).sum(axis=0)
+
+
+def _counted_ratings(verdicts: NDArray[np.int8], most_answers: int | None) -> Counted:
+    """Of each person some pairs, which do not depend on how they were rated; else all.
+
+    Ratings have no first pair, so these are drawn, the same on every machine.
+    """
+    answers = (verdicts != 0).sum(axis=1)
+    most = max(int(answers.max()), 1)
+    if most_answers is not None and most_answers < most:
+        rng = np.random.Generator(np.random.Philox(20240401))
+        verdicts = verdicts.copy()
+        for user in np.flatnonzero(answers > most_answers).tolist():
+            decided = np.flatnonzero(verdicts[user])
+            order = np.argsort(rng.random(len(decided)))
+            verdicts[user, decided[order[most_answers:]]] = 0
+        most = most_answers
+    won, compared = _sums(verdicts)
+    return Counted(won, compared, most)
 
 
 @dataclass(frozen=True)
@@ -119,7 +186,7 @@ class PooledPreferences(Preferences):
 
 
 class PooledComparisons(Comparisons):
-    """The comparisons of a file, the same in every replication.
+    """The comparisons of a file that count, the same in every replication.
 
     A user may have made any number of them.
     """
@@ -131,13 +198,19 @@ class PooledComparisons(Comparisons):
 
     def compared(self, sizes: Integers) -> Integers:
         """(reps, 1, pairs): comparisons made by all users, who are one group."""
-        compared = self._pool.compared
+        compared = self._pool.counted.compared
         return np.broadcast_to(compared, (self._reps, 1, len(compared)))
+
+    @property
+    def most_answers(self) -> int:
+        """Comparisons that count of the user who made most."""
+        return self._pool.counted.most
 
     @cached_property
     def wins(self) -> Integers:
         """(reps, pairs): comparisons in which i beat j."""
-        return np.broadcast_to(self._pool.won, (self._reps, len(self._pool.won)))
+        won = self._pool.counted.won
+        return np.broadcast_to(won, (self._reps, len(won)))
 
 
 @dataclass(frozen=True)
@@ -145,11 +218,14 @@ class Pooled(BaseModel):
     """All comparisons of a file, in every replication: only what privacy adds is random.
 
     θ*: the fit of `debiased` without privacy, argmin of eq. (3) with λ =
-    1/L, L the users of the file; so that `mechanism: none` gives it back.
-    Files: all of `files`, also those without users, whose comparisons each
-    count as another user's. `derive: {m: file_items, L: file_users, given:
-    file_answers}` takes sizes from the file, `grid: {item: file_names}` the
-    names. Source: Xu, Sun and Cheng, eq. (2) and (3).
+    1/L, L the users of the file; so that `mechanism: none` gives it back
+    where all comparisons count. As in a release, of several comparisons of
+    a person of one pair the first counts, and the first `most_answers` of a
+    person. Files: all of `files`, also those without users, whose
+    comparisons each count as another user's. `derive: {m: file_items, L:
+    file_users, questions: file_answers, messages: file_messages}` takes
+    sizes from the file, `grid: {item: file_names}` the names. Source: Xu,
+    Sun and Cheng, eq. (2) and (3).
     """
 
     m: int = parameter("items of the file", unit="items", low=2)
@@ -162,6 +238,12 @@ class Pooled(BaseModel):
     )
     most_items: int = parameter(
         "items at most: those compared most", unit="items", default=100, low=2, high=2000
+    )
+    most_answers: int | None = parameter(
+        "comparisons of a person that count, the first ones; null is all pairs",
+        unit="comparisons",
+        default=None,
+        low=1,
     )
     profile: str = parameter("groups of users, share:multiple of epsilon", default="1:1")
 
@@ -183,7 +265,7 @@ class Pooled(BaseModel):
 
     @property
     def _pool(self) -> Pool:
-        return pool_of(self.data_path, self.data_items, self.most_items)
+        return pool_of(self.data_path, self.data_items, self.most_items, self.most_answers)
 
     @property
     def source(self) -> str:
@@ -228,10 +310,17 @@ def file_users(
 
 
 def file_answers(
-    data_path: Path, data_items: Items, most_items: Most
+    data_path: Path, data_items: Items, most_items: Most, most_answers: MostAnswers
 ) -> Annotated[int, "comparisons of the user who made most", "comparisons"]:
-    """Largest number of comparisons of one user; 1 where users have no names."""
-    return pool_of(data_path, data_items, most_items).most
+    """Largest number of comparisons of one user that count; 1 where users have no names."""
+    return pool_of(data_path, data_items, most_items, most_answers).counted.most
+
+
+def file_messages(
+    data_path: Path, data_items: Items, most_items: Most, most_answers: MostAnswers
+) -> Annotated[int, "comparisons of the pair that is compared least", "comparisons"]:
+    """Smallest number of comparisons that count of a pair, of those compared at all."""
+    return pool_of(data_path, data_items, most_items, most_answers).messages
 
 
 def file_names(data_path: Path, data_items: Items, most_items: Most) -> tuple[str, ...]:
@@ -267,6 +356,20 @@ def times_compared(
 
 def epsilon_person(
     epsilon: float, given: int
-) -> Annotated[float, "privacy budget of all answers of the person who gave most", "nats"]:
+) -> Annotated[float, "privacy budget of all answers of the person who answered most", "nats"]:
     """ε times the answers of a person, by basic composition, which is attained."""
     return epsilon * given
+
+
+def leaving_epsilon(
+    person: float, person_delta: float, questions: int, messages: int, mechanism: str
+) -> Annotated[float, "budget of one comparison as it leaves its user", "nats"]:
+    """ε₀ of one of the comparisons of a user, at which all of them keep the promise.
+
+    NaN with a curator, to whom comparisons are told as they are.
+    """
+    if mechanism == "randomized_response":
+        return answer_budget(person, questions, person_delta)
+    if mechanism == "shuffled_response":
+        return shuffled_answer_budget(person, questions, person_delta, messages)
+    return math.nan

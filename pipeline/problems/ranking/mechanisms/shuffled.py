@@ -40,6 +40,13 @@ class ShuffledResponse(BaseMechanism):
     person: float = parameter(("privacy budget of all comparisons of a user"), unit="nats", above=0)
     person_delta: float = parameter(("δ of a person's budget"), default=1e-6, above=0, below=1)
     questions: int | None = QUESTIONS
+    messages: int | None = parameter(
+        "messages on the pair that is compared least, in data that were recorded; null follows "
+        "from users and questions",
+        unit="comparisons",
+        default=None,
+        low=1,
+    )
     design: str = parameter(
         "who compares what; it must be balanced, so that all pairs have as many messages",
         default="balanced",
@@ -82,7 +89,9 @@ class ShuffledResponse(BaseMechanism):
 
     @property
     def reports(self) -> int:
-        """Messages on the pair that is compared least."""
+        """Messages on the pair that is compared least, of those compared at all."""
+        if self.messages is not None:
+            return self.messages
         pairs = asked_of_person("questions", None, self.m)
         return self.L * self.answers // pairs
 
@@ -109,7 +118,8 @@ class ShuffledResponse(BaseMechanism):
         """
         check_charge(self.questions, self.answers, data.most_answers)
         users = np.array([self.L])
-        fewest = int(np.min(trials_of(users, data.compared(users))))
+        trials = trials_of(users, data.compared(users))
+        fewest = int(np.min(trials[trials > 0]))
         if fewest < self.reports:
             allowed = (
                 f"a pair was compared {fewest:,} times, fewer than the {self.reports:,} that its "
