@@ -13,6 +13,7 @@ from pipeline.reporting.drawn import Drawn
 from pipeline.reporting.findings import Extreme, extremes, ranked
 from pipeline.reporting.formatting import percent
 from pipeline.reporting.methods import paragraphs
+from pipeline.reporting.promises import promises
 from pipeline.reporting.section import Facts, Section, Session
 from pipeline.reporting.verdict_rows import VerdictRow
 from pipeline.reporting.verdict_words import tally
@@ -131,7 +132,7 @@ def study(
         levels=grid_tables.named_levels(summary),
         means=grid_tables.means(summary, table),
         missing=grid_tables.missing_effects(summary),
-        extremes=[*extremes(summary)],
+        extremes=[*promises(summary, facts)] or [*extremes(summary)],
         targets=endings.targets(summary),
         stopped=endings.what_stopped(summary, section.verdicts, bool(facts.missing)),
         ends=endings.cells_ended(facts),

@@ -65,12 +65,14 @@ class Protection:
     guarantee: (aspect, text), such as ("unit", "one answer"), of each guarantee that it has in a
     cell, in order. spent: whose budget it is -> (least, greatest) over the cells, of the person who
     spends most, in nats; empty for a mechanism that does not state it. remarks: on its cells.
+    trust: who must be trusted, a key of `TRUSTS`.
     """
 
     mechanism: str
     guarantee: Sequence[tuple[str, str]]
     spent: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     remarks: Sequence[str] = ()
+    trust: str = ""
 
 
 @dataclass(frozen=True)

@@ -38,17 +38,19 @@ def source(study: Study) -> str:
 def privacy(study: Study) -> list[Protection]:
     """What every mechanism of the study promises and spends, over its cells."""
     guarantees: dict[str, dict[tuple[str, str], None]] = {}
+    trusts: dict[str, str] = {}
     spent: dict[str, dict[str, tuple[float, float]]] = {}
     for name, mechanism in parts_of(study, ROLES[1]):
-        rows = mechanism.stated().rows()
-        guarantees.setdefault(name, {}).update(dict.fromkeys(rows))
+        guarantee = mechanism.stated()
+        guarantees.setdefault(name, {}).update(dict.fromkeys(guarantee.rows()))
+        trusts[name] = guarantee.trust
         _widen(spent.setdefault(name, {}), mechanism.spent())
     if "none" in spent:
         meanings = itertools.chain.from_iterable(spent.values())
         spent["none"] = dict.fromkeys(meanings, (math.inf, math.inf))
     remarks_of = remarks(study)
     return [
-        Protection(name, [*rows], spent[name], remarks_of.get(name, []))
+        Protection(name, [*rows], spent[name], remarks_of.get(name, []), trusts[name])
         for name, rows in guarantees.items()
     ]
 

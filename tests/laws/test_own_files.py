@@ -1,6 +1,7 @@
 """Law: own/ranking, own/response and own/crowd take a person's file, ask for no size and know items by their names."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +10,13 @@ from scipy.stats import binom
 
 from pipeline.__main__ import main
 from pipeline.cli.compose import compose
-from pipeline.study.parameters import InvalidInput
+from pipeline.privacy.composition import answer_budget
+from pipeline.privacy.published_counts import bounded_counts
+from pipeline.problems.common.count_release import answers_of
+from pipeline.problems.ranking.data.files import load
+from pipeline.problems.ranking.data.own_items import pool_of
+from pipeline.problems.ranking.data.release import HEADERS, _Reader
+from pipeline.study.parameters import DataFile, InvalidInput
 from pipeline.workflow.config import read_experiments
 from tests.helpers.checks import counts_agree
 from tests.helpers.real_data import real
@@ -40,6 +47,11 @@ def study(name, *words):
     return read_experiments(compose([f"experiment=own/{name}", "size=quick", *words]))[0].study
 
 
+def cell(item, mechanism, person=1.0):
+    """Labels of a cell of own/ranking."""
+    return {"person": person, "mechanism": mechanism, "item": item}
+
+
 def written(folder, name, text):
     (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     return folder / name
@@ -61,21 +73,17 @@ def votes(tmp_path):
 def test_sizes_and_names_come_from_the_file(tmp_path, drinks, votes):
     ranking = study("ranking", drinks)
     assert ranking.grid.axes["item"] == ("all items", "tea", "milk", "beer")
-    labels = {"epsilon": 1.0, "item": "milk"}
+    labels = cell("milk", "noisy_counts")
     values = ranking.values(labels)
-    assert (values["m"], values["L"], values["given"]) == (3, 31, 1)
+    assert [values[name] for name in ("m", "L", "questions", "messages")] == [3, 31, 1, 7]
     coordinates = ranking.derived(labels)
-    assert (
-        coordinates["rank"] == 2
-        and coordinates["times_compared"] == 24
-        and coordinates["epsilon_person"] == 1.0
-    )
+    assert coordinates["rank"] == 2 and coordinates["times_compared"] == 24
     response = study("response", f"data.path={written(tmp_path, 'm.csv', MARKS)}")
     assert set(response.grid.axes["item"]) == {"all items", "sum", "root", "proof"}
-    cell = {"epsilon_user": 1.0, "mechanism": "discrete_laplace", "estimator": "spectral"}
-    found = [response.derived(cell | {"item": item}) for item in response.grid.axes["item"]]
+    labels = {"epsilon_user": 1.0, "mechanism": "discrete_laplace", "estimator": "spectral"}
+    found = [response.derived(labels | {"item": item}) for item in response.grid.axes["item"]]
     assert [one["rank"] for one in found[1:]] == [1, 2, 3] and response.values(
-        cell | {"item": "sum"}
+        labels | {"item": "sum"}
     )["n"] == 30
     asked = [MARKS.count(f",{item},") for item in response.grid.axes["item"][1:]]
     assert [one["times_answered"] for one in found] == [sum(asked) / 3, *asked]
@@ -85,22 +93,98 @@ def test_sizes_and_names_come_from_the_file(tmp_path, drinks, votes):
     assert (values["n"], values["m"], values["given"]) == (5, 6, 6)
 
 
-def test_users_with_names_pay_for_all_that_they_gave(tmp_path):
-    rows = "user,winner,loser\nu,a,b\nu,b,c\nu,a,b\nv,c,a\n"
-    ranking = study("ranking", f"data.path={written(tmp_path, 'd.csv', rows)}")
-    labels = {"epsilon": 2.0, "item": "a"}
-    mechanism = ranking.components(labels).mechanism
-    assert mechanism.spent() == {
-        "one comparison": 2.0,
-        "all comparisons of the user who made most": 6.0,
-    }
-    assert ranking.derived(labels)["epsilon_person"] == 6.0
+REPEATED = """user,winner,loser
+u,a,b
+u,b,c
+u,a,b
+u,c,a
+v,c,a
+v,b,c
+w,a,b
+"""
+
+
+@pytest.mark.parametrize("most, questions, messages", [("null", 3, 2), ("2", 2, 1)])
+def test_users_with_names_promise_for_all_that_they_said(tmp_path, most, questions, messages):
+    """Of u's comparisons that of a and b counts once; with most_answers=2 that of c and a does not count."""
+    path = written(tmp_path, "d.csv", REPEATED)
+    ranking = study("ranking", f"data.path={path}", f"parameters.most_answers={most}")
+    local = cell("a", "randomized_response", 2.0)
+    mechanism = ranking.components(local).mechanism
+    assert mechanism.answers == questions
+    leaving = ranking.derived(local)["leaving_epsilon"]
+    assert mechanism.spent()["one comparison"] == leaving == answer_budget(2.0, questions, 1e-6)
+    assert mechanism.spent()["all comparisons of a user"] == pytest.approx(2.0)
+    shuffled = cell("a", "shuffled_response", 2.0)
+    mixed = ranking.components(shuffled).mechanism
+    assert mixed.reports == messages and mixed.promise().epsilon == 2.0
+    assert ranking.derived(shuffled)["leaving_epsilon"] == mixed.answer_epsilon
+    curator = ranking.components(cell("a", "noisy_counts", 2.0)).mechanism
+    assert curator.answers == questions and curator.sensitivity == (questions, questions)
+    assert np.isnan(ranking.derived(cell("a", "noisy_counts"))["leaving_epsilon"])
+
+
+def test_what_counts_is_what_a_release_counts(tmp_path):
+    """The comparisons of a study are the table that `task=release` adds noise to."""
+    path = written(tmp_path, "d.csv", REPEATED)
+    items = written(tmp_path, "i.txt", "a\nb\nc\n")
+    request = SimpleNamespace(
+        data=DataFile.at(str(path), "data.path"),
+        names=("a", "b", "c"),
+        settings={"encoding": "utf-8"},
+    )
+    answers = answers_of(request, HEADERS, lambda sheet: _Reader(sheet, request.names))
+    for most in (1, 2, 3):
+        counts = bounded_counts(answers.person, answers.group, answers.side, answers.times, 3, most)
+        records = load(
+            DataFile.at(str(path), "data.path"),
+            DataFile.at(str(items), "data.items"),
+            other_ratings=True,
+        )
+        counted, _ = records.bounded(np.arange(3), most)
+        assert counted.tolist() == counts.tolist()
+    everything = records.pooled(np.arange(3))
+    assert everything[1].sum() == counts.sum() + 1  # the repetition, which counts for θ* alone
+
+
+def test_who_compared_what_is_protected_where_everybody_compared_all(tmp_path):
+    """Elsewhere numbers of comparisons are told as they are, and tell who compared what."""
+    charges = []
+    for last in ("v,b,c\n", ""):
+        rows = "user,winner,loser\nu,a,b\nu,b,c\nu,c,a\nv,a,b\nv,a,c\n" + last
+        path = written(tmp_path, "d.csv", rows)
+        ranking = study("ranking", f"data.path={path}")
+        mechanism = ranking.components(cell("a", "noisy_counts")).mechanism
+        charges.append((mechanism.compared_are, mechanism.sensitivity))
+    assert charges == [("protected", (6, 6)), ("public", (3, 3))]
+
+
+def test_a_promise_cut_to_too_few_answers_is_refused(tmp_path):
+    rows = "user,winner,loser\nu,a,b\nu,b,c\nv,a,b\nv,c,b\n"
+    path = written(tmp_path, "d.csv", rows)
+    with pytest.raises(InvalidInput, match="most_answers=1: no comparisons link these items"):
+        study("ranking", f"data.path={path}", "parameters.most_answers=1")
+
+
+def test_ratings_are_cut_whatever_they_say(tmp_path):
+    """Which pairs of a person count does not depend on the ratings: all the other way round, the same pairs."""
+    rng = np.random.default_rng(5)
+    stars = rng.permuted(np.tile(np.arange(5), (12, 1)), axis=1)
+    counted = []
+    for values in (stars, 4 - stars):
+        rows = [f"u{u},i{i},{values[u, i]}" for u in range(12) for i in range(5)]
+        path = written(tmp_path, "r.csv", "user,item,rating\n" + "\n".join(rows))
+        counted.append(pool_of(DataFile.at(str(path), "data.path"), None, 100, 3).counted)
+    assert counted[0].most == 3 and counted[0].compared.sum() == 36
+    assert (counted[0].compared == counted[1].compared).all()
+    assert (counted[0].won == counted[1].compared - counted[1].won).all()
 
 
 def test_without_privacy_nothing_moves(tmp_path, drinks, votes):
-    ranking = study("ranking", drinks, "parameters.mechanism=none")
+    ranking = study("ranking", drinks, "grid.mechanism=[none]")
     for item in ranking.grid.axes["item"]:
-        found = ranking.simulate({"epsilon": 1.0, "item": item}, 0)
+        found = ranking.simulate(cell(item, "none"), 0)
+        assert found["first_kept"].all()
         assert (found["rank_kept"] == 1).all() and found["score_moved"].max() < 1e-6
     response = study(
         "response",
@@ -133,8 +217,12 @@ def test_how_often_a_place_is_kept_is_exact_for_two_items(tmp_path):
         f"data.path={written(tmp_path, 'd.csv', rows)}",
         "replications=20000",
         "block=20000",
+        "grid.mechanism=[randomized_response]",
+        "parameters.person_delta=0",
     )
-    kept = ranking.simulate({"epsilon": 1.0, "item": "a"}, 0)["rank_kept"]
+    found = ranking.simulate(cell("a", "randomized_response"), 0)
+    kept = found["rank_kept"]
+    assert (found["first_kept"] == kept).all()
     counts = np.array([(kept == 0).sum(), (kept == 1).sum()])
 
     def law(flip):
@@ -150,7 +238,7 @@ def test_levels_of_one_estimate_share_it(drinks, monkeypatch):
     """Items are looked at in one estimate: its stream does not depend on the item, and it is made once."""
     ranking = study("ranking", drinks)
     assert ranking.measured == {"item"}
-    first, second = ({"epsilon": 1.0, "item": item} for item in ("tea", "beer"))
+    first, second = (cell(item, "randomized_response") for item in ("tea", "beer"))
     model = ranking.components(first).model
     assert ranking.stream("estimator", first, 0, model) == ranking.stream(
         "estimator", second, 0, model
@@ -174,7 +262,7 @@ def test_from_file_to_report(tmp_path, drinks, capsys):
             drinks,
             "replications=20",
             "block=20",
-            "grid.epsilon=[0.5,4]",
+            "grid.person=[1,8]",
             "cluster=synchronous",
             f"outputs={tmp_path / 'out'}",
             "figures=[]",
@@ -187,7 +275,7 @@ def test_from_file_to_report(tmp_path, drinks, capsys):
         kept = data["rank_kept"].mean("replication").load()
         assert (
             data["rank"].sel(item="beer").item() == 3
-            and float(kept.sel(item="tea", epsilon=4)) > 0.9
+            and float(kept.sel(item="tea", person=8, mechanism="noisy_counts")) > 0.9
         )
     page, table = (
         (folder / "report.html").read_text("utf-8"),
@@ -198,10 +286,13 @@ def test_from_file_to_report(tmp_path, drinks, capsys):
         "milk",
         "beer",
         "A file of 31 comparisons of 3 items",
-        "all comparisons of the user who made",
+        "all comparisons of a user",
+        "At 1 nat a person, with nobody trusted (randomized response)",
+        "At 1 nat a person, with a shuffler (shuffled response)",
+        "At 1 nat a person, with a curator (noisy counts)",
     ):
         assert word in page
-    assert "own/ranking,4.0,tea," in table
+    assert "own/ranking,8.0,noisy_counts,tea," in table
     without = re.sub("<[^>]+>", " ", page[page.index("what is known of each without simulation") :])
     assert re.search(
         r"tea\s+1\s+[\d.]+\s+19\s+milk\s+2\s+\S+\s+24\s+beer\s+3", without
@@ -219,7 +310,7 @@ BAD = [
     ("ranking", ["grid.item=file_name"], "grid.item", "must be a list of levels"),
     ("ranking", ["grid.item=score"], "grid.item", "needs item; give it in parameters"),
     ("ranking", ["grid.item=file_items"], "grid.item", "gives no levels"),
-    ("ranking", ["grid.epsilon=1"], "grid.epsilon", "must be a list of levels"),
+    ("ranking", ["grid.person=1"], "grid.person", "must be a list of levels"),
     (
         "ranking",
         ["~derive.m", "+parameters.m=4"],
@@ -234,7 +325,7 @@ BAD = [
         "have one budget for all; must be 1:1",
     ),
     ("ranking", ["parameters.most_items=1"], "parameters.most_items", "needs two at least"),
-    ("ranking", ["grid.epsilon=[0]"], "grid.epsilon", "> 0"),
+    ("ranking", ["grid.person=[0]"], "grid.person", "> 0"),
     ("ranking", ["data.truth=nowhere.csv"], "data.truth", "takes no such file"),
     ("crowd", [], "data.path", "must be the header task,worker,label"),
 ]
@@ -273,7 +364,7 @@ def test_a_large_file_is_cut_to_the_items_compared_most(drinks):
     )  # 24 and 19 comparisons; tea has 19, too
     assert (
         "the 2 items compared most"
-        in two.components({"epsilon": 1.0, "item": "all items"}).model.source
+        in two.components(cell("all items", "noisy_counts")).model.source
     )
 
 
@@ -283,7 +374,7 @@ def test_the_real_ratings_are_ranked(path):
     assert (
         len(ranking.grid.axes["item"]) == 11 and ranking.grid.axes["item"][1] == "318"
     )  # The Shawshank Redemption
-    assert ranking.values({"epsilon": 1.0, "item": "318"})["given"] <= 45
+    assert ranking.values(cell("318", "noisy_counts"))["questions"] <= 45
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,8 @@ def test_budgets_range_over_the_cells_of_their_mechanism():
 
 def test_a_mechanism_that_does_not_say_what_it_spends(toy):
     (row,) = statements.privacy(read_experiment(toy.CONFIG).study)
-    assert row == Protection("laplace", [*toy.LaplaceNoise.guarantee.rows()], {}, [])
+    guarantee = toy.LaplaceNoise.guarantee
+    assert row == Protection("laplace", [*guarantee.rows()], {}, [], guarantee.trust)
 
 
 @dataclass(frozen=True)

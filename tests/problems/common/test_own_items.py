@@ -7,6 +7,7 @@ import pytest
 
 from pipeline.problems.common.own_items import (
     ALL,
+    first_kept,
     pairs_reversed,
     position,
     rank_kept,
@@ -61,6 +62,19 @@ def test_every_item_and_their_mean_are_as_by_hand(metric, ties):
         assert metric(item=name)(truth, None, estimate) == pytest.approx(each[:, i])
     assert metric()(truth, None, estimate) == pytest.approx(each.mean(axis=1))
     assert metric(item="tea")(truth, None, estimate) != pytest.approx(each[:, 1])  # another item's
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("first", [1, 2, 9])
+def test_the_first_items_are_kept_as_by_hand(first, ties):
+    truth, estimate = pair(4, ties)
+    close = SimpleNamespace(theta=truth.theta + 0.2 * estimate.theta)
+    kept = []
+    for t, e in zip(truth.theta.tolist(), close.theta.tolist(), strict=True):
+        top = [i for i in range(5) if rank(t, i) <= first]
+        kept.append(all(rank(t, i) == rank(e, i) for i in top))
+    assert first_kept(first=first)(truth, None, close).tolist() == kept and 0 < sum(kept)
+    assert first_kept(first=first)(truth, None, truth).all()
 
 
 def test_pairs_of_all_items_are_the_kendall_distance():
