@@ -13,7 +13,8 @@ from pipeline.study.guarantee import CURATOR, NOBODY, SHUFFLER
 
 KEPT = "first_kept"
 REVERSED = "pairs_reversed"
-NEEDED = ("person", "mechanism", "item")  # axes, of which the first item is the mean of all
+NEEDED = ("person", "mechanism", "item")  # axes
+ALL = "all items"  # level of `item` that is the mean of all
 AT = 1.0  # nats: of the promises that were simulated the nearest one is told
 RELIABLE = 0.95  # share of releases in which ranks are kept
 NO_ORDER = 0.45  # share of pairs reversed; coins reverse one half
@@ -34,8 +35,10 @@ def promises(summary: xr.Dataset, facts: Facts) -> Iterator[Extreme]:
         return
     if not set(NEEDED) <= set(summary[KEPT].dims):
         return
-    others = set(summary[KEPT].dims) - {"person", "mechanism"}
-    of_all = summary.isel(dict.fromkeys(others, 0))
+    if ALL not in summary["item"].values:
+        return
+    others = set(summary[KEPT].dims) - set(NEEDED)
+    of_all = summary.sel(item=ALL).isel(dict.fromkeys(others, 0))
     persons = of_all["person"].values
     told = float(persons[np.abs(np.log(persons / AT)).argmin()])
     trusts = _trusts(facts)

@@ -147,18 +147,6 @@ def test_what_counts_is_what_a_release_counts(tmp_path):
     assert everything[1].sum() == counts.sum() + 1  # the repetition, which counts for θ* alone
 
 
-def test_who_compared_what_is_protected_where_everybody_compared_all(tmp_path):
-    """Elsewhere numbers of comparisons are told as they are, and tell who compared what."""
-    charges = []
-    for last in ("v,b,c\n", ""):
-        rows = "user,winner,loser\nu,a,b\nu,b,c\nu,c,a\nv,a,b\nv,a,c\n" + last
-        path = written(tmp_path, "d.csv", rows)
-        ranking = study("ranking", f"data.path={path}")
-        mechanism = ranking.components(cell("a", "noisy_counts")).mechanism
-        charges.append((mechanism.compared_are, mechanism.sensitivity))
-    assert charges == [("protected", (6, 6)), ("public", (3, 3))]
-
-
 def test_a_promise_cut_to_too_few_answers_is_refused(tmp_path):
     rows = "user,winner,loser\nu,a,b\nu,b,c\nv,a,b\nv,c,b\n"
     path = written(tmp_path, "d.csv", rows)
@@ -181,7 +169,7 @@ def test_ratings_are_cut_whatever_they_say(tmp_path):
 
 
 def test_without_privacy_nothing_moves(tmp_path, drinks, votes):
-    ranking = study("ranking", drinks, "grid.mechanism=[none]")
+    ranking = study("ranking", drinks, "grid.mechanism=[none]", "~parameters.compared_are")
     for item in ranking.grid.axes["item"]:
         found = ranking.simulate(cell(item, "none"), 0)
         assert found["first_kept"].all()
@@ -219,6 +207,7 @@ def test_how_often_a_place_is_kept_is_exact_for_two_items(tmp_path):
         "block=20000",
         "grid.mechanism=[randomized_response]",
         "parameters.person_delta=0",
+        "~parameters.compared_are",
     )
     found = ranking.simulate(cell("a", "randomized_response"), 0)
     kept = found["rank_kept"]

@@ -3,7 +3,8 @@ How far would privacy move the ranking of my own items?
 =======================================================
 
 A file of your own says who won how often. How many pairs of items would be ranked the other way
-round at each ε, and which ε moves fewer than one pair in ten?
+round at each promise to a person, and which promise moves fewer than one pair in ten, if nobody is
+trusted?
 """
 
 import tempfile
@@ -35,12 +36,13 @@ with tempfile.TemporaryDirectory() as folder:
     )
     results = pl.simulate("own/ranking", data={"path": path}, replications=400, block=400)
 cells = pl.summarise(results)
-every = cells.sel(item="all items")
-found = crossing(every.pairs_reversed, every.pairs_reversed_mcse, "epsilon", 0.1)
+local = cells.sel(mechanism="randomized_response")
+every = local.sel(item="all items")
+found = crossing(every.pairs_reversed, every.pairs_reversed_mcse, "person", 0.1)
 print("without privacy:", ", ".join(str(name) for name in cells.item.values[1:]))
 print(
-    f"one pair in ten is reversed at ε = {found.value.item():.2f} [{found.low.item():.2f}, "
-    f"{found.high.item():.2f}]"
+    f"one pair in ten is reversed at {found.value.item():.2f} nats a person "
+    f"[{found.low.item():.2f}, {found.high.item():.2f}]"
 )
 
 # %%
@@ -48,9 +50,9 @@ print(
 
 figure, axes = plt.subplots(layout="constrained")
 for name in cells.item.values[1:]:
-    curve = cells.sel(item=name)
+    curve = local.sel(item=name)
     axes.errorbar(
-        curve.epsilon,
+        curve.person,
         curve.rank_kept,
         1.96 * curve.rank_kept_mcse,
         fmt="o-",
@@ -59,7 +61,7 @@ for name in cells.item.values[1:]:
     )
 axes.set(
     xscale="log",
-    xlabel="ε of one comparison",
+    xlabel="privacy budget of a person (nats)",
     ylabel="probability that the rank is kept",
     ylim=(0, 1),
 )

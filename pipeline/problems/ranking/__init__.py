@@ -116,7 +116,6 @@ PROBLEM = Problem(
         "worst_spread": ".person_derivations:worst_spread",
         "epsilon_person": ".data.own_items:epsilon_person",
         "file_answers": ".data.own_items:file_answers",
-        "file_compared_are": ".data.own_items:file_compared_are",
         "file_items": ".data.own_items:file_items",
         "file_messages": ".data.own_items:file_messages",
         "file_names": ".data.own_items:file_names",

@@ -323,18 +323,6 @@ def file_messages(
     return pool_of(data_path, data_items, most_items, most_answers).messages
 
 
-def file_compared_are(
-    data_path: Path, data_items: Items, most_items: Most, most_answers: MostAnswers
-) -> str:
-    """`protected` where everybody compared all pairs, which tells nothing of anybody; else `public`.
-
-    Elsewhere numbers of comparisons tell who compared what.
-    """
-    pool = pool_of(data_path, data_items, most_items, most_answers)
-    is_complete = bool((pool.counted.compared == pool.users).all())
-    return "protected" if is_complete else "public"
-
-
 def file_names(data_path: Path, data_items: Items, most_items: Most) -> tuple[str, ...]:
     """Levels of the axis `item`: all items, then each, by its rank without privacy."""
     pool = pool_of(data_path, data_items, most_items)
