@@ -1,4 +1,4 @@
-"""What each promise to a person does to the ranks of items, in sentences for the first screen."""
+"""What each promise to a person does to the ranks and labels, in sentences for the first screen."""
 
 import math
 from collections.abc import Iterator
@@ -13,10 +13,11 @@ from pipeline.study.guarantee import CURATOR, NOBODY, SHUFFLER
 
 KEPT = "first_kept"
 REVERSED = "pairs_reversed"
-NEEDED = ("person", "mechanism", "item")  # axes
-ALL = "all items"  # level of `item` that is the mean of all
+LABELS = "label_kept"
+ITEM = ("item", "all items")  # an axis, and its level that is the mean of all
+TASK = ("task", "all tasks")
 AT = 1.0  # nats: of the promises that were simulated the nearest one is told
-RELIABLE = 0.95  # share of releases in which ranks are kept
+RELIABLE = 0.95  # share of releases in which ranks are kept, or of tasks that keep their labels
 NO_ORDER = 0.45  # share of pairs reversed; coins reverse one half
 TRUSTED = {
     NOBODY: "with nobody trusted",
@@ -26,29 +27,49 @@ TRUSTED = {
 
 
 def promises(summary: xr.Dataset, facts: Facts) -> Iterator[Extreme]:
-    """For each mechanism, how often the first items keep their ranks at about one nat a person.
+    """For each mechanism, what about one nat a person does to ranks, or to labels.
 
-    Where so many pairs are reversed as if nothing were learned, it says that no order survives.
-    Nothing for a study without these axes and metrics.
+    Of ranks, how often the first items keep theirs; where so many pairs are reversed as if nothing
+    were learned, that no order survives. Of labels, how many tasks keep theirs, with the best
+    estimator. Nothing for a study without these axes and metrics.
     """
-    if KEPT not in summary or REVERSED not in summary:
+    if KEPT in summary and REVERSED in summary:
+        first = facts.constants.get("first", 3)
+        for trust, curve in _curves(summary, KEPT, ITEM, facts):
+            yield _of_ranks(curve, trust, first)
+    elif LABELS in summary:
+        for trust, curve in _curves(summary, LABELS, TASK, facts):
+            yield _of_labels(curve, trust)
+
+
+def _curves(
+    summary: xr.Dataset, metric: str, part: tuple[str, str], facts: Facts
+) -> Iterator[tuple[str, xr.Dataset]]:
+    """For each mechanism the trust in words, and its cells over `person`.
+
+    part: an axis, and its level that is the mean of all. Of several estimators that with the
+    largest mean; of other axes the first level.
+    """
+    axis, level = part
+    if not {"person", "mechanism", axis} <= set(summary[metric].dims):
         return
-    if not set(NEEDED) <= set(summary[KEPT].dims):
+    if level not in summary[axis].values:
         return
-    if ALL not in summary["item"].values:
-        return
-    others = set(summary[KEPT].dims) - set(NEEDED)
-    of_all = summary.sel(item=ALL).isel(dict.fromkeys(others, 0))
-    persons = of_all["person"].values
-    told = float(persons[np.abs(np.log(persons / AT)).argmin()])
+    of_all = summary.sel({axis: level})
+    others = set(of_all[metric].dims) - {"person", "mechanism", "estimator"}
+    of_all = of_all.isel(dict.fromkeys(others, 0))
     trusts = _trusts(facts)
-    first = facts.constants.get("first", 3)
     for mechanism in of_all["mechanism"].values.tolist():
         trust = TRUSTED.get(trusts.get(mechanism, ""))
         if trust is None:
             continue
         curve = of_all.sel(mechanism=mechanism)
-        yield _sentence(curve, told, f"{trust} ({symbol(mechanism)})", first)
+        words = symbol(mechanism)
+        if "estimator" in curve.dims:
+            means = curve[metric].mean("person").fillna(-math.inf)
+            curve = curve.isel(estimator=int(means.argmax("estimator")))
+            words = f"{words}, {symbol(curve['estimator'].item())}"
+        yield f"{trust} ({words})", curve
 
 
 def _trusts(facts: Facts) -> dict[str, str]:
@@ -56,33 +77,57 @@ def _trusts(facts: Facts) -> dict[str, str]:
     return {protection.mechanism: protection.trust for protection in facts.privacy}
 
 
-def _sentence(curve: xr.Dataset, told: float, trust: str, first: int) -> Extreme:
-    """curve: of one mechanism, over `person`. told: the promise that is told, in nats."""
-    cell = curve.sel(person=told)
+def _told(curve: xr.Dataset) -> xr.Dataset:
+    """The cell of the promise that is told."""
+    distance = np.abs(np.log(curve["person"].values / AT))
+    return curve.isel(person=int(distance.argmin()))
+
+
+def _promise(cell: xr.Dataset, trust: str) -> str:
+    person = cell["person"].item()
+    unit = "nat" if person == 1 else "nats"
+    return f"At {number(person, 3)} {unit} a person, {trust}"
+
+
+def _interval(cell: xr.Dataset, metric: str) -> str:
+    low = percent(cell[f"{metric}_low"].item())
+    high = percent(cell[f"{metric}_high"].item())
+    return f"{low} to {high}"
+
+
+def _of_ranks(curve: xr.Dataset, trust: str, first: int) -> Extreme:
+    """curve: of one mechanism, over `person`."""
+    cell = _told(curve)
+    promise = _promise(cell, trust)
     kept = f"{percent(cell[KEPT].item())} of releases"
-    interval = f"{percent(cell[f'{KEPT}_low'].item())} to {percent(cell[f'{KEPT}_high'].item())}"
     are_reversed = f"{percent(cell[REVERSED].item())} of all pairs are reversed"
-    unit = "nat" if told == 1 else "nats"
-    promise = f"At {number(told, 3)} {unit} a person, {trust}"
-    from_where = _reliable(curve)
     if cell[f"{REVERSED}_high"].item() >= NO_ORDER:
         where = f"coins would reverse 50 %; the first {first} keep their ranks in {kept}"
         return Extreme(f"{promise}, no order survives", are_reversed, where)
-    statement = f"{promise}, the first {first} keep their ranks"
-    return Extreme(statement, kept, f"{interval}; {are_reversed}; {from_where}")
+    reliable = _reliable(curve, KEPT, f"in {percent(RELIABLE)} of releases they do")
+    where = f"{_interval(cell, KEPT)}; {are_reversed}; {reliable}"
+    return Extreme(f"{promise}, the first {first} keep their ranks", kept, where)
 
 
-def _reliable(curve: xr.Dataset) -> str:
-    """From which promise on, of those simulated, ranks are kept nearly always."""
+def _of_labels(curve: xr.Dataset, trust: str) -> Extreme:
+    """curve: of one mechanism and estimator, over `person`."""
+    cell = _told(curve)
+    kept = f"{percent(cell[LABELS].item())} of tasks"
+    reliable = _reliable(curve, LABELS, f"{percent(RELIABLE)} of them do")
+    where = f"{_interval(cell, LABELS)}; coins would keep 50 %; {reliable}"
+    return Extreme(f"{_promise(cell, trust)}, tasks keep their labels", kept, where)
+
+
+def _reliable(curve: xr.Dataset, metric: str, event: str) -> str:
+    """From which promise on, of those simulated, the metric is nearly always 1. event: in words."""
     persons = curve["person"].values.astype(float)
     order = np.argsort(persons)
-    is_reliable = curve[KEPT].values[order] >= RELIABLE
+    is_reliable = curve[metric].values[order] >= RELIABLE
     smallest = math.inf
     for person, reliable in zip(persons[order][::-1], is_reliable[::-1], strict=True):
         if not reliable:
             break
         smallest = float(person)
-    share = f"in {percent(RELIABLE)} of releases they do"
     if math.isinf(smallest):
-        return f"{share} at no promise up to {number(persons.max(), 3)} nats"
-    return f"{share} from {number(smallest, 3)} nats on"
+        return f"{event} at no promise up to {number(persons.max(), 3)} nats"
+    return f"{event} from {number(smallest, 3)} nats on"

@@ -52,6 +52,11 @@ def cell(item, mechanism, person=1.0):
     return {"person": person, "mechanism": mechanism, "item": item}
 
 
+def labelled(task, mechanism="randomized_response", estimator="dawid_skene", person=1.0):
+    """Labels of a cell of own/crowd."""
+    return {"person": person, "mechanism": mechanism, "estimator": estimator, "task": task}
+
+
 def written(folder, name, text):
     (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     return folder / name
@@ -89,8 +94,15 @@ def test_sizes_and_names_come_from_the_file(tmp_path, drinks, votes):
     assert [one["times_answered"] for one in found] == [sum(asked) / 3, *asked]
     crowd = study("crowd", *votes)
     assert set(crowd.grid.axes["task"]) == {"all tasks", *(f"t{t}" for t in range(6))}
-    values = crowd.values({"epsilon": 1.0, "estimator": "dawid_skene", "task": "t1"})
-    assert (values["n"], values["m"], values["given"]) == (5, 6, 6)
+    values = crowd.values(labelled("t1"))
+    assert [values[name] for name in ("n", "m", "questions", "messages")] == [5, 6, 6, 5]
+    assert crowd.derived(labelled("t1"))["leaving_epsilon"] == answer_budget(1.0, 6, 1e-6)
+    shuffled = labelled("t1", "shuffled_response", "vote_mixture")
+    mixed = crowd.components(shuffled).mechanism
+    assert mixed.reports == 5
+    assert crowd.derived(shuffled)["leaving_epsilon"] == mixed.answer_epsilon
+    curator = crowd.components(labelled("t1", "noisy_votes", "vote_mixture")).mechanism
+    assert curator.answers == 6 and curator.sensitivity == (12, 24)
 
 
 REPEATED = """user,winner,loser
@@ -184,14 +196,20 @@ def test_without_privacy_nothing_moves(tmp_path, drinks, votes):
     for item in response.grid.axes["item"]:
         labels = {"mechanism": "none", "epsilon_user": 1.0, "estimator": "spectral", "item": item}
         assert (response.simulate(labels, 0)["rank_kept"] == 1).all()
-    crowd = study("crowd", *votes, "parameters.mechanism=none")
-    found = crowd.simulate({"epsilon": 1.0, "estimator": "dawid_skene", "task": "all tasks"}, 0)
+    crowd = study(
+        "crowd",
+        *votes,
+        "~parameters.votes",
+        "figures=[]",
+        "grid=[{mechanism:[none],person:[1],estimator:[dawid_skene],task:file_tasks}]",
+    )
+    found = crowd.simulate(labelled("all tasks", "none"), 0)
     assert (found["label_kept"] == 1).all() and found["posterior_moved"].max() < 1e-6
 
 
 def test_a_crowd_without_true_labels_is_followed_all_the_same(votes):
     known, unknown = study("crowd", *votes), study("crowd", votes[0])
-    labels = {"epsilon": 1.0, "estimator": "dawid_skene", "task": "all tasks"}
+    labels = labelled("all tasks")
     one, other = known.simulate(labels, 0), unknown.simulate(labels, 0)
     assert all((one[name] == other[name]).all() for name in ("label_kept", "posterior_moved"))
     assert np.isnan(other["label_right"]).all() and np.isfinite(one["label_right"]).all()
@@ -370,9 +388,14 @@ def test_the_real_ratings_are_ranked(path):
     "answers, truth", [real("crowd/bluebird_label.csv", "crowd/bluebird_truth.csv")]
 )
 def test_the_real_crowd_is_followed(answers, truth):
-    crowd = study("crowd", f"data.path={answers}", f"data.truth={truth}", "parameters.most_tasks=4")
+    words = [f"data.path={answers}", f"data.truth={truth}", "parameters.most_tasks=4"]
+    words.append(
+        "grid=[{mechanism:[randomized_response],person:[648],estimator:[dawid_skene],"
+        "task:file_tasks}]"
+    )
+    crowd = study("crowd", *words, "~parameters.votes", "figures=[]")
     assert len(crowd.grid.axes["task"]) == 5
-    found = crowd.simulate({"epsilon": 6.0, "estimator": "dawid_skene", "task": "all tasks"}, 0)
+    found = crowd.simulate(labelled("all tasks", person=648.0), 0)
     assert found["label_kept"].mean() > 0.95 and 0.7 < found["label_right"].mean() < 0.8
 
 

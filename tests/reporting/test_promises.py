@@ -5,14 +5,14 @@ import pytest
 import xarray as xr
 
 from pipeline.reporting.promises import promises
-from pipeline.reporting.section import Facts
+from pipeline.reporting.section import Facts, Protection
 
 PERSONS = [0.25, 1.0, 4.0]
 FACTS = Facts(
     privacy=[
-        {"mechanism": "noisy_counts", "trust": "curator"},
-        {"mechanism": "randomized_response", "trust": "nobody"},
-        {"mechanism": "none", "trust": "everybody"},
+        Protection("noisy_counts", [], trust="curator"),
+        Protection("randomized_response", [], trust="nobody"),
+        Protection("none", [], trust="everybody"),
     ],
     constants={"first": 2},
 )
@@ -29,7 +29,7 @@ def summary(kept, are_reversed, persons=PERSONS):
             columns[name + suffix] = (axes, of_items + width)
     levels = {
         "person": persons,
-        "mechanism": [row["mechanism"] for row in FACTS.privacy],
+        "mechanism": [protection.mechanism for protection in FACTS.privacy],
         "item": ["tea", "all items"],
     }
     return xr.Dataset(columns, levels)
@@ -71,3 +71,30 @@ def test_other_studies_have_no_such_sentences(lacking):
         "all": whole.isel(item=[0]),
     }
     assert [*promises(others[lacking], FACTS)] == []
+
+
+def test_labels_have_a_sentence_of_the_best_estimator():
+    axes = ("person", "mechanism", "estimator", "task")
+    means = np.full((3, 3, 2, 1), np.nan)
+    means[:, 0, 0, 0] = [0.6, 0.9, 0.96]
+    means[:, 1, :, 0] = [[0.5, 0.5], [0.52, 0.55], [0.6, 0.7]]
+    columns = {
+        "label_kept": (axes, means),
+        "label_kept_low": (axes, means - 0.01),
+        "label_kept_high": (axes, means + 0.01),
+    }
+    levels = {
+        "person": PERSONS,
+        "mechanism": [protection.mechanism for protection in FACTS.privacy],
+        "estimator": ["vote_mixture", "majority_vote"],
+        "task": ["all tasks"],
+    }
+    curator, nobody = promises(xr.Dataset(columns, levels), FACTS)
+    assert curator.statement == (
+        "At 1 nat a person, with a curator (noisy counts, vote mixture), tasks keep their labels"
+    )
+    assert curator.shown == "90 % of tasks" and curator.where.endswith("from 4 nats on")
+    assert nobody.statement.startswith(
+        "At 1 nat a person, with nobody trusted (randomized response, majority vote)"
+    )
+    assert nobody.shown == "55 % of tasks"

@@ -5,11 +5,14 @@ hold `theta`, (reps, m), and the truth `names`, (m,): θ* is the fit to the
 same data without privacy.
 """
 
+import math
 from collections.abc import Callable
 from typing import Protocol, cast
 
 import numpy as np
 
+from pipeline.privacy.composition import answer_budget
+from pipeline.privacy.shuffling import shuffled_answer_budget
 from pipeline.study.arrays import Array, Booleans, Floats
 from pipeline.study.metric import metric
 from pipeline.study.parameters import InvalidInput, parameter
@@ -76,6 +79,22 @@ def with_all(names: tuple[str, ...]) -> tuple[str, ...]:
         allowed = "is the name of an item, and of the mean of all here; rename the item"
         raise InvalidInput("data_path", ALL, allowed)
     return ALL, *names
+
+
+def leaving_budget(
+    person: float, person_delta: float, questions: int, messages: int, mechanism: str
+) -> float:
+    """ε₀ of one of the answers of a person as it leaves that person, in nats; else NaN.
+
+    All answers, `questions` of them, keep the promise of `person` nats at person_delta: by
+    themselves with mechanism=randomized_response, with shuffled_response among `messages` on
+    one question.
+    """
+    if mechanism == "randomized_response":
+        return answer_budget(person, questions, person_delta)
+    if mechanism == "shuffled_response":
+        return shuffled_answer_budget(person, questions, person_delta, messages)
+    return math.nan
 
 
 @metric("item keeps its rank", units="probability", least=0.0, most=1.0)

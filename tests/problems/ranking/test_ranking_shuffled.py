@@ -2,11 +2,13 @@
 
 import math
 
+import numpy as np
 import pytest
 
 import pipeline as pl
 from pipeline.privacy.composition import answer_budget
 from pipeline.privacy.shuffling import shuffled_answer_budget, shuffled_person_delta
+from pipeline.problems.ranking.model import Comparisons
 from pipeline.problems.ranking.theory.risk import sandwich_risk
 from pipeline.study.parameters import InvalidInput
 
@@ -51,6 +53,20 @@ def test_errors_are_those_of_flips_at_that_budget(questions, draw):
     print(f"n={reps}, risk over prediction {ratio:.3f}, bound 1 ± {bound:.3f}")
     assert abs(ratio - 1) < bound
     assert errors.mean() / without < 0.2  # the control: what the promise allows without a shuffler
+
+
+def test_recorded_data_say_among_how_many_messages_a_comparison_hides():
+    """Pairs that nobody compared have no message to hide."""
+    wins = np.array([[0, 3, 0], [1, 0, 0], [0, 0, 0]])
+    data = Comparisons.from_array(wins)
+    hidden = pl.ranking.ShuffledResponse(m=3, L=4, questions=1, messages=4, **PROMISE)
+    assert hidden.reports == 4
+    assert hidden.answer_epsilon == shuffled_answer_budget(1.0, 1, 1e-6, 4)
+    released = hidden.release(data, np.random.default_rng(1))
+    assert released.wins.shape == (1, 1, 3) and (released.wins[0, 0, 1:] == 0).all()
+    too_many = pl.ranking.ShuffledResponse(m=3, L=4, questions=1, messages=5, **PROMISE)
+    with pytest.raises(ValueError, match="a pair was compared 4 times, fewer than the 5"):
+        too_many.release(data, np.random.default_rng(1))
 
 
 def test_what_hides_nobody_is_refused():

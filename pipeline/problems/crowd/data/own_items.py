@@ -7,6 +7,7 @@ from typing import Annotated
 
 import numpy as np
 
+from pipeline.problems.common.own_items import leaving_budget
 from pipeline.study.arrays import Floats
 from pipeline.study.frozen import read_only
 from pipeline.study.parameters import DataFile, InvalidInput
@@ -90,8 +91,26 @@ def times_answered(
     return float(answers[task_index(task, data_path, data_truth)])
 
 
+def file_messages(
+    data_path: Path, data_truth: Truth
+) -> Annotated[int, "answers to the task that is labelled least", "answers"]:
+    """Smallest number of answers to one task, of those labelled at all."""
+    answered = (load(data_path, data_truth).answers != 0).sum(axis=0)
+    return int(answered[answered > 0].min())
+
+
 def epsilon_person(
     epsilon: float, given: int
-) -> Annotated[float, "privacy budget of all answers of the person who gave most", "nats"]:
+) -> Annotated[float, "privacy budget of all answers of the person who answered most", "nats"]:
     """ε times the answers of a person, by basic composition, which is attained."""
     return epsilon * given
+
+
+def leaving_epsilon(
+    person: float, person_delta: float, questions: int, messages: int, mechanism: str
+) -> Annotated[float, "budget of one answer as it leaves its worker", "nats"]:
+    """ε₀ of one of the answers of a worker, at which all of them keep the promise.
+
+    NaN with a curator, to whom answers are told as they are.
+    """
+    return leaving_budget(person, person_delta, questions, messages, mechanism)

@@ -45,6 +45,13 @@ class ShuffledResponse(BaseMechanism):
     person: float = parameter("privacy budget of all answers of a worker", unit="nats", above=0)
     person_delta: float = parameter("δ of a person's budget", default=1e-6, above=0, below=1)
     questions: int | None = QUESTIONS
+    messages: int | None = parameter(
+        "messages on the task that is labelled least, in data that were recorded; null follows "
+        "from workers and questions",
+        unit="answers",
+        default=None,
+        low=1,
+    )
     design: str = parameter(
         "who labels what; it must be balanced, so that all tasks have as many messages",
         default="balanced",
@@ -81,7 +88,9 @@ class ShuffledResponse(BaseMechanism):
 
     @property
     def reports(self) -> int:
-        """Messages on the task that is labelled least."""
+        """Messages on the task that is labelled least, of those labelled at all."""
+        if self.messages is not None:
+            return self.messages
         return self.n * self.answers // self.m
 
     @cached_property
@@ -98,7 +107,8 @@ class ShuffledResponse(BaseMechanism):
         """
         if self.answers < self.m:
             check_charge(self.questions, self.answers, data.most_answers())
-        fewest = int(np.count_nonzero(data.answers, axis=1).min(initial=self.n))
+        messages = np.count_nonzero(data.answers, axis=1)
+        fewest = int(messages[messages > 0].min(initial=self.n))
         if fewest < self.reports:
             allowed = (
                 f"a task has {fewest:,} answers, fewer than the {self.reports:,} that each is to "

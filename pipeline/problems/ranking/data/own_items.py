@@ -1,6 +1,5 @@
 """Comparisons of a person's own file, none drawn: what a promise to its people costs."""
 
-import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Annotated, ClassVar, NamedTuple
@@ -9,10 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.privacy.budget_groups import groups_of
-from pipeline.privacy.composition import answer_budget
-from pipeline.privacy.shuffling import shuffled_answer_budget
 from pipeline.problems.common.components import unconnected
-from pipeline.problems.common.own_items import of_item, ranks, with_all
+from pipeline.problems.common.own_items import leaving_budget, of_item, ranks, with_all
 from pipeline.problems.common.rating_files import Ratings
 from pipeline.study.arrays import Floats, Integers
 from pipeline.study.frozen import read_only
@@ -368,8 +365,4 @@ def leaving_epsilon(
 
     NaN with a curator, to whom comparisons are told as they are.
     """
-    if mechanism == "randomized_response":
-        return answer_budget(person, questions, person_delta)
-    if mechanism == "shuffled_response":
-        return shuffled_answer_budget(person, questions, person_delta, messages)
-    return math.nan
+    return leaving_budget(person, person_delta, questions, messages, mechanism)
