@@ -142,6 +142,10 @@ def folder(tmp_path_factory):
     (where / "truth.csv").write_text(
         "task,truth\n" + "".join(f"t{t},{'yes' if t % 2 else 'no'}\n" for t in range(40))
     )
+    ratings = [
+        f"u{u},{item},{(u + 3 * k) % 5 + 1}" for u in range(40) for k, item in enumerate(items)
+    ]
+    (where / "ratings.csv").write_text("\n".join(["user,item,rating", *ratings]))
     (where / "items.txt").write_text("\n".join(items))
     (where / "tasks.txt").write_text("\n".join(f"t{t}" for t in range(40)))
     (mine,) = (text for _, _, kind, text in BLOCKS if kind == "yaml" and not exception(text))

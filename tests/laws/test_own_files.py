@@ -14,7 +14,7 @@ from pipeline.privacy.composition import answer_budget
 from pipeline.privacy.published_counts import bounded_counts
 from pipeline.problems.common.count_release import answers_of
 from pipeline.problems.ranking.data.files import load
-from pipeline.problems.ranking.data.own_items import pool_of
+from pipeline.problems.ranking.data.own_items import PooledComparisons, pool_of, records_of
 from pipeline.problems.ranking.data.release import HEADERS, _Reader
 from pipeline.study.parameters import DataFile, InvalidInput
 from pipeline.workflow.config import read_experiments
@@ -57,6 +57,12 @@ def labelled(task, mechanism="randomized_response", estimator="dawid_skene", per
     return {"person": person, "mechanism": mechanism, "estimator": estimator, "task": task}
 
 
+def answered(item, mechanism, person=1.0):
+    """Labels of a cell of own/response."""
+    estimator = "spectral" if mechanism in ("noisy_differences", "none") else "item_shares"
+    return {"person": person, "mechanism": mechanism, "estimator": estimator, "item": item}
+
+
 def written(folder, name, text):
     (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     return folder / name
@@ -85,24 +91,74 @@ def test_sizes_and_names_come_from_the_file(tmp_path, drinks, votes):
     assert coordinates["rank"] == 2 and coordinates["times_compared"] == 24
     response = study("response", f"data.path={written(tmp_path, 'm.csv', MARKS)}")
     assert set(response.grid.axes["item"]) == {"all items", "sum", "root", "proof"}
-    labels = {"epsilon_user": 1.0, "mechanism": "discrete_laplace", "estimator": "spectral"}
+    labels = answered("sum", "noisy_differences")
     found = [response.derived(labels | {"item": item}) for item in response.grid.axes["item"]]
-    assert [one["rank"] for one in found[1:]] == [1, 2, 3] and response.values(
-        labels | {"item": "sum"}
-    )["n"] == 30
+    assert [one["rank"] for one in found[1:]] == [1, 2, 3]
     asked = [MARKS.count(f",{item},") for item in response.grid.axes["item"][1:]]
     assert [one["times_answered"] for one in found] == [sum(asked) / 3, *asked]
+    values = response.values(labels)
+    assert [values[name] for name in ("n", "m", "questions", "messages")] == [30, 3, 3, min(asked)]
     crowd = study("crowd", *votes)
     assert set(crowd.grid.axes["task"]) == {"all tasks", *(f"t{t}" for t in range(6))}
     values = crowd.values(labelled("t1"))
-    assert [values[name] for name in ("n", "m", "questions", "messages")] == [5, 6, 6, 5]
-    assert crowd.derived(labelled("t1"))["leaving_epsilon"] == answer_budget(1.0, 6, 1e-6)
+    assert [values[name] for name in ("n", "m", "questions", "messages")] == [5, 6, 1, 5]
+    assert crowd.derived(labelled("t1"))["leaving_epsilon"] == answer_budget(1.0, 1, 1e-6)
+    at_four = crowd.components(labelled("t1", person=4.0))
+    drawn = at_four.model.simulate(*of_one_replication(at_four.model)).answers
+    assert (np.count_nonzero(drawn, axis=2) == 2).all() and at_four.mechanism.answers == 2
     shuffled = labelled("t1", "shuffled_response", "vote_mixture")
     mixed = crowd.components(shuffled).mechanism
     assert mixed.reports == 5
     assert crowd.derived(shuffled)["leaving_epsilon"] == mixed.answer_epsilon
     curator = crowd.components(labelled("t1", "noisy_votes", "vote_mixture")).mechanism
     assert curator.answers == 6 and curator.sensitivity == (12, 24)
+
+
+def test_nobody_trusted_asks_each_person_as_few_items_as_the_budget_is_best_spent_on(tmp_path):
+    response = study("response", f"data.path={written(tmp_path, 'm.csv', MARKS)}")
+    for person, questions in ((1.0, 1), (4.0, 2)):
+        local = answered("sum", "randomized_response", person)
+        mechanism = response.components(local).mechanism
+        assert mechanism.answers == response.values(local)["questions"] == questions
+        leaving = response.derived(local)["leaving_epsilon"]
+        assert mechanism.answer_epsilon == leaving == answer_budget(person, questions, 1e-6)
+        drawn = response.components(local).model.simulate(
+            *of_one_replication(response.components(local).model)
+        )
+        assert (drawn.observed.sum(axis=2) == questions).all()
+    shuffled = answered("sum", "shuffled_response")
+    mixed = response.components(shuffled).mechanism
+    fewest = min(MARKS.count(f",{item},") for item in ("sum", "root", "proof"))
+    assert mixed.answers == 3 and mixed.reports == fewest
+    assert response.derived(shuffled)["leaving_epsilon"] == mixed.answer_epsilon
+    curator = response.components(answered("sum", "noisy_differences")).mechanism
+    assert curator.answers == 3 and curator.promise().epsilon == 1.0
+
+
+def of_one_replication(model):
+    """Truth of one replication, and a generator."""
+    rng = np.random.default_rng(5)
+    return model.truth(rng, 1, rng), rng
+
+
+def test_of_each_user_one_comparison_is_drawn_at_random(tmp_path):
+    """u made three that count, v two, w one. The control: as if each pair were as likely as another."""
+    path = DataFile.at(str(written(tmp_path, "d.csv", REPEATED)), "data_path")
+    reps = 20_000
+    pool = pool_of(path, None, 100)
+    records = records_of(path, None, 100)
+    assert np.bincount(records.pair, minlength=3).tolist() == pool.counted.compared.tolist()
+    assert np.bincount(records.pair, records.won, 3).tolist() == pool.counted.won.tolist()
+    data = PooledComparisons(pool, reps, np.random.default_rng(3), records, questions=1)
+    compared = data.compared(np.array([3]))[:, 0]
+    assert (compared.sum(axis=1) == 3).all() and (data.wins <= compared).all()
+    # Pairs ab, ac, bc: u one of three, v ca or bc, w ab.
+    expected = np.array([1 / 3 + 1, 1 / 3 + 1 / 2, 1 / 3 + 1 / 2])
+    variance = np.array([2 / 9, 2 / 9 + 1 / 4, 2 / 9 + 1 / 4])
+    distance = np.abs(compared.mean(axis=0) - expected) / np.sqrt(variance / reps)
+    print(f"n={reps}, {distance.max():.2f} standard errors, bound 5.2")
+    assert distance.max() < 5.2
+    assert np.abs(compared.mean(axis=0) - 1).max() > 0.1
 
 
 REPEATED = """user,winner,loser
@@ -121,12 +177,13 @@ def test_users_with_names_promise_for_all_that_they_said(tmp_path, most, questio
     """Of u's comparisons that of a and b counts once; with most_answers=2 that of c and a does not count."""
     path = written(tmp_path, "d.csv", REPEATED)
     ranking = study("ranking", f"data.path={path}", f"parameters.most_answers={most}")
-    local = cell("a", "randomized_response", 2.0)
-    mechanism = ranking.components(local).mechanism
-    assert mechanism.answers == questions
-    leaving = ranking.derived(local)["leaving_epsilon"]
-    assert mechanism.spent()["one comparison"] == leaving == answer_budget(2.0, questions, 1e-6)
-    assert mechanism.spent()["all comparisons of a user"] == pytest.approx(2.0)
+    for person, asked in ((2.0, 1), (4.0, 2)):  # nobody trusted: as few as are best
+        local = cell("a", "randomized_response", person)
+        mechanism = ranking.components(local).mechanism
+        assert mechanism.answers == asked
+        leaving = ranking.derived(local)["leaving_epsilon"]
+        assert mechanism.spent()["one comparison"] == leaving == answer_budget(person, asked, 1e-6)
+        assert mechanism.spent()["all comparisons of a user"] == pytest.approx(person)
     shuffled = cell("a", "shuffled_response", 2.0)
     mixed = ranking.components(shuffled).mechanism
     assert mixed.reports == messages and mixed.promise().epsilon == 2.0
@@ -190,12 +247,11 @@ def test_without_privacy_nothing_moves(tmp_path, drinks, votes):
         "response",
         f"data.path={written(tmp_path, 'm.csv', MARKS)}",
         "figures=[]",
-        "~parameters.delta",
-        "grid=[{mechanism:[none],epsilon_user:[1],estimator:[spectral],item:file_names}]",
+        "grid=[{mechanism:[none],person:[1],estimator:[spectral],item:file_names}]",
     )
     for item in response.grid.axes["item"]:
-        labels = {"mechanism": "none", "epsilon_user": 1.0, "estimator": "spectral", "item": item}
-        assert (response.simulate(labels, 0)["rank_kept"] == 1).all()
+        values = response.simulate(answered(item, "none"), 0)
+        assert (values["rank_kept"] == 1).all() and values["first_kept"].all()
     crowd = study(
         "crowd",
         *votes,

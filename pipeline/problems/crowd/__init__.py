@@ -94,6 +94,7 @@ PROBLEM = Problem(
         "epsilon_person": ".data.own_items:epsilon_person",
         "file_answers": ".data.own_items:file_answers",
         "file_messages": ".data.own_items:file_messages",
+        "file_questions": ".data.own_items:file_questions",
         "file_tasks": ".data.own_items:file_tasks",
         "leaving_epsilon": ".data.own_items:leaving_epsilon",
         "posterior_plain": ".data.own_items:posterior_plain",

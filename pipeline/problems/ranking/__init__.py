@@ -119,6 +119,7 @@ PROBLEM = Problem(
         "file_items": ".data.own_items:file_items",
         "file_messages": ".data.own_items:file_messages",
         "file_names": ".data.own_items:file_names",
+        "file_questions": ".data.own_items:file_questions",
         "file_users": ".data.own_items:file_users",
         "leaving_epsilon": ".data.own_items:leaving_epsilon",
         "rank": ".data.own_items:rank",

@@ -8,6 +8,7 @@ from typing import Annotated
 import numpy as np
 
 from pipeline.problems.common.own_items import leaving_budget
+from pipeline.problems.common.spending import questions_of_survey
 from pipeline.study.arrays import Floats
 from pipeline.study.frozen import read_only
 from pipeline.study.parameters import DataFile, InvalidInput
@@ -69,6 +70,20 @@ def file_answers(
 ) -> Annotated[int, "answers of the worker who gave most", "answers"]:
     """Largest number of answers of one worker."""
     return int((load(data_path, data_truth).answers != 0).sum(axis=1).max())
+
+
+def file_questions(
+    mechanism: str, person: float, data_path: Path, data_truth: Truth
+) -> Annotated[int, "tasks of the file that each worker is asked to label", "tasks"]:
+    """As many as the worker who gave most answers; fewer where nobody is trusted.
+
+    Then so many as a person's budget is best spent on, drawn at random from
+    those that the worker labelled.
+    """
+    most = file_answers(data_path, data_truth)
+    if mechanism == "randomized_response":
+        return questions_of_survey(person, most)
+    return most
 
 
 def posterior_plain(

@@ -4,11 +4,14 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from pipeline.problems.common.some_answers import places_of_each
 from pipeline.study.arrays import Integers
 from pipeline.study.parameters import DataFile, InvalidInput, parameter
 from pipeline.study.parts import BaseModel
 
+from ..design import QUESTIONS
 from ..model import Answers, CrowdTruth
 from ..releases import ReleasedAnswers
 from .files import BOTH, Crowd, load
@@ -46,7 +49,10 @@ class RecordedCrowd(BaseModel):
     no answer left; it is kept. `derive: {n: crowd_workers,
     m: crowd_tasks}` takes both from the file. Files: see
     `files`; without one, a synthetic stand-in. Which tasks
-    a worker answered is public.
+    a worker answered is public. With fewer questions than
+    the worker who gave most answers has, so many of each
+    worker are drawn at random, anew in every replication: a
+    survey that asks each for no more.
     Source: Wang and Xu, §2.2; they have no data.
     """
 
@@ -57,6 +63,7 @@ class RecordedCrowd(BaseModel):
     )
     data_truth: "DataFile | None" = parameter("true labels of the tasks, task,truth", default=None)
     without_truth: bool = parameter("go on where true labels are not given", default=False)
+    questions: int | None = QUESTIONS
 
     population: ClassVar[tuple[str, ...]] = ()
     produces: ClassVar[type] = Answers
@@ -96,8 +103,19 @@ class RecordedCrowd(BaseModel):
         )
 
     def simulate(self, truth: RecordedCrowdTruth, rng: np.random.Generator) -> Answers:
-        """The answers of the workers of the truth, as they gave them; O(reps · n · m) bytes."""
-        return Answers(truth.crowd.answers[truth.chosen])
+        """The answers of the workers of the truth, or some of each; O(reps · n · m) bytes."""
+        answers = truth.crowd.answers[truth.chosen]
+        if self._asks_for_all:
+            return Answers(answers)
+        for of_replication in answers:
+            _keep_some(rng, of_replication, self.questions or 0)
+        return Answers(answers)
+
+    @property
+    def _asks_for_all(self) -> bool:
+        if self.questions is None:
+            return True
+        return self.questions >= int(np.count_nonzero(self._crowd.answers, axis=1).max())
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""
@@ -106,3 +124,15 @@ class RecordedCrowd(BaseModel):
     def memory(self) -> float:
         """Bytes of one replication: answers, and the same as they are released."""
         return 3 * self.n * self.m
+
+
+def _keep_some(rng: np.random.Generator, answers: NDArray[np.int8], questions: int) -> None:
+    """Set to 0, in place, all but so many answers of each worker, at random. answers: (n, m)."""
+    worker, task = np.nonzero(answers)
+    start = np.searchsorted(worker, np.arange(len(answers) + 1))
+    places = places_of_each(rng, np.diff(start), questions)
+    rows = (start[:-1, None] + places)[places >= 0]
+    drawn = (worker[rows], task[rows])
+    labels = answers[drawn]
+    answers[...] = 0
+    answers[drawn] = labels

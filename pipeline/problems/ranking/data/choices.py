@@ -89,6 +89,24 @@ class Choices:
         answers = np.bincount(different // pairs)
         return counts, min(int(answers.max(initial=0)), most)
 
+    def first_of_each(self, chosen: Integers, most: int) -> tuple[Integers, Integers, Integers]:
+        """User, pair, and 1 where i < j won, of the comparisons that `bounded` counts, one by one.
+
+        Of users with names.
+        """
+        among = self._among(chosen)
+        m = len(chosen)
+        pair = pair_index(among.winner, among.loser, m)
+        won = (among.winner < among.loser).astype(np.int64)
+        user = self.user[among.rows]
+        _, first = np.unique(user * (m * (m - 1) // 2) + pair, return_index=True)
+        in_file = np.sort(first)
+        order = in_file[np.argsort(user[in_file], kind="stable")]
+        of_user = user[order]
+        begins = np.searchsorted(of_user, of_user)
+        counted = order[np.arange(len(order)) - begins < most]
+        return user[counted], pair[counted], won[counted]
+
     def _among(self, chosen: Integers) -> "_Among":
         """Comparisons of two chosen items."""
         column = positions(chosen, len(self.names))

@@ -11,11 +11,14 @@ from pipeline.privacy.budget_groups import groups_of
 from pipeline.problems.common.components import unconnected
 from pipeline.problems.common.own_items import leaving_budget, of_item, ranks, with_all
 from pipeline.problems.common.rating_files import Ratings
+from pipeline.problems.common.some_answers import places_of_each
+from pipeline.problems.common.spending import questions_of_survey
 from pipeline.study.arrays import Floats, Integers
 from pipeline.study.frozen import read_only
 from pipeline.study.parameters import LISTED, DataFile, InvalidInput, parameter, shorten
 from pipeline.study.parts import BaseModel
 
+from ..design import QUESTIONS
 from ..model import Comparisons, Preferences
 from ..theory.fit import weighted_fit
 from . import stand_in
@@ -39,6 +42,18 @@ class Counted(NamedTuple):
     won: Integers
     compared: Integers
     most: int
+
+
+class Records(NamedTuple):
+    """Single comparisons that count, user by user.
+
+    pair: (comparisons,), its index. won: (comparisons,), 1 where i < j beat j, else 0. start:
+    (users + 1,), where the comparisons of each user begin.
+    """
+
+    pair: Integers
+    won: Integers
+    start: Integers
 
 
 class Pool(NamedTuple):
@@ -77,14 +92,9 @@ def pool_of(
     connect all items. In a file of ratings, two unequal ratings of a user
     make a comparison. O(rows); with ratings O(users · m²).
     """
-    if path is None and items is not None:
-        raise InvalidInput("data_items", items.path, "goes with data.path only; give that too")
-    records = stand_in.ratings() if path is None else load(path, items, other_ratings=True)
-    m = min(most_items, len(records.names))
-    if m < 2:
-        allowed = f"there are {len(records.names)} items; needs two at least"
-        raise InvalidInput("most_items", most_items, allowed)
-    chosen = np.sort(np.argsort(-records.popularity, kind="stable")[:m])
+    records = _file_of(path, items)
+    chosen = _chosen(records, most_items)
+    m = len(chosen)
     names = tuple(records.names[k] for k in chosen)
     if isinstance(records, Choices):
         won, compared = records.pooled(chosen)
@@ -110,6 +120,48 @@ def pool_of(
     if left_out:
         source = f"{source}; {left_out:,} of them do not count, {counted.most:,} of a person do"
     return Pool(counted, theta, names, times.astype(np.int64), users, f"{source}.")
+
+
+def _file_of(path: DataFile | None, items: DataFile | None) -> Ratings | Choices:
+    """What a file holds, or the stand-in."""
+    if path is None and items is not None:
+        raise InvalidInput("data_items", items.path, "goes with data.path only; give that too")
+    if path is None:
+        return stand_in.ratings()
+    return load(path, items, other_ratings=True)
+
+
+def _chosen(records: Ratings | Choices, most_items: int) -> Integers:
+    """(m,), increasing: the items compared most."""
+    m = min(most_items, len(records.names))
+    if m < 2:
+        allowed = f"there are {len(records.names)} items; needs two at least"
+        raise InvalidInput("most_items", most_items, allowed)
+    most_compared = np.argsort(-records.popularity, kind="stable")[:m]
+    return np.sort(most_compared)
+
+
+@lru_cache(maxsize=2)
+@read_only
+def records_of(
+    path: DataFile | None,
+    items: DataFile | None,
+    most_items: int,
+    most_answers: int | None = None,
+) -> Records:
+    """Of each user the comparisons that count, as in `pool_of`, one by one."""
+    records = _file_of(path, items)
+    chosen = _chosen(records, most_items)
+    if isinstance(records, Choices):
+        pairs = len(chosen) * (len(chosen) - 1) // 2
+        user, pair, won = records.first_of_each(chosen, most_answers or pairs)
+    else:
+        verdicts = _counted_verdicts(_verdicts(records, chosen, most_items), most_answers)
+        user, pair = np.nonzero(verdicts)
+        won = (verdicts[user, pair] > 0).astype(np.int64)
+    order = np.argsort(user, kind="stable")
+    start = np.searchsorted(user[order], np.arange(records.users + 1))
+    return Records(pair[order], won[order], start)
 
 
 def _check_linked(
@@ -161,18 +213,24 @@ def _counted_ratings(verdicts: NDArray[np.int8], most_answers: int | None) -> Co
 
     Ratings have no first pair, so these are drawn, the same on every machine.
     """
+    counted = _counted_verdicts(verdicts, most_answers)
+    most = int((counted != 0).sum(axis=1).max())
+    won, compared = _sums(counted)
+    return Counted(won, compared, max(most, 1))
+
+
+def _counted_verdicts(verdicts: NDArray[np.int8], most_answers: int | None) -> NDArray[np.int8]:
+    """Verdicts, (users, pairs), of which those that do not count are 0."""
     answers = (verdicts != 0).sum(axis=1)
-    most = max(int(answers.max()), 1)
-    if most_answers is not None and most_answers < most:
-        rng = np.random.Generator(np.random.Philox(20240401))
-        verdicts = verdicts.copy()
-        for user in np.flatnonzero(answers > most_answers).tolist():
-            decided = np.flatnonzero(verdicts[user])
-            order = np.argsort(rng.random(len(decided)))
-            verdicts[user, decided[order[most_answers:]]] = 0
-        most = most_answers
-    won, compared = _sums(verdicts)
-    return Counted(won, compared, most)
+    if most_answers is None or most_answers >= answers.max():
+        return verdicts
+    rng = np.random.Generator(np.random.Philox(20240401))
+    counted = verdicts.copy()
+    for user in np.flatnonzero(answers > most_answers).tolist():
+        decided = np.flatnonzero(counted[user])
+        order = np.argsort(rng.random(len(decided)))
+        counted[user, decided[order[most_answers:]]] = 0
+    return counted
 
 
 @dataclass(frozen=True)
@@ -185,35 +243,70 @@ class PooledPreferences(Preferences):
 class PooledComparisons(Comparisons):
     """The comparisons of a file that count, the same in every replication.
 
-    A user may have made any number of them.
+    A user may have made any number of them. questions: how many of a user are drawn at random,
+    anew in every replication; None is all.
     """
 
-    def __init__(self, pool: Pool, reps: int, rng: np.random.Generator):
+    def __init__(
+        self,
+        pool: Pool,
+        reps: int,
+        rng: np.random.Generator,
+        records: Records | None = None,
+        questions: int | None = None,
+    ):
         super().__init__(None, pool.users, len(pool.names), rng)
         self._pool = pool
         self._reps = reps
+        self._records = records
+        self._questions = questions
 
     def compared(self, sizes: Integers) -> Integers:
         """(reps, 1, pairs): comparisons made by all users, who are one group."""
-        compared = self._pool.counted.compared
-        return np.broadcast_to(compared, (self._reps, 1, len(compared)))
+        return self._sums[1][:, None]
 
     @property
     def most_answers(self) -> int:
         """Comparisons that count of the user who made most."""
+        if self._questions is not None:
+            return self._questions
         return self._pool.counted.most
 
-    @cached_property
-    def wins(self) -> Integers:
+    @property
+    def wins(self) -> Integers:  # type: ignore[override]  # drawn with `compared`
         """(reps, pairs): comparisons in which i beat j."""
-        won = self._pool.counted.won
-        return np.broadcast_to(won, (self._reps, len(won)))
+        return self._sums[0]
+
+    @cached_property
+    def _sums(self) -> tuple[Integers, Integers]:
+        """Wins and comparisons, (reps, pairs) both."""
+        counted = self._pool.counted
+        shape = (self._reps, len(counted.compared))
+        if self._records is None or self._questions is None:
+            return np.broadcast_to(counted.won, shape), np.broadcast_to(counted.compared, shape)
+        won = np.empty(shape, np.int64)
+        compared = np.empty(shape, np.int64)
+        for r in range(self._reps):
+            rows = self._drawn(self._records, self._questions)
+            pair = self._records.pair[rows]
+            won[r] = np.bincount(pair, self._records.won[rows], shape[1])
+            compared[r] = np.bincount(pair, minlength=shape[1])
+        return won, compared
+
+    def _drawn(self, records: Records, questions: int) -> Integers:
+        """Which comparisons are drawn of all users, in one replication."""
+        places = places_of_each(self._rng, np.diff(records.start), questions)
+        rows = records.start[:-1, None] + places
+        drawn: Integers = rows[places >= 0]
+        return drawn
 
 
 @dataclass(frozen=True)
 class Pooled(BaseModel):
     """All comparisons of a file, in every replication: only what privacy adds is random.
 
+    With fewer questions than the user who made most comparisons has, so many of each user
+    are drawn at random, anew in every replication: a survey that asks each for no more.
     θ*: the fit of `debiased` without privacy, argmin of eq. (3) with λ =
     1/L, L the users of the file; so that `mechanism: none` gives it back
     where all comparisons count. As in a release, of several comparisons of
@@ -243,6 +336,7 @@ class Pooled(BaseModel):
         low=1,
     )
     profile: str = parameter("groups of users, share:multiple of epsilon", default="1:1")
+    questions: int | None = QUESTIONS
 
     population: ClassVar[tuple[str, ...]] = ()
     produces: ClassVar[type] = Comparisons
@@ -281,15 +375,22 @@ class Pooled(BaseModel):
         )
 
     def simulate(self, truth: PooledPreferences, rng: np.random.Generator) -> Comparisons:
-        """The comparisons of the file."""
-        return PooledComparisons(self._pool, len(truth.theta), rng)
+        """The comparisons of the file, or some of each user."""
+        reps = len(truth.theta)
+        if self.questions is None or self.questions >= self._pool.counted.most:
+            return PooledComparisons(self._pool, reps, rng)
+        records = records_of(self.data_path, self.data_items, self.most_items, self.most_answers)
+        return PooledComparisons(self._pool, reps, rng, records, self.questions)
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond.
 
         Of fits too, whose pairs have weights.
         """
-        return 350 * self.m**2
+        fits: float = 350 * self.m**2
+        if self.questions is None or self.questions >= self._pool.counted.most:
+            return fits
+        return fits + 60 * self.L * self.questions
 
 
 def file_items(
@@ -311,6 +412,25 @@ def file_answers(
 ) -> Annotated[int, "comparisons of the user who made most", "comparisons"]:
     """Largest number of comparisons of one user that count; 1 where users have no names."""
     return pool_of(data_path, data_items, most_items, most_answers).counted.most
+
+
+def file_questions(
+    mechanism: str,
+    person: float,
+    data_path: Path,
+    data_items: Items,
+    most_items: Most,
+    most_answers: MostAnswers,
+) -> Annotated[int, "comparisons that each user is asked for", "comparisons"]:
+    """As many as the user who made most; fewer where nobody is trusted.
+
+    Then so many as a person's budget is best spent on, drawn at random from
+    those that the user made.
+    """
+    most = file_answers(data_path, data_items, most_items, most_answers)
+    if mechanism == "randomized_response":
+        return questions_of_survey(person, most)
+    return most
 
 
 def file_messages(

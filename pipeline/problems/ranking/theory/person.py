@@ -15,29 +15,9 @@ from scipy import optimize
 from pipeline.privacy.accounting import zcdp_epsilon
 from pipeline.privacy.gaussian_account import gaussian_delta
 from pipeline.privacy.sensitivities import Sensitivity
+from pipeline.problems.common.spending import best_questions as best_questions
+from pipeline.problems.common.spending import worth as worth
 from pipeline.study.parameters import InvalidInput
-
-# Root of sinh y = 2y: the budget of an answer at which tanh²(y/2)/y is largest.
-BEST_ANSWER = 2.1773189849653
-
-
-def best_questions(person: float) -> float:
-    """max(1, E/y): questions that a person's budget is best spent on; sinh y = 2y.
-
-    Of k questions, at E/k each, k·tanh²(E/(2k)) unperturbed ones are left
-    (`worth`). Its slope in k vanishes where sinh(E/k) = 2E/k.
-
-    >>> best_questions(10.0) > 4.5, best_questions(1.0)
-    (True, 1.0)
-    """
-    return max(1.0, person / BEST_ANSWER)
-
-
-def worth(questions: int, person: float) -> float:
-    """k·tanh²(E/(2k)): unperturbed comparisons of equal items that k perturbed ones
-    are worth.
-    """
-    return questions * math.tanh(person / (2 * questions)) ** 2
 
 
 def pairs_of(m: int) -> int:

@@ -8,7 +8,8 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from pipeline.problems.common.own_items import of_item, ranks, with_all
+from pipeline.problems.common.own_items import leaving_budget, of_item, ranks, with_all
+from pipeline.problems.common.spending import questions_of_survey
 from pipeline.study.arrays import Floats, Integers
 from pipeline.study.frozen import read_only
 from pipeline.study.parameters import DataFile
@@ -26,12 +27,13 @@ Ratings = Annotated[bool, "accept ratings that are not MovieLens ml-latest-small
 class Items(NamedTuple):
     """What a file says of its items.
 
-    persons: n. names: (m,). theta: (m,), β* of all persons, as
-    `RecordedResponses` has it. answers: (m,), how many persons answered
-    each item.
+    persons: n. most: answers of the person who gave most. names: (m,).
+    theta: (m,), β* of all persons, as `RecordedResponses` has it.
+    answers: (m,), how many persons answered each item.
     """
 
     persons: int
+    most: int
     names: tuple[str, ...]
     theta: Floats
     answers: Integers
@@ -47,7 +49,10 @@ def _items(path: DataFile | None, other_ratings: bool) -> Items:
     pairs = None if table.observed is None else table.pairs[None]
     theta = spectral_fit(table.differences[None], pairs)[0]
     answers = np.einsum("ii->i", table.pairs).astype(np.int64)
-    return Items(len(table.answers), table.names, theta, answers)
+    persons, most = table.answers.shape
+    if table.observed is not None:
+        most = int(table.observed.sum(axis=1).max())
+    return Items(persons, most, table.names, theta, answers)
 
 
 def file_persons(
@@ -62,6 +67,27 @@ def file_items(
 ) -> Annotated[int, "items of the file", "items"]:
     """Number of items in a file of responses."""
     return len(_items(data_path, other_ratings).names)
+
+
+def file_questions(
+    mechanism: str, person: float, data_path: Path, other_ratings: Ratings
+) -> Annotated[int, "items of the file that each person is asked", "items"]:
+    """As many as the person who answered most; fewer where nobody is trusted.
+
+    Then so many as a person's budget is best spent on, drawn at random from
+    those that the person answered.
+    """
+    most = _items(data_path, other_ratings).most
+    if mechanism == "randomized_response":
+        return questions_of_survey(person, most)
+    return most
+
+
+def file_messages(
+    data_path: Path, other_ratings: Ratings
+) -> Annotated[int, "answers to the item that is answered least", "answers"]:
+    """Smallest number of answers to one item."""
+    return int(_items(data_path, other_ratings).answers.min())
 
 
 def file_names(data_path: Path, other_ratings: Ratings) -> tuple[str, ...]:
@@ -102,3 +128,13 @@ def epsilon_answer(
 ]:
     """ε of all answers of a person over m, the share of one of them."""
     return epsilon_user / m
+
+
+def leaving_epsilon(
+    person: float, person_delta: float, questions: int, messages: int, mechanism: str
+) -> Annotated[float, "budget of one response as it leaves its person", "nats"]:
+    """ε₀ of one of the responses of a person, at which all of them keep the promise.
+
+    NaN with a curator, to whom responses are told as they are.
+    """
+    return leaving_budget(person, person_delta, questions, messages, mechanism)

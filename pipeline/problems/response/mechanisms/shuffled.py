@@ -45,6 +45,13 @@ class ShuffledResponse(BaseMechanism):
     person: float = parameter("privacy budget of all responses of a person", unit="nats", above=0)
     person_delta: float = parameter("δ of a person's budget", default=1e-6, above=0, below=1)
     questions: int | None = QUESTIONS
+    messages: int | None = parameter(
+        "messages on the item that is answered least, in data that were recorded; null follows "
+        "from persons and questions",
+        unit="answers",
+        default=None,
+        low=1,
+    )
     design: str = parameter(
         "who answers what; it must be balanced, so that all items have as many messages",
         default="balanced",
@@ -86,6 +93,8 @@ class ShuffledResponse(BaseMechanism):
     @property
     def reports(self) -> int:
         """Messages on the item that is answered least."""
+        if self.messages is not None:
+            return self.messages
         return self.n * self.answers // self.m
 
     @cached_property
