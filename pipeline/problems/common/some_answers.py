@@ -9,11 +9,12 @@ from pipeline.study.arrays import Integers
 
 
 def places_of_each(rng: np.random.Generator, sizes: Integers, most: int) -> Integers:
-    """(people, most): which of a person's answers are drawn, each subset equally likely.
+    """(people, most): which of a person's answers are drawn.
 
-    sizes: (people,), answers of each. Of a person who gave no more than `most` all are drawn; −1
-    fills the rest. Floyd's algorithm for all people at once, O(people · most²). Source: Bentley
-    and Floyd (1987).
+    Each subset is equally likely. sizes: (people,), answers of each. Of
+    a person who gave no more than `most` all are drawn; −1 fills the
+    rest. Floyd's algorithm for all people at once, O(people · most²).
+    Source: Bentley and Floyd (1987).
 
     >>> places_of_each(np.random.default_rng(0), np.array([1, 0, 5]), 2)[:2].tolist()
     [[0, -1], [-1, -1]]

@@ -47,8 +47,9 @@ class Counted(NamedTuple):
 class Records(NamedTuple):
     """Single comparisons that count, user by user.
 
-    pair: (comparisons,), its index. won: (comparisons,), 1 where i < j beat j, else 0. start:
-    (users + 1,), where the comparisons of each user begin.
+    pair: (comparisons,), its index. won: (comparisons,), 1 where i < j
+    beat j, else 0. start: (users + 1,), where the comparisons of each
+    user begin.
     """
 
     pair: Integers
@@ -243,8 +244,8 @@ class PooledPreferences(Preferences):
 class PooledComparisons(Comparisons):
     """The comparisons of a file that count, the same in every replication.
 
-    A user may have made any number of them. questions: how many of a user are drawn at random,
-    anew in every replication; None is all.
+    A user may have made any number of them. questions: how many of a
+    user are drawn at random, anew in every replication; None is all.
     """
 
     def __init__(
@@ -273,7 +274,7 @@ class PooledComparisons(Comparisons):
         return self._pool.counted.most
 
     @property
-    def wins(self) -> Integers:  # type: ignore[override]  # drawn with `compared`
+    def wins(self) -> Integers:
         """(reps, pairs): comparisons in which i beat j."""
         return self._sums[0]
 
@@ -305,8 +306,9 @@ class PooledComparisons(Comparisons):
 class Pooled(BaseModel):
     """All comparisons of a file, in every replication: only what privacy adds is random.
 
-    With fewer questions than the user who made most comparisons has, so many of each user
-    are drawn at random, anew in every replication: a survey that asks each for no more.
+    With fewer questions than the user who made most comparisons has, so
+    many of each user are drawn at random, anew in every replication: a
+    survey that asks each for no more.
     θ*: the fit of `debiased` without privacy, argmin of eq. (3) with λ =
     1/L, L the users of the file; so that `mechanism: none` gives it back
     where all comparisons count. As in a release, of several comparisons of
@@ -379,7 +381,12 @@ class Pooled(BaseModel):
         reps = len(truth.theta)
         if self.questions is None or self.questions >= self._pool.counted.most:
             return PooledComparisons(self._pool, reps, rng)
-        records = records_of(self.data_path, self.data_items, self.most_items, self.most_answers)
+        records = records_of(
+            self.data_path,
+            self.data_items,
+            self.most_items,
+            self.most_answers,
+        )
         return PooledComparisons(self._pool, reps, rng, records, self.questions)
 
     def cost(self) -> float:
