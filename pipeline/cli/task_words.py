@@ -7,6 +7,7 @@ from pipeline.workflow.tasks import TASKS, Task
 
 HELP = ("-h", "--help", "help")
 QUOTES = "'\""
+FROM = "from="
 SEVERAL = "studies"  # the key that takes several words, with commas between
 
 
@@ -19,9 +20,10 @@ def spelled_out(arguments: Sequence[str]) -> list[str]:
     >>> spelled_out(["replay", "c0-0", "outputs=there"])
     ['task=replay', 'unit=c0-0', 'outputs=there']
     """
+    arguments = list(map(_renamed, arguments))
     place = _place_of_name(arguments)
     if place is None:
-        return list(arguments)
+        return arguments
     task = TASKS[arguments[place]]
     for word in arguments:
         if _key(word) == "task":
@@ -31,6 +33,11 @@ def spelled_out(arguments: Sequence[str]) -> list[str]:
     if task.bare:
         rest = _with_key(rest, task.bare)
     return [*arguments[:place], f"task={task.name}", *rest]
+
+
+def _renamed(word: str) -> str:
+    """from=PLACE as the config has it, in which no key is a word of Python."""
+    return f"origin={word.removeprefix(FROM)}" if word.startswith(FROM) else word
 
 
 def task_of(arguments: Sequence[str]) -> Task:

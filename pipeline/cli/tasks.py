@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from pipeline.cli import on_end, plan, protocol, replay, shelf, status, submit, verify
+from pipeline.cli import merge, on_end, plan, protocol, replay, shelf, status, submit, verify
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO
 from pipeline.execution.clusters import Cluster
 from pipeline.execution.errors import SweepError
@@ -135,6 +135,10 @@ def _protocol(request: Request, studies: Studies) -> int:
     return protocol.perform(request.job(studies), request.as_json)
 
 
+def _merge(request: Request, studies: Studies) -> int:
+    return merge.perform(request.job(studies), request.as_json)
+
+
 def _submit(request: Request, studies: Studies) -> int:
     words = request.invocation.words
     return submit.perform(studies, request.settings, request.cluster, words)
@@ -168,6 +172,7 @@ ON_STORED_STUDIES: Mapping[str, Callable[[Request, Studies], int]] = {
     "submit": _submit,
     "plan": _plan,
     "protocol": _protocol,
+    "merge": _merge,
     "status": _status,
     "report": _report,
     "verify": _verify,

@@ -24,6 +24,22 @@ class Failure:
 
 
 @dataclass(frozen=True)
+class Contributor:
+    """A person whose units were merged. units: theirs; share: of all units.
+
+    recomputed: units of theirs that were simulated again before; most_false: share of their units
+    that could be false, with confidence 95 %.
+    """
+
+    name: str
+    date: str
+    units: int
+    share: float
+    recomputed: int
+    most_false: float
+
+
+@dataclass(frozen=True)
 class CellOfCost:
     """A cell that cost much: its labels, replications that ran, and its share of all work."""
 
@@ -83,6 +99,7 @@ class Facts:
     the results. config: YAML text. source: of the data, a sentence. experiment: command that runs
     it. privacy: of each mechanism. shortfalls: what did not converge or is not finite, by part.
     crossings: sentences; crossing_confidence: of each. ends: replications after which cells ended.
+    contributors: other people whose units are among these.
     protocol: that was written before, with what deviates from it; None without one.
     parts: role -> name -> meaning; constants: name -> value; paired: axes on the same data.
     """
@@ -107,6 +124,7 @@ class Facts:
     constants: Mapping[str, Any] = field(default_factory=dict)
     paired: Sequence[str] = ()
     protocol: "Protocol | None" = None
+    contributors: Sequence[Contributor] = ()
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@
     replications/units/BLOCK/CELL.failed    a unit that raised
     replications/packs/…              many finished units in one file, once sealed, see `packs`
     replications/agreed/WRITER.json   code and arithmetic that compute the same, see `agreement`
+    replications/merged/CONTRIBUTOR   units of other people, and what was verified, `contributions`
     replications/trying/WRITER        a unit that is made to compare, and how many ended in it
     replications/in_work/…            what workers have begun, until their driver ends: `in_work`
 
@@ -242,6 +243,20 @@ class Store:
             if content is not None:
                 return self._decoded(content, cell, block, ending)
         raise Damaged("its file is missing")
+
+    def content(self, cell: int, block: int) -> bytes | None:
+        """The file of a unit that did not fail, for another store; None without one."""
+        return self._content(cell, block, failed=False)
+
+    def take(self, cell: int, block: int, content: bytes) -> bool:
+        """Store the file of a unit of another store, where there is none; whether this call did.
+
+        One that failed here is replaced. Raises Damaged unless it is a whole file of that unit.
+        """
+        self._decoded(content, cell, block, failed=False)
+        is_new = self.backend.create(self.key(cell, block), content)
+        self.backend.delete(self.key(cell, block, failed=True))
+        return is_new
 
     def _content(self, cell: int, block: int, failed: bool) -> bytes | None:
         """Content of a unit's file, which may be in a pack if it did not fail."""

@@ -18,6 +18,7 @@ from pipeline.identity import own_files
 from pipeline.storage import results
 from pipeline.storage.agreement import FOLDER as AGREED
 from pipeline.storage.backend import ROOT, Backend
+from pipeline.storage.contributions import FOLDER as MERGED
 from pipeline.storage.datasets import FileDigest
 from pipeline.storage.zip_files import PART, Busy, Entry, Written, ZipWriter, key_of
 from pipeline.study.files import make_folders, read_regular, write_whole
@@ -248,6 +249,8 @@ def _keys_of_records(stored: StoredStudy) -> Iterator[str]:
     store = stored.store
     for key in sorted(store.backend.keys(AGREED)):
         yield f"{AGREED}/{key}"
+    for key in sorted(store.backend.keys(MERGED)):
+        yield f"{MERGED}/{key}"
     for unit in failures(store.listing()):
         yield store.key(unit.cell, unit.block, failed=True)
 

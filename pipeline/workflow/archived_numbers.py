@@ -19,6 +19,7 @@ from pipeline.execution.schedule import Unit
 from pipeline.storage import results
 from pipeline.storage.agreement import FOLDER as AGREED
 from pipeline.storage.backend import ROOT
+from pipeline.storage.contributions import FOLDER as MERGED
 from pipeline.storage.layout import Layout, positions
 from pipeline.storage.replications import FAILED_END, RAW, Store
 from pipeline.storage.units import Record
@@ -32,7 +33,7 @@ from pipeline.workflow.studies import StoredStudy
 NOT_RUN = 0
 # Of a dataset's attributes: what depends on where and by which version it was sealed.
 OF_SEALING = ("files", "digest", "versions", "reduced_by")
-SUBFOLDERS = ("sessions", AGREED)  # copied as they are
+SUBFOLDERS = ("sessions", AGREED, MERGED)  # copied as they are
 
 
 class ArchivedNumbers:

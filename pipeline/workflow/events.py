@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from pipeline.execution.progress import Advance
+from pipeline.storage.contributions import VerifiedWriter
 
 
 @dataclass(frozen=True)
@@ -271,8 +272,29 @@ class Reproduced:
         return all(part.equal == part.total for part in self.parts)
 
 
+@dataclass(frozen=True)
+class UnitsVerified:
+    """Units of a writer of another person were simulated here, and are as stored."""
+
+    study: str
+    writer: VerifiedWriter
+
+
+@dataclass(frozen=True)
+class Merged:
+    """Units of another person were taken in. shared: units that were here, with equal numbers."""
+
+    study: str
+    contributor: str
+    units: int
+    shared: int
+    writers: tuple[VerifiedWriter, ...]
+
+
 Event: TypeAlias = (
     Archived
+    | UnitsVerified
+    | Merged
     | PartChecked
     | Reproduced
     | ProtocolKept

@@ -26,6 +26,9 @@ PASSING = (
     "results",
     "unit",
     "save",
+    "origin",
+    "recompute",
+    "contributor",
     "accept_code",
     "on_end",
 )

@@ -13,6 +13,7 @@ from pipeline.workflow.events import (
     Failed,
     FellShort,
     Judged,
+    Merged,
     MoreLevels,
     MoreReplications,
     Noted,
@@ -24,6 +25,7 @@ from pipeline.workflow.events import (
     Reproduced,
     ShardDone,
     SweepBegins,
+    UnitsVerified,
     Warned,
 )
 
@@ -217,3 +219,22 @@ def for_review(event: Reproduced) -> str:
         f"I {verdict} {event.archive} on my machine: {bound_in_words(event)}; recomputed and equal: "
         f"{', '.join(counts)}; drawn by {event.nonce}."
     )
+
+
+@lines_of.register
+def _(event: UnitsVerified) -> list[str]:
+    writer = event.writer
+    most = 100 * writer.most_false
+    line = (
+        f"{event.study}: {writer.recomputed:,} of {writer.units:,} units of writer {writer.writer} "
+        f"were simulated here and are equal; with 95 % confidence at most {most:.1f} % are false"
+    )
+    return [line]
+
+
+@lines_of.register
+def _(event: Merged) -> list[str]:
+    line = f"{event.study}: {event.units:,} units of {event.contributor} merged"
+    if event.shared:
+        line += f"; {event.shared:,} that both have are equal"
+    return [line]

@@ -15,7 +15,7 @@ from pipeline.execution.bundles import Bundle
 from pipeline.execution.clusters import FEW_FILES, Executor
 from pipeline.execution.reduction import PackFiles, Reduce, Reduced, Staged
 from pipeline.identity import own_files
-from pipeline.storage import agreement, datasets, results
+from pipeline.storage import agreement, contributions, datasets, results
 from pipeline.storage.datasets import ZarrLocation
 from pipeline.storage.layout import Layout, Region
 from pipeline.storage.replications import Store
@@ -174,6 +174,9 @@ def _attributes(stored: StoredStudy, partial: bool, writers: set[str]) -> Mappin
         "versions": json.dumps(results.versions(), sort_keys=True),
         "writers": json.dumps(agreement.provenance(stored.store, writers), sort_keys=True),
     }
+    merged = contributions.all_of(stored.store)
+    if merged:
+        attributes["contributors"] = contributions.as_attribute(merged)
     if study.refine:
         attributes["refine"] = json.dumps(config_of(study.refine), sort_keys=True)
     if study.until:

@@ -12,6 +12,7 @@ from pipeline.execution.schedule import failures, unit_in_words, unit_name
 from pipeline.execution.sessions import SessionRecord, sessions
 from pipeline.identity import own_files
 from pipeline.identity.registry import problem
+from pipeline.storage import contributions
 from pipeline.storage import results as seal
 from pipeline.storage.layout import counted
 from pipeline.study.checks import ROLES
@@ -36,7 +37,7 @@ if TYPE_CHECKING:  # a run with nothing to do must not wait for these
     from pipeline.analysis.claims import Judgement
     from pipeline.reporting.drawn import Drawn
     from pipeline.reporting.page import About, Section
-    from pipeline.reporting.section import Facts, Session
+    from pipeline.reporting.section import Contributor, Facts, Session
     from pipeline.workflow.assess import Item, Source
 
 
@@ -267,7 +268,28 @@ def facts(stored: StoredStudy, invocation: Invocation, interim: bool = False) ->
         paired=[axis for axis in study.paired_axes if len(study.grid.axes[axis]) > 1],
         constants=_constants(study),
         protocol=protocol_of(stored),
+        contributors=_contributors(stored),
     )
+
+
+def _contributors(stored: StoredStudy) -> "list[Contributor]":
+    """Other people whose units are among those of a study."""
+    from pipeline.reporting.section import Contributor
+
+    total = int(counted(stored.study).sum())
+    contributors = []
+    for merged in contributions.all_of(stored.store):
+        contributors.append(
+            Contributor(
+                name=merged.contributor,
+                date=merged.date,
+                units=merged.units,
+                share=merged.units / total,
+                recomputed=sum(writer.recomputed for writer in merged.writers),
+                most_false=max(writer.most_false for writer in merged.writers),
+            )
+        )
+    return contributors
 
 
 def _session(record: SessionRecord) -> "Session":

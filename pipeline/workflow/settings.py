@@ -101,6 +101,17 @@ class Settings(Checked):
     save: str | None = parameter(
         "with protocol: a file of Markdown for it, as protocol.md", default=None
     )
+    origin: str | None = parameter(
+        "with merge, also written as from=…: a folder of outputs, that of the study, or s3://…, "
+        "with units of another person",
+        default=None,
+    )
+    recompute: int = parameter(
+        "with merge: units of every writer there that are simulated here again", default=20, low=1
+    )
+    contributor: str | None = parameter(
+        "with merge: whose units these are, as the report names them", default=None
+    )
     shard: str | None = parameter(
         "simulate one share of the units only, as 3/20, and leave sealing and the report to a run "
         "without it",

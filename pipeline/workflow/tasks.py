@@ -107,6 +107,14 @@ _ALL = (
         answers=True,
     ),
     Task(
+        "merge",
+        "take in units that another person simulated, after some of them were simulated here: "
+        "from=FOLDER or s3://…; --json",
+        alone=("origin", "recompute", "contributor"),
+        bare="origin",
+        answers=True,
+    ),
+    Task(
         "controls",
         "simulate the wrong world of every claim, in which the claim must be contradicted; keeps "
         "nothing",

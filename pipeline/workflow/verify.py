@@ -12,7 +12,7 @@ from pipeline.execution import sessions, sweep
 from pipeline.execution.clusters import Cluster, Executor, workers_of
 from pipeline.execution.reduction import Check, Digest
 from pipeline.execution.schedule import Schedule
-from pipeline.storage import agreement, efforts, results
+from pipeline.storage import agreement, contributions, efforts, results
 from pipeline.storage.datasets import ZarrLocation
 from pipeline.storage.folder import Folder
 from pipeline.storage.integrity import LEFT_OVER, Damage, Integrity
@@ -133,6 +133,7 @@ def _damages(
     replications = [
         *integrity.strays(),
         *agreement.damaged(stored.store),
+        *contributions.damaged(stored.store),
         *_damaged(integrity, files, executor),
     ]
     datasets = [] if replications else _wrong_results(stored, executor)

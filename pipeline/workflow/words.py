@@ -16,6 +16,8 @@ AS_TYPED = (
     "studies",
     "store.url",
     "save",
+    "origin",
+    "contributor",
     "protocol.url",
     "protocol.date",
     "cluster.directives",
