@@ -98,7 +98,15 @@ def headline(question: Question, level: float, better: str) -> str:
     promise = question.parts(level).mechanism.promise()
     if promise.epsilon is None or promise.epsilon == float("inf"):
         return f"{advised[0].upper()}{advised[1:]}"
-    return f"{promise.epsilon:.4g} nats for all answers of a person; {advised}"
+    person = f"all answers of a person{_in_rounds(promise)}"
+    return f"{promise.epsilon:.4g} nats for {person}; {advised}"
+
+
+def _in_rounds(promise: Guarantee) -> str:
+    """In how many rounds a person answers, if that is not one."""
+    if promise.rounds == 1:
+        return ""
+    return f" in {promise.rounds:,} rounds"
 
 
 def survey(question: Question, level: float) -> str:
@@ -122,7 +130,8 @@ def privacy(question: Question, level: float) -> str:
         return f"The mechanism does not say what one person spends; it promises {promise.budget}."
     if promise.epsilon == float("inf"):
         return "Nothing is protected: everybody's answers are seen as they are."
-    return f"All answers of one person cost {_amounts(promise)}: {_certainties(promise)}."
+    answers = f"All answers of one person{_in_rounds(promise)}"
+    return f"{answers} cost {_amounts(promise)}: {_certainties(promise)}."
 
 
 def _amounts(promise: Guarantee) -> str:

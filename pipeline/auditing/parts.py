@@ -84,11 +84,15 @@ def _by_sample(release: type[Release]) -> frozenset[str]:
 def promised(guarantee: Guarantee) -> Promise:
     """The budget of a guarantee: of a person, or of one answer where nothing is said of a person.
 
-    Raises InvalidInput where nothing is protected, or no number is stated.
+    Raises InvalidInput where nothing is protected, no number is stated, or several
+    rounds share the budget: an audit sees one release.
     """
     if not guarantee.protected:
         allowed = "promises nothing, so there is nothing to audit"
         raise InvalidInput("mechanism", guarantee.budget, allowed)
+    if guarantee.rounds > 1:
+        allowed = "must be 1, as an audit sees one release; or say what it may spend, by epsilon="
+        raise InvalidInput("rounds", guarantee.rounds, allowed)
     epsilon = guarantee.epsilon
     if epsilon is None and guarantee.unit == ONE_ANSWER:
         epsilon = guarantee.answer_epsilon

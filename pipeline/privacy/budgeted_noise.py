@@ -46,16 +46,19 @@ class BudgetedNoise(ABC):
     """A law of noise on integers, and the budget that it spends.
 
     Its one parameter, the width, follows from the budget and from what is
-    charged: a sensitivity in the norm that the law hides.
+    charged: a sensitivity in the norm that the law hides. Rounds are
+    releases that share a person's budget, in equal parts: all but `bound`
+    is about one of them.
     """
 
     law: ClassVar[str]  # name of the width in `vetted_noise`: variance or scale
     widest: ClassVar[float]  # largest width that can be drawn
+    measure: ClassVar[str]  # of what adds up over releases: ρ or ε
 
     @property
     @abstractmethod
     def budget(self) -> float:
-        """Budget in the measure in which it is accounted for: ρ or ε."""
+        """Budget of a round in the measure in which it adds up: ρ or ε."""
 
     @abstractmethod
     def charge(self, sensitivity: Sensitivity) -> int:
@@ -79,7 +82,7 @@ class BudgetedNoise(ABC):
 
     @abstractmethod
     def bound(self) -> Bound:
-        """What the budget allows any attack."""
+        """What the budget of all rounds allows any attack."""
 
     @abstractmethod
     def norm(self, charge: int) -> float:
@@ -131,26 +134,33 @@ class GaussianNoise(BudgetedNoise):
     ρ is that of (ε, δ): conversion `tight` is numerical, `bun_steinke` the
     closed form ε = ρ + √(4ρ log(1/δ)), `paper` its shortcut, which spends
     more than ε; `exact` is no conversion but the noise's own law (Balle and
-    Wang), less noise than tight.
-    Source: Canonne, Kamath and Steinke (2020), Theorem 4.
+    Wang), less noise than tight. Of several rounds each has an equal part of
+    ρ; by the noise's own law they are one release of as many copies.
+    Source: Canonne, Kamath and Steinke (2020), Theorem 4; Bun and Steinke
+    (2016), Lemma 1.7, for rounds.
 
     >>> noise = GaussianNoise(1.0, 1e-6)
     >>> noise.variance(noise.width(45)) > noise.variance(noise.width(1))
     True
+    >>> noise.budget / GaussianNoise(1.0, 1e-6, rounds=8).budget
+    8.0
     """
 
     epsilon: float
     delta: float
     conversion: str = "tight"
+    rounds: int = 1
 
     law = "variance"
     widest = LARGEST
+    measure = "ρ"
 
     @cached_property
     def budget(self) -> float:
         """ρ; may be 0 or infinite where ε is beyond the range of numbers."""
         with np.errstate(all="ignore"):
-            return float(CONVERSIONS[self.conversion](self.epsilon, self.delta))
+            rho = float(CONVERSIONS[self.conversion](self.epsilon, self.delta))
+        return rho / self.rounds
 
     def charge(self, sensitivity: Sensitivity) -> int:
         """The squared Euclidean norm."""
@@ -159,7 +169,8 @@ class GaussianNoise(BudgetedNoise):
     def width(self, charge: int) -> float:
         """σ² of the law."""
         if self.conversion == "exact":
-            return gaussian_account.exact_variance(charge, self.epsilon, self.delta)
+            copies = charge * self.rounds
+            return gaussian_account.exact_variance(copies, self.epsilon, self.delta)
         if self.budget == 0:
             return math.inf
         # Also where ε is too large for a number.
@@ -196,21 +207,24 @@ class GaussianNoise(BudgetedNoise):
 class LaplaceNoise(BudgetedNoise):
     """Discrete Laplace noise of scale Δ₁/ε: pure ε-DP.
 
+    Of several rounds each has an equal part of ε.
     Source: Ghosh, Roughgarden and Sundararajan (2009).
 
-    >>> LaplaceNoise(0.5).width(2)
-    4.0
+    >>> LaplaceNoise(0.5).width(2), LaplaceNoise(0.5, rounds=12).width(2)
+    (4.0, 48.0)
     """
 
     epsilon: float
+    rounds: int = 1
 
     law = "scale"
     widest = LARGEST**0.5
+    measure = "ε"
 
     @property
     def budget(self) -> float:
         """ε."""
-        return self.epsilon
+        return self.epsilon / self.rounds
 
     def charge(self, sensitivity: Sensitivity) -> int:
         """The sum of absolute values."""
@@ -218,7 +232,7 @@ class LaplaceNoise(BudgetedNoise):
 
     def width(self, charge: int) -> float:
         """Scale of the law."""
-        return charge / self.epsilon
+        return charge / self.budget
 
     def draw(self, rng: np.random.Generator, width: float, size: int | tuple[int, ...]) -> Integers:
         """Independent seeded draws."""

@@ -73,7 +73,8 @@ class Guarantee(Checked):
     answer_epsilon: float | None = parameter(
         "budget of one answer", unit="nats", default=None, low=0, infinite=True
     )
-    answers: int | None = parameter("answers of a person", default=None, low=1)
+    answers: int | None = parameter("answers of a person in a release", default=None, low=1)
+    rounds: int = parameter("releases that share the budget of a person", default=1, low=1)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -103,8 +104,10 @@ class Guarantee(Checked):
         each = self.answer_epsilon
         if each is not None and each != self.epsilon:
             texts.append(f"one answer: {amount(each, 0.0)}")
-        if self.answers is not None:
+        if self.answers is not None and self.rounds == 1:
             texts.append(f"answers of a person: {self.answers:,}")
+        elif self.answers is not None:
+            texts.append(f"answers of a person: {self.answers:,} in each of {self.rounds:,} rounds")
         return "; ".join(texts)
 
     def rows(self) -> Iterator[tuple[str, str]]:

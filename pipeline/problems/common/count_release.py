@@ -41,6 +41,7 @@ SETTINGS = (
     "conversion",
     "neighbours_are",
     "votes",
+    "rounds",
 )
 MOST: Field[Any] = parameter(
     "answers of one person that count, the first ones; the noise grows with it", low=1, high=10**6

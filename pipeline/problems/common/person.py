@@ -1,9 +1,11 @@
 """Budgets of a person: parameters that the mechanisms of all problems share."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from pipeline.privacy.composition import answer_budget
+from pipeline.study.guarantee import Guarantee
 from pipeline.study.parameters import InvalidInput, parameter
 
 PERSON: Any = parameter(
@@ -17,6 +19,11 @@ PERSON_DELTA: Any = parameter(
     default=0.0,
     low=0,
     below=1,
+)
+ROUNDS: Any = parameter(
+    "releases that share a person's budget, each of answers of its own; one is simulated",
+    default=1,
+    low=1,
 )
 SAME = 1e-9  # relative difference of two budgets that are said to be one
 
@@ -36,3 +43,40 @@ def check_agreement(
         f"person={person:g} with {answers:,} answers of a person makes it {follows:.6g}; leave "
         "out one of both",
     )
+
+
+def over_rounds(stated: Guarantee, rounds: int, each: str) -> Guarantee:
+    """A guarantee of so many releases that share the budget; itself where there is one only.
+
+    each: what one of them takes of the budget, in words.
+
+    >>> from pipeline.study.guarantee import UNPROTECTED
+    >>> over_rounds(replace(UNPROTECTED, composition="none"), 12, "as long as they take").composition
+    '12 rounds share the budget, as long as they take; none'
+    """
+    if rounds == 1:
+        return stated
+    composition = f"{rounds:,} rounds share the budget, {each}; {stated.composition}"
+    return replace(stated, composition=composition, rounds=rounds)
+
+
+def over_answers(stated: Guarantee, rounds: int) -> Guarantee:
+    """The same where answers have a budget each: those of all rounds compose."""
+    return over_rounds(stated, rounds, "and all answers in them compose as if given in one")
+
+
+def over_noise(stated: Guarantee, rounds: int, measure: str) -> Guarantee:
+    """The same where a curator adds noise: budgets of rounds add up in a measure, ρ or ε."""
+    return over_rounds(stated, rounds, f"{measure}/{rounds:,} each")
+
+
+def in_each_round(people: str, guarantee: Guarantee) -> str:
+    """Who is asked what, in words, in each of the rounds that share a promise.
+
+    >>> from pipeline.study.guarantee import UNPROTECTED
+    >>> in_each_round("ten people say yes", replace(UNPROTECTED, rounds=12))
+    'in each of 12 rounds, ten people say yes'
+    """
+    if guarantee.rounds == 1:
+        return people
+    return f"in each of {guarantee.rounds:,} rounds, {people}"

@@ -9,6 +9,7 @@ from scipy.special import ndtr
 
 from pipeline.privacy.composition import answer_budget
 from pipeline.privacy.shuffling import shuffled_answer_budget
+from pipeline.problems.common.person import in_each_round
 from pipeline.study.advice import Advice, Atlas, Plan, Unknown
 from pipeline.study.arrays import Floats
 from pipeline.study.designs import of_design
@@ -44,6 +45,7 @@ class Asked:
     mechanism: str = "randomized_response"
     votes: str = "counts"
     neighbours_are: str = "replace_one"
+    rounds: int = 1
     answered: float = 1.0
     ability_law: str = "uniform"
     ability_low: float = 0.5
@@ -96,17 +98,22 @@ def _label_error(design: Asked) -> float:
         if design.person is None:
             return np.nan
         noise = ProtectedVotes(
-            design.person, design.person_delta, design.neighbours_are, design.votes
+            design.person,
+            design.person_delta,
+            design.neighbours_are,
+            design.votes,
+            design.rounds,
         )
         alike = np.ones(len(abilities))
         return _vote_error(abilities, alike, presence, times, noise.variance(asked_for))
     epsilon = design.epsilon
+    composed = asked_for * design.rounds
     if design.mechanism == "shuffled_response" and design.person is not None:
         reports = max(1, design.n * asked_for // design.m)
         delta = design.person_delta or DELTA
-        epsilon = shuffled_answer_budget(design.person, asked_for, delta, reports)
+        epsilon = shuffled_answer_budget(design.person, composed, delta, reports)
     elif design.person is not None:
-        epsilon = answer_budget(design.person, asked_for, design.person_delta)
+        epsilon = answer_budget(design.person, composed, design.person_delta)
     if epsilon is None:
         return np.nan
     right = np.clip(private_ability(abilities, epsilon), 1e-9, 1 - 1e-9)
@@ -185,6 +192,7 @@ def survey(model: "DawidSkene | RecordedCrowd", mechanism: Mechanism) -> str:
         )
     else:
         people = f"each of {model.n:,} workers labels {_tasks_in_words(model)}"
+    people = in_each_round(people, mechanism.stated())
     if isinstance(mechanism, NoisyVotes):
         return (
             f"{people}, and trusts a curator, who adds noise to the votes on each task and "

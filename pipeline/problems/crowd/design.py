@@ -4,7 +4,13 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from pipeline.privacy.composition import answer_budget, person_budget
-from pipeline.problems.common.person import PERSON, PERSON_DELTA, check_agreement
+from pipeline.problems.common.person import (
+    PERSON,
+    PERSON_DELTA,
+    ROUNDS,
+    check_agreement,
+    over_answers,
+)
 from pipeline.problems.common.questions import check_questions
 from pipeline.study.guarantee import NOBODY, ONE_ANSWER, ONE_PERSON, Guarantee
 from pipeline.study.parameters import InvalidInput, parameter
@@ -32,7 +38,8 @@ class Budgets(BaseMechanism):
     the paper, or follows from `person`: what all answers of
     a worker together may spend. questions: tasks that each
     worker labels. given: answers of the worker who gave
-    most, in data that were recorded.
+    most, in data that were recorded. rounds: releases, each
+    of other answers, that share the budget of `person`.
     """
 
     n: int = parameter("workers", unit="workers", low=1)
@@ -53,20 +60,21 @@ class Budgets(BaseMechanism):
     questions: int | None = QUESTIONS
     person: float | None = PERSON
     person_delta: float = PERSON_DELTA
+    rounds: int = ROUNDS
 
     guarantee: ClassVar[Guarantee] = ANSWER
 
     def __post_init__(self) -> None:
         super().__post_init__()
         asked_of_worker("questions", self.questions, self.m)
-        check_agreement(self.epsilon, self.person, self.answers, self.person_delta)
+        check_agreement(self.epsilon, self.person, self.composed_answers, self.person_delta)
         _ = self.answer_epsilon  # raises InvalidInput
 
     @property
     def answer_epsilon(self) -> float:
         """Budget of one answer."""
         if self.person is not None:
-            return answer_budget(self.person, self.answers, self.person_delta)
+            return answer_budget(self.person, self.composed_answers, self.person_delta)
         if self.epsilon is None:
             allowed = (
                 f"is needed by {type(self).__name__} (privacy budget of one answer, a number > 0), "
@@ -82,13 +90,19 @@ class Budgets(BaseMechanism):
             return self.given
         return asked_of_worker("questions", self.questions, self.m)
 
+    @property
+    def composed_answers(self) -> int:
+        """Answers of that worker in all rounds, whose budgets compose."""
+        return self.answers * self.rounds
+
     def stated(self) -> Guarantee:
         """Of one answer where `epsilon` says what that costs; of a worker where `person` does."""
+        composed = over_answers(self.guarantee, self.rounds)
         if self.person is None:
-            return self.guarantee
+            return composed
         kind = "pure ε-LDP" if self.person_delta == 0 else "(ε, δ)-LDP"
         return replace(
-            self.guarantee,
+            composed,
             unit=ONE_PERSON,
             protects="all answers of one worker",
             neighbours="these answers replaced by others to the same tasks",
@@ -100,7 +114,7 @@ class Budgets(BaseMechanism):
         each = self.answer_epsilon
         return replace(
             self.stated(),
-            epsilon=person_budget(each, self.answers, self.person_delta),
+            epsilon=person_budget(each, self.composed_answers, self.person_delta),
             delta=self.person_delta,
             answer_epsilon=each,
             answers=self.answers,
@@ -121,7 +135,7 @@ class Budgets(BaseMechanism):
         epsilon = self.answer_epsilon
         return {
             "one answer": epsilon,
-            whose: person_budget(epsilon, self.answers, self.person_delta),
+            whose: person_budget(epsilon, self.composed_answers, self.person_delta),
         }
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pipeline.problems.common.person import in_each_round
 from pipeline.study.advice import Advice, Atlas, Plan, Unknown
 from pipeline.study.arrays import Floats
 from pipeline.study.guarantee import CURATOR, NOBODY, SHUFFLER
@@ -104,6 +105,7 @@ def survey(model: "BTL | Recorded", mechanism: Mechanism) -> str:
     if not isinstance(model, BTL):
         return f"nobody is asked anew, only what privacy adds is random: {model.source.rstrip('.')}"
     people = f"each of {model.L:,} people compares {_pairs_in_words(model)}"
+    people = in_each_round(people, mechanism.stated())
     if isinstance(mechanism, CuratorNoise):
         return f"{people}, and trusts a curator, who adds noise to the sums and releases only these"
     if isinstance(mechanism, ShuffledResponse):

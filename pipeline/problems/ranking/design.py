@@ -8,7 +8,13 @@ import numpy as np
 
 from pipeline.privacy.budget_groups import groups_of
 from pipeline.privacy.composition import answer_budget, person_budget
-from pipeline.problems.common.person import PERSON, PERSON_DELTA, check_agreement
+from pipeline.problems.common.person import (
+    PERSON,
+    PERSON_DELTA,
+    ROUNDS,
+    check_agreement,
+    over_answers,
+)
 from pipeline.problems.common.questions import check_questions
 from pipeline.problems.common.rounding import largest_remainder
 from pipeline.study.arrays import Floats, Integers
@@ -40,7 +46,8 @@ class Budgets(BaseMechanism):
     of users as "share:multiple, …"; a group's budget is multiple · epsilon, or
     multiple · person, its size share · L rounded so that sizes add up. "1:1" is one
     budget for all. questions: pairs that each user compares. given: comparisons of
-    the user who made most, in data that were recorded.
+    the user who made most, in data that were recorded. rounds: releases, each of other
+    comparisons, that share the budget of `person`.
     """
 
     m: int = parameter("items", unit="items", low=2)
@@ -63,6 +70,7 @@ class Budgets(BaseMechanism):
     questions: int | None = QUESTIONS
     person: float | None = PERSON
     person_delta: float = PERSON_DELTA
+    rounds: int = ROUNDS
 
     guarantee: ClassVar[Guarantee] = COMPARISON
 
@@ -71,7 +79,7 @@ class Budgets(BaseMechanism):
         asked_of_person("questions", self.questions, self.m)
         _ = self.users  # raises InvalidInput
         _ = self.budgets  # raises InvalidInput
-        check_agreement(self.epsilon, self.person, self.answers, self.person_delta)
+        check_agreement(self.epsilon, self.person, self.composed_answers, self.person_delta)
 
     @cached_property
     def users(self) -> Integers:
@@ -84,16 +92,17 @@ class Budgets(BaseMechanism):
         multiples = multiples_of(self.profile)
         if self.person is None:
             return self.answer_epsilon * multiples
+        answers = self.composed_answers
         of_persons = (self.person * multiples).tolist()
         return np.array(
-            [answer_budget(person, self.answers, self.person_delta) for person in of_persons]
+            [answer_budget(person, answers, self.person_delta) for person in of_persons]
         )
 
     @property
     def answer_epsilon(self) -> float:
         """Budget of one comparison of a user whose multiple in `profile` is 1."""
         if self.person is not None:
-            return answer_budget(self.person, self.answers, self.person_delta)
+            return answer_budget(self.person, self.composed_answers, self.person_delta)
         if self.epsilon is None:
             allowed = (
                 f"is needed by {type(self).__name__} (privacy budget of one comparison, a number "
@@ -109,6 +118,11 @@ class Budgets(BaseMechanism):
             return self.given
         return asked_of_person("questions", self.questions, self.m)
 
+    @property
+    def composed_answers(self) -> int:
+        """Comparisons of that user in all rounds, whose budgets compose."""
+        return self.answers * self.rounds
+
     def check_charge(self, most_answers: int | None) -> None:
         """Raise InvalidInput where a user of the data made more comparisons than are charged."""
         if self.questions is not None:
@@ -116,10 +130,11 @@ class Budgets(BaseMechanism):
 
     def stated(self) -> Guarantee:
         """Of one comparison where `epsilon` says what that costs; of a user where `person` does."""
+        composed = over_answers(self.guarantee, self.rounds)
         if self.person is None:
-            return self.guarantee
+            return composed
         return replace(
-            self.guarantee,
+            composed,
             unit=ONE_PERSON,
             protects="all comparisons of one user",
             neighbours="these comparisons replaced by others of the same pairs",
@@ -132,7 +147,7 @@ class Budgets(BaseMechanism):
         largest = float(self.budgets.max())
         return replace(
             self.stated(),
-            epsilon=person_budget(largest, self.answers, self.person_delta),
+            epsilon=person_budget(largest, self.composed_answers, self.person_delta),
             delta=self.person_delta,
             answer_epsilon=largest,
             answers=self.answers,
@@ -145,11 +160,9 @@ class Budgets(BaseMechanism):
     def spent(self) -> dict[str, float]:
         """Largest budget of a user, in nats: of one comparison, and of all, exactly composed."""
         largest = float(self.budgets.max())
+        composed = person_budget(largest, self.composed_answers, self.person_delta)
         person = "a user" if self.given is None else "the user who made most"
-        return {
-            "one comparison": largest,
-            f"all comparisons of {person}": person_budget(largest, self.answers, self.person_delta),
-        }
+        return {"one comparison": largest, f"all comparisons of {person}": composed}
 
 
 def check_charge(questions: int | None, charged: int, most_answers: int | None) -> None:

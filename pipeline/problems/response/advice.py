@@ -9,6 +9,7 @@ from scipy.special import expit, ndtr
 
 from pipeline.privacy.accounting import zcdp_rho
 from pipeline.privacy.integer_laws import laplace_variance
+from pipeline.problems.common.person import in_each_round
 from pipeline.study.advice import Advice, Atlas, Plan, Unknown
 from pipeline.study.arrays import Floats
 from pipeline.study.designs import of_design
@@ -40,6 +41,7 @@ class Request:
     estimator: str
     epsilon_user: float | None
     person: float | None
+    rounds: int
 
     @property
     def budget(self) -> float:
@@ -63,14 +65,15 @@ def _risk(request: Request, design: Design) -> tuple[Floats, Floats]:
     truth = model.truth(rng, DRAWN, rng)
     epsilon = request.budget
     answers = design.answers
+    composed = answers * request.rounds
     if request.estimator == "item_shares":
         return truth.theta, _share_risk(request, design, truth)
     share = design.n / model.n
     share_told = (answers - 1) / (design.m - 1)
     bound = cramer_rao_risk(truth.theta, truth.ability, model.p) / (share * share_told)
     if request.mechanism == "randomized_response":
-        return truth.theta, bound / np.tanh(epsilon / 2 / answers) ** 2
-    variance = _noise_variance(request.mechanism, epsilon, design)
+        return truth.theta, bound / np.tanh(epsilon / 2 / composed) ** 2
+    variance = _noise_variance(request, design)
     both = share_told * answers / design.m
     counts = share * both * expected_counts(truth.theta, truth.ability, model.p)
     kind = "spectral"
@@ -80,14 +83,16 @@ def _risk(request: Request, design: Design) -> tuple[Floats, Floats]:
     return truth.theta, bound + added
 
 
-def _noise_variance(mechanism: str, epsilon: float, design: Design) -> float:
+def _noise_variance(request: Request, design: Design) -> float:
     """Variance of the noise on a count of a pair; ValueError where there is none."""
+    mechanism = request.mechanism
     m = design.m
     answers = design.answers
     if mechanism == "discrete_gaussian":
-        rho = zcdp_rho(epsilon, DELTA)
+        rho = zcdp_rho(request.budget, DELTA) / request.rounds
         return float(noise_variance(rho, "tight", m, "replace_one", questions=answers))
     if mechanism in ("discrete_laplace", "noisy_differences"):
+        epsilon = request.budget / request.rounds
         scale = laplace_scale(epsilon, "tight", m, "replace_one", questions=answers)
         return laplace_variance(float(scale))
     raise ValueError(f"nothing is predicted for {mechanism}")
@@ -101,7 +106,8 @@ def _share_risk(request: Request, design: Design, truth: ItemParameters) -> Floa
     right = expit(truth.ability[:, :, None] - truth.theta[:, None])
     share = right.mean(axis=1)
     slope = (right * (1 - right)).mean(axis=1)
-    flips = 1 / (4 * np.sinh(request.budget / 2 / answers) ** 2)
+    composed = answers * request.rounds
+    flips = 1 / (4 * np.sinh(request.budget / 2 / composed) ** 2)
     answered = design.n * design.p * answers / design.m
     risk: Floats = ((share * (1 - share) + flips) / (answered * slope**2)).mean(axis=1)
     return risk
@@ -126,9 +132,11 @@ def error_l2(
     design: Design,
     epsilon_user: float | None = None,
     person: float | None = None,
+    rounds: int = 1,
 ) -> float:
     """Predicted mean of ‖β̂ − β*‖₂/√m, the root of the mean risk, logits."""
-    _, risk = _risk(Request(mechanism, estimator, epsilon_user, person), design)
+    request = Request(mechanism, estimator, epsilon_user, person, rounds)
+    _, risk = _risk(request, design)
     return float(np.sqrt(risk.mean()))
 
 
@@ -139,13 +147,15 @@ def error_inf(
     design: Design,
     epsilon_user: float | None = None,
     person: float | None = None,
+    rounds: int = 1,
 ) -> float:
     """Predicted mean of ‖β̂ − β*‖∞.
 
     Of m equal Gaussian errors the largest is about √(2 log 2m)
     times their size.
     """
-    _, risk = _risk(Request(mechanism, estimator, epsilon_user, person), design)
+    request = Request(mechanism, estimator, epsilon_user, person, rounds)
+    _, risk = _risk(request, design)
     return float(np.sqrt(2 * np.log(2 * design.m) * risk.mean()))
 
 
@@ -156,12 +166,14 @@ def kendall(
     design: Design,
     epsilon_user: float | None = None,
     person: float | None = None,
+    rounds: int = 1,
 ) -> float:
     """Predicted mean Kendall distance, of equal Gaussian errors of size s.
 
     The mean over pairs of Φ(−|β_i − β_j|/(s√2)).
     """
-    theta, risk = _risk(Request(mechanism, estimator, epsilon_user, person), design)
+    request = Request(mechanism, estimator, epsilon_user, person, rounds)
+    theta, risk = _risk(request, design)
     first, second = np.triu_indices(design.m, 1)
     gap = np.abs(theta[:, first] - theta[:, second])
     return float(ndtr(-gap / np.sqrt(2 * risk)[:, None]).mean())
@@ -194,7 +206,7 @@ def stress(model: object) -> Mapping[str, Mapping[str, Any]]:
 
 def survey(model: "Rasch | RecordedResponses", mechanism: Mechanism) -> str:
     """Who answers what, and who makes it private, in one sentence."""
-    people = _people_in_words(model)
+    people = in_each_round(_people_in_words(model), mechanism.stated())
     if isinstance(mechanism, ShuffledResponse):
         return (
             f"{people}; every answer is flipped at times before it leaves the person, and a "

@@ -10,7 +10,7 @@ from pipeline.privacy.attacks import Attack
 from pipeline.privacy.budgeted_noise import BudgetedNoise
 from pipeline.privacy.published_counts import CHANGED
 from pipeline.privacy.sensitivities import Sensitivity
-from pipeline.problems.common.person import PERSON_DELTA
+from pipeline.problems.common.person import PERSON_DELTA, ROUNDS, over_noise
 from pipeline.study.arrays import Floats, Integers
 from pipeline.study.guarantee import CURATOR, ONE_PERSON, THERE_OR_NOT, Guarantee
 from pipeline.study.parameters import parameter
@@ -49,6 +49,7 @@ class NoisyVotes(BaseMechanism):
         default="replace_one",
         choices=tuple(CHANGED),
     )
+    rounds: int = ROUNDS
 
     guarantee: ClassVar[Guarantee] = Guarantee(
         trust=CURATOR,
@@ -71,7 +72,9 @@ class NoisyVotes(BaseMechanism):
     @property
     def protected(self) -> ProtectedVotes:
         """What gets noise, and the law of that: what `task=release` does, too."""
-        return ProtectedVotes(self.person, self.person_delta, self.neighbours_are, self.votes)
+        return ProtectedVotes(
+            self.person, self.person_delta, self.neighbours_are, self.votes, self.rounds
+        )
 
     @property
     def noise(self) -> BudgetedNoise:
@@ -140,7 +143,8 @@ class NoisyVotes(BaseMechanism):
         budget = "pure ε-DP for all answers of a worker"
         if self.person_delta > 0:
             budget = "ρ-zCDP, hence (ε, δ)-DP, for all answers of a worker"
-        stated = replace(self.guarantee, budget=budget)
+        plain = replace(self.guarantee, budget=budget)
+        stated = over_noise(plain, self.rounds, self.noise.measure)
         if self.votes == "public":
             return replace(
                 stated,
@@ -154,7 +158,7 @@ class NoisyVotes(BaseMechanism):
 
     def promise(self) -> Guarantee:
         """The guarantee in numbers."""
-        rho = self.noise.budget if self.person_delta > 0 else None
+        rho = self.noise.budget * self.rounds if self.person_delta > 0 else None
         return replace(
             self.stated(),
             epsilon=self.person,
@@ -177,7 +181,7 @@ class NoisyVotes(BaseMechanism):
             return {"person": self.noise.bound()}
         return {
             "answer": self.noise.attack(self.width, 2),
-            "person": self.noise.attack(self.width, self.charge),
+            "person": self.noise.attack(self.width, self.charge * self.rounds),
         }
 
     def memory(self) -> float:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pipeline.privacy.budgeted_noise import BudgetedNoise, GaussianNoise, LaplaceNoise
 from pipeline.privacy.published_counts import CHANGED, PublishedCounts
 from pipeline.privacy.sensitivities import Sensitivity
-from pipeline.problems.common.person import PERSON_DELTA
+from pipeline.problems.common.person import PERSON_DELTA, ROUNDS
 from pipeline.study.arrays import Integers
 from pipeline.study.parameters import Checked, parameter
 
@@ -53,13 +53,14 @@ class ProtectedVotes(Checked):
         default="counts",
         choices=VOTES,
     )
+    rounds: int = ROUNDS
 
     @property
     def noise(self) -> BudgetedNoise:
         """Law of the noise on every number, and what it spends."""
         if self.person_delta == 0:
-            return LaplaceNoise(self.person)
-        return GaussianNoise(self.person, self.person_delta)
+            return LaplaceNoise(self.person, self.rounds)
+        return GaussianNoise(self.person, self.person_delta, rounds=self.rounds)
 
     def sensitivity(self, questions: int) -> Sensitivity:
         """What one worker can change, who answers so many tasks."""

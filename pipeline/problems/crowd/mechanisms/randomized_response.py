@@ -55,7 +55,7 @@ class RandomizedResponse(Budgets):
         """The best attack on one answer, and on all of the worker who gives most."""
         return {
             "answer": FlippedBits(self.answer_epsilon, 1),
-            "person": FlippedBits(self.answer_epsilon, self.answers),
+            "person": FlippedBits(self.answer_epsilon, self.composed_answers),
         }
 
     def cost(self) -> float:

@@ -8,6 +8,7 @@ import numpy as np
 
 from pipeline.privacy.attacks import Attack, Bound, ShuffledBit
 from pipeline.privacy.shuffling import shuffled_answer_budget
+from pipeline.problems.common.person import ROUNDS, over_answers
 from pipeline.problems.common.questions import DESIGNS
 from pipeline.problems.common.sampling import whole_words
 from pipeline.study.guarantee import ONE_PERSON, SHUFFLER, Guarantee
@@ -31,8 +32,8 @@ class ShuffledResponse(BaseMechanism):
     are then (ε, δ)-DP at ε = `person`, though one alone is
     flipped with probability 1/(1 + e^ε₀) and ε₀ may be far
     above ε: `pipeline.privacy.shuffling` composes exact
-    binary accounts of k tasks, of r messages each. Where
-    workers label only some tasks, the survey must be
+    binary accounts of k tasks, of r messages each, in every
+    round. Where workers label only some tasks, the survey must be
     balanced: a task that few label hides nobody. Votes are
     released, as messages cannot be linked: abilities of
     single workers cannot be learned. O(reps · n · m).
@@ -57,6 +58,7 @@ class ShuffledResponse(BaseMechanism):
         default="balanced",
         choices=DESIGNS,
     )
+    rounds: int = ROUNDS
 
     guarantee: ClassVar[Guarantee] = Guarantee(
         trust=SHUFFLER,
@@ -96,7 +98,8 @@ class ShuffledResponse(BaseMechanism):
     @cached_property
     def answer_epsilon(self) -> float:
         """ε₀, budget of one answer before messages are shuffled."""
-        return shuffled_answer_budget(self.person, self.answers, self.person_delta, self.reports)
+        answers = self.answers * self.rounds
+        return shuffled_answer_budget(self.person, answers, self.person_delta, self.reports)
 
     def release(self, data: Answers, rng: np.random.Generator) -> ReleasedVotes:
         """Votes of a block, (reps, m), of flipped answers.
@@ -123,10 +126,14 @@ class ShuffledResponse(BaseMechanism):
             self.n, self.m, epsilon=self.answer_epsilon, questions=self.questions
         )
 
+    def stated(self) -> Guarantee:
+        """The guarantee, of all rounds."""
+        return over_answers(self.guarantee, self.rounds)
+
     def promise(self) -> Guarantee:
         """The guarantee in numbers."""
         return replace(
-            self.guarantee,
+            self.stated(),
             epsilon=self.person,
             delta=self.person_delta,
             answers=self.answers,

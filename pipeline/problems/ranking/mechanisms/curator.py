@@ -11,7 +11,7 @@ from pipeline.privacy.attacks import Attack
 from pipeline.privacy.budgeted_noise import BudgetedNoise
 from pipeline.privacy.published_counts import CHANGED
 from pipeline.privacy.sensitivities import Sensitivity
-from pipeline.problems.common.person import PERSON_DELTA
+from pipeline.problems.common.person import PERSON_DELTA, ROUNDS, over_noise
 from pipeline.study.abstract import Abstract
 from pipeline.study.arrays import Floats, Integers
 from pipeline.study.guarantee import CURATOR, ONE_PERSON, REPLACED, THERE_OR_NOT, Guarantee
@@ -30,9 +30,9 @@ class CuratorNoise(BaseMechanism, Abstract):
 
     The budget is that of all comparisons of a user, whose number is `questions`. With
     person_delta = 0 noise is discrete Laplace and the release is pure ε-DP; otherwise
-    it is discrete Gaussian, ρ-zCDP, and (ε, δ)-DP. How often each pair is compared is
-    public: it follows from the number of users and from the design. Cost
-    O(reps · m²).
+    it is discrete Gaussian, ρ-zCDP, and (ε, δ)-DP. Of several `rounds` each has an
+    equal part of ε, or of ρ. How often each pair is compared is public: it follows
+    from the number of users and from the design. Cost O(reps · m²).
     """
 
     m: int = parameter("items", unit="items", low=2)
@@ -45,6 +45,7 @@ class CuratorNoise(BaseMechanism, Abstract):
         default="replace_one",
         choices=tuple(CHANGED),
     )
+    rounds: int = ROUNDS
 
     guarantee: ClassVar[Guarantee] = Guarantee(
         trust=CURATOR,
@@ -99,7 +100,8 @@ class CuratorNoise(BaseMechanism, Abstract):
         budget = "pure ε-DP for all comparisons of a user"
         if self.person_delta > 0:
             budget = "ρ-zCDP, hence (ε, δ)-DP, for all comparisons of a user"
-        stated = replace(self.guarantee, budget=budget)
+        plain = replace(self.guarantee, budget=budget)
+        stated = over_noise(plain, self.rounds, self.noise.measure)
         if self.neighbours_are == "replace_one":
             return stated
         return replace(
@@ -108,7 +110,7 @@ class CuratorNoise(BaseMechanism, Abstract):
 
     def promise(self) -> Guarantee:
         """The guarantee in numbers."""
-        rho = self.noise.budget if self.person_delta > 0 else None
+        rho = self.noise.budget * self.rounds if self.person_delta > 0 else None
         return replace(
             self.stated(),
             epsilon=self.person,
@@ -188,7 +190,9 @@ class NoisyCounts(CuratorNoise):
     @property
     def protected(self) -> ProtectedCounts:
         """Counts, as in a release."""
-        return ProtectedCounts(self.person, self.person_delta, self.neighbours_are)
+        return ProtectedCounts(
+            self.person, self.person_delta, self.neighbours_are, rounds=self.rounds
+        )
 
     @property
     def sensitivity(self) -> Sensitivity:
@@ -214,7 +218,7 @@ class NoisyCounts(CuratorNoise):
         changed = 1 if self.compared_are == "public" else 2
         return {
             "answer": self.noise.attack(self.width, changed),
-            "person": self.noise.attack(self.width, self.charge),
+            "person": self.noise.attack(self.width, self.charge * self.rounds),
         }
 
 
@@ -232,7 +236,9 @@ class NoisyScores(CuratorNoise):
     @property
     def protected(self) -> ProtectedScores:
         """Scores, as in a release."""
-        return ProtectedScores(self.person, self.person_delta, self.neighbours_are)
+        return ProtectedScores(
+            self.person, self.person_delta, self.neighbours_are, rounds=self.rounds
+        )
 
     def release(self, data: Comparisons, rng: np.random.Generator) -> NoisyWins:
         """Wins with the noisy scores of a block, (reps, 1, pairs)."""

@@ -38,7 +38,8 @@ class Laplace(Budgets):
     def attacks(self) -> dict[str, Attack]:
         """The best attack on one comparison, and a bound for all of a user (largest budget)."""
         largest = float(self.budgets.max())
-        return {"answer": LaplaceShift(largest), "person": Bound(largest * self.answers)}
+        person = Bound(largest * self.composed_answers)
+        return {"answer": LaplaceShift(largest), "person": person}
 
     def cost(self) -> float:
         """Predicted cost of one replication beyond the model's, in steps of about a nanosecond."""

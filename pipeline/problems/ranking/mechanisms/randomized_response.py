@@ -57,7 +57,8 @@ class RandomizedResponse(Budgets):
     def attacks(self) -> dict[str, Attack]:
         """The best attacks on one comparison and on all of a user, at the largest budget."""
         largest = float(self.budgets.max())
-        return {"answer": FlippedBits(largest, 1), "person": FlippedBits(largest, self.answers)}
+        person = FlippedBits(largest, self.composed_answers)
+        return {"answer": FlippedBits(largest, 1), "person": person}
 
     def cost(self) -> float:
         """Predicted cost of one replication beyond the model's, in steps of about a nanosecond.

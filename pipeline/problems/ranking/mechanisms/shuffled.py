@@ -8,6 +8,7 @@ import numpy as np
 
 from pipeline.privacy.attacks import Attack, Bound, ShuffledBit
 from pipeline.privacy.shuffling import shuffled_answer_budget
+from pipeline.problems.common.person import ROUNDS, over_answers
 from pipeline.problems.common.questions import DESIGNS
 from pipeline.study.guarantee import ONE_PERSON, SHUFFLER, Guarantee
 from pipeline.study.parameters import InvalidInput, parameter
@@ -29,7 +30,7 @@ class ShuffledResponse(BaseMechanism):
     more than how often each item won. All comparisons of a user are then (ε, δ)-DP
     at ε = `person`, though one alone is flipped with probability 1/(1 + e^ε₀) and
     ε₀ may be far above ε: `pipeline.privacy.shuffling` composes exactly binary
-    accounts of k pairs, of n messages each. Where every user compares only some
+    accounts of k pairs, of n messages each, in every round. Where every user compares only some
     pairs, the survey must be balanced: a pair that few compare hides nobody. Cost
     O(reps · m²), whatever L. Source: Feldman, McMillan and Talwar (2022), for the
     idea; exact for binary answers.
@@ -57,6 +58,7 @@ class ShuffledResponse(BaseMechanism):
         default="conditional",
         choices=("conditional", "marginal"),
     )
+    rounds: int = ROUNDS
 
     guarantee: ClassVar[Guarantee] = Guarantee(
         trust=SHUFFLER,
@@ -98,7 +100,8 @@ class ShuffledResponse(BaseMechanism):
     @cached_property
     def answer_epsilon(self) -> float:
         """ε₀, budget of one comparison before messages are shuffled."""
-        return shuffled_answer_budget(self.person, self.answers, self.person_delta, self.reports)
+        answers = self.answers * self.rounds
+        return shuffled_answer_budget(self.person, answers, self.person_delta, self.reports)
 
     @cached_property
     def _flips(self) -> RandomizedResponse:
@@ -114,7 +117,7 @@ class ShuffledResponse(BaseMechanism):
         """Released wins of a block, (reps, 1, pairs).
 
         Raises InvalidInput where users made more comparisons than are charged, and
-        where a pair has fewer messages.
+        where a pair has fewer messages than are counted on.
         """
         check_charge(self.questions, self.answers, data.most_answers)
         users = np.array([self.L])
@@ -128,10 +131,14 @@ class ShuffledResponse(BaseMechanism):
             raise InvalidInput("questions", self.questions, allowed)
         return self._flips.release(data, rng)
 
+    def stated(self) -> Guarantee:
+        """The guarantee, of all rounds."""
+        return over_answers(self.guarantee, self.rounds)
+
     def promise(self) -> Guarantee:
         """The guarantee in numbers."""
         return replace(
-            self.guarantee,
+            self.stated(),
             epsilon=self.person,
             delta=self.person_delta,
             answers=self.answers,

@@ -14,7 +14,7 @@ import numpy as np
 from pipeline.privacy.budgeted_noise import BudgetedNoise, GaussianNoise, LaplaceNoise
 from pipeline.privacy.published_counts import CHANGED, PublishedCounts, count_sensitivity
 from pipeline.privacy.sensitivities import Sensitivity
-from pipeline.problems.common.person import PERSON_DELTA
+from pipeline.problems.common.person import PERSON_DELTA, ROUNDS
 from pipeline.study.abstract import Abstract
 from pipeline.study.arrays import Integers
 from pipeline.study.parameters import Checked, parameter
@@ -40,13 +40,14 @@ class ProtectedSums(Checked, Abstract):
         default="replace_one",
         choices=tuple(CHANGED),
     )
+    rounds: int = ROUNDS
 
     @property
     def noise(self) -> BudgetedNoise:
         """Law of the noise on every number, and what it spends."""
         if self.person_delta == 0:
-            return LaplaceNoise(self.person)
-        return GaussianNoise(self.person, self.person_delta)
+            return LaplaceNoise(self.person, self.rounds)
+        return GaussianNoise(self.person, self.person_delta, rounds=self.rounds)
 
     @abstractmethod
     def sensitivity(self, m: int, questions: int, named: bool = True) -> Sensitivity:

@@ -44,6 +44,7 @@ SETTINGS = (
     "calibration",
     "neighbours_are",
     "p0",
+    "rounds",
 )
 
 

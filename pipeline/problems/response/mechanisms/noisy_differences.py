@@ -11,7 +11,7 @@ from pipeline.privacy import accounting, gaussian_account
 from pipeline.privacy.attacks import Attack, Bound
 from pipeline.privacy.budgeted_noise import CONVERSIONS, BudgetedNoise, GaussianNoise, LaplaceNoise
 from pipeline.privacy.sensitivities import Sensitivity
-from pipeline.problems.common.person import PERSON_DELTA
+from pipeline.problems.common.person import PERSON_DELTA, ROUNDS, over_noise
 from pipeline.study.arrays import Booleans, Integers
 from pipeline.study.guarantee import CURATOR, ONE_PERSON, THERE_OR_NOT, Guarantee
 from pipeline.study.parameters import Checked, InvalidInput, parameter
@@ -71,7 +71,8 @@ class NoisyDifferences(BaseMechanism, ABC):
     of that, see `theory.sensitivity`.
 
     A law of noise has one parameter, its variance or its scale,
-    which follows from the budget and the sensitivity.
+    which follows from the budget and the sensitivity. Of several
+    `rounds` each has an equal part of the budget.
     """
 
     m: int = parameter("items", unit="items", low=2)
@@ -89,6 +90,7 @@ class NoisyDifferences(BaseMechanism, ABC):
     )
     questions: int | None = QUESTIONS
     person: float | None = PERSON
+    rounds: int = ROUNDS
 
     guarantee: ClassVar[Guarantee] = ROW
     accepts: ClassVar[type] = Responses
@@ -123,10 +125,11 @@ class NoisyDifferences(BaseMechanism, ABC):
 
     def stated(self) -> Guarantee:
         """A row replaced by another, or by one without answers."""
+        stated = over_noise(self.guarantee, self.rounds, self.noise.measure)
         if self.neighbours_are == "replace_one":
-            return self.guarantee
+            return stated
         return replace(
-            self.guarantee,
+            stated,
             relation=THERE_OR_NOT,
             neighbours="one person's row replaced by one without answers, or the reverse",
         )
@@ -296,7 +299,7 @@ class NoisyDifferences(BaseMechanism, ABC):
         width = self.noise.width(self._charged())
         return {
             "answer": self.noise.attack(width, self.answers - 1),
-            "person": self.noise.attack(width, self._exact()),
+            "person": self.noise.attack(width, self._exact() * self.rounds),
         }
 
     def cost(self) -> float:
@@ -359,12 +362,12 @@ class DiscreteGaussian(NoisyDifferences):
     @property
     def noise(self) -> GaussianNoise:
         """Its law and what it spends."""
-        return GaussianNoise(self.person_epsilon, self.delta, self.conversion)
+        return GaussianNoise(self.person_epsilon, self.delta, self.conversion, self.rounds)
 
     @property
     def rho(self) -> float:
-        """ρ that the noise is made for."""
-        return self.noise.budget
+        """ρ that the noise of all rounds is made for."""
+        return self.noise.budget * self.rounds
 
     @property
     def spent_epsilon(self) -> float:
@@ -426,7 +429,7 @@ class DiscreteLaplace(NoisyDifferences):
     @property
     def noise(self) -> LaplaceNoise:
         """Its law and what it spends."""
-        return LaplaceNoise(self.person_epsilon)
+        return LaplaceNoise(self.person_epsilon, self.rounds)
 
 
 @dataclass(frozen=True)
@@ -463,14 +466,14 @@ class CuratorDifferences(NoisyDifferences):
     def noise(self) -> BudgetedNoise:
         """Its law and what it spends."""
         if self.person_delta == 0:
-            return LaplaceNoise(self.person_epsilon)
-        return GaussianNoise(self.person_epsilon, self.person_delta)
+            return LaplaceNoise(self.person_epsilon, self.rounds)
+        return GaussianNoise(self.person_epsilon, self.person_delta, rounds=self.rounds)
 
     def spent(self) -> dict[str, float]:
         """What a person's responses really cost; at δ = person_delta."""
         noise = self.noise
         if isinstance(noise, GaussianNoise):
-            rho = self.used * noise.budget
+            rho = self.used * noise.budget * self.rounds
             spent = float(accounting.zcdp_epsilon(rho, self.person_delta))
             return {f"all responses of a person, ε at δ = {self.person_delta:g}": spent}
         return {"all responses of a person": self.used * self.person_epsilon}

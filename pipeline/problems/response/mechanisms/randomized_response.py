@@ -11,7 +11,7 @@ from pipeline.privacy import accounting
 from pipeline.privacy.attacks import Attack, Bound, FlippedBits, ShuffledBit
 from pipeline.privacy.composition import answer_budget, person_budget
 from pipeline.privacy.randomized_response_laws import flip_probability
-from pipeline.problems.common.person import PERSON_DELTA
+from pipeline.problems.common.person import PERSON_DELTA, ROUNDS, over_answers
 from pipeline.study.arrays import Booleans
 from pipeline.study.guarantee import NOBODY, ONE_PERSON, SHUFFLER, Guarantee
 from pipeline.study.parameters import DataFile, InvalidInput, parameter
@@ -38,7 +38,7 @@ class RandomizedResponse(BaseMechanism):
     A person answers all m items, or k = `questions` of them. Pure ε-LDP per person,
     ε0 = ε, or (ε, δ) at δ = `person_delta` > 0: then a response has the largest
     budget at which k of them compose to that, exactly (`privacy.composition`), in
-    place of ε/k. With `shuffled` the reports leave in
+    place of ε/k. Answers of all `rounds` compose, k in each. With `shuffled` the reports leave in
     random order, and ε0 > ε where amplification by shuffling is known to allow it:
     then all reports together are (ε, δ)-DP. Elsewhere ε0 stays ε, and `unamplified`
     says why. Amplification needs complete responses, also those of a file: a
@@ -65,6 +65,7 @@ class RandomizedResponse(BaseMechanism):
     questions: int | None = QUESTIONS
     person: float | None = PERSON
     person_delta: float = PERSON_DELTA
+    rounds: int = ROUNDS
 
     # Its former name: streams, and so numbers, stay.
     stream_label: ClassVar[str] = "randomized_responses"
@@ -92,6 +93,9 @@ class RandomizedResponse(BaseMechanism):
                 "composes answers of a person who is not hidden among others; with shuffled=true "
             )
             raise InvalidInput("person_delta", self.person_delta, f"{allowed}give delta instead")
+        if self.shuffled and self.rounds > 1:
+            allowed = "shuffled=true composes no rounds: must be 1, or use "
+            raise InvalidInput("rounds", self.rounds, f"{allowed}mechanism=shuffled_response")
 
     @cached_property
     def person_epsilon(self) -> float:
@@ -104,11 +108,16 @@ class RandomizedResponse(BaseMechanism):
         return items_of_person(self.questions, self.m)
 
     @property
+    def composed_answers(self) -> int:
+        """Answers of a person in all rounds, whose budgets compose."""
+        return self.answers * self.rounds
+
+    @property
     def answer_epsilon(self) -> float:
         """Budget of one response, nats."""
         if self.person_delta > 0:
-            return answer_budget(self.local_epsilon, self.answers, self.person_delta)
-        return float(response_budget(self.local_epsilon, self.answers))
+            return answer_budget(self.local_epsilon, self.composed_answers, self.person_delta)
+        return float(response_budget(self.local_epsilon, self.composed_answers))
 
     @cached_property
     def _account(self) -> tuple[float, str | None]:
@@ -182,14 +191,15 @@ class RandomizedResponse(BaseMechanism):
                 self.guarantee, trust=SHUFFLER, budget="(ε, δ)-DP for all responses of a person"
             )
         kind = "pure ε-LDP" if self.person_delta == 0 else "(ε, δ)-LDP"
-        return replace(self.guarantee, budget=f"{kind} for all responses of a person")
+        stated = replace(self.guarantee, budget=f"{kind} for all responses of a person")
+        return over_answers(stated, self.rounds)
 
     def promise(self) -> Guarantee:
         """The guarantee in numbers."""
         promised = replace(super().promise(), answers=self.answers)
         if self.person_delta == 0:
             return promised
-        spent = person_budget(self.answer_epsilon, self.answers, self.person_delta)
+        spent = person_budget(self.answer_epsilon, self.composed_answers, self.person_delta)
         return replace(promised, epsilon=spent, delta=self.person_delta)
 
     def spent(self) -> dict[str, float]:
@@ -200,11 +210,12 @@ class RandomizedResponse(BaseMechanism):
         local = self.local_epsilon
         if self.person_delta > 0:
             answer = self.answer_epsilon
-            spent = person_budget(answer, self.answers, self.person_delta)
+            spent = person_budget(answer, self.composed_answers, self.person_delta)
             person = f"all responses of a person, ε at δ = {self.person_delta:g}"
             return {person: spent, "one response": answer}
         if self.unamplified is not None:
-            return {"all responses of a person": local, "one response": local / self.answers}
+            answer = local / self.composed_answers
+            return {"all responses of a person": local, "one response": answer}
         shuffled = float(accounting.shuffled_epsilon(local, self.n, self.delta))
         return {
             f"all responses of a person, ε at δ = {self.delta:g}": shuffled,
@@ -219,7 +230,8 @@ class RandomizedResponse(BaseMechanism):
             spent = float(accounting.shuffled_epsilon(self.local_epsilon, self.n, self.delta))
             answer = ShuffledBit(each, self.answers, self.n - 1)
             return {"answer": answer, "person": Bound(spent, self.delta)}
-        return {"answer": FlippedBits(each, 1), "person": FlippedBits(each, self.answers)}
+        person = FlippedBits(each, self.composed_answers)
+        return {"answer": FlippedBits(each, 1), "person": person}
 
     def cost(self) -> float:
         """Predicted cost of one replication beyond the model's, in steps of about a nanosecond."""

@@ -9,6 +9,7 @@ import numpy as np
 from pipeline.privacy.attacks import Attack, Bound, ShuffledBit
 from pipeline.privacy.randomized_response_laws import flip_probability
 from pipeline.privacy.shuffling import shuffled_answer_budget
+from pipeline.problems.common.person import ROUNDS, over_answers
 from pipeline.problems.common.questions import DESIGNS
 from pipeline.study.guarantee import ONE_PERSON, SHUFFLER, Guarantee
 from pipeline.study.parameters import InvalidInput, parameter
@@ -32,8 +33,8 @@ class ShuffledResponse(BaseMechanism):
     = `person`, though one alone is flipped with probability 1/(1
     + e^ε₀) and ε₀ may be far above ε:
     `pipeline.privacy.shuffling` composes exactly binary accounts
-    of k items, of r messages each. Where every person answers
-    only some items, the survey must be balanced, and no answer
+    of k items, of r messages each, in every round. Where every
+    person answers only some items, the survey must be balanced, and no answer
     may be missing: an item that few answer hides nobody. Cost
     O(reps · m) beyond the data's, whatever n.
     Source: Feldman, McMillan and Talwar (2022), for the idea;
@@ -58,6 +59,7 @@ class ShuffledResponse(BaseMechanism):
         choices=DESIGNS,
     )
     p: float = parameter("probability that a response is observed; must be 1", default=1.0)
+    rounds: int = ROUNDS
 
     guarantee: ClassVar[Guarantee] = Guarantee(
         trust=SHUFFLER,
@@ -100,14 +102,15 @@ class ShuffledResponse(BaseMechanism):
     @cached_property
     def answer_epsilon(self) -> float:
         """ε₀, budget of one response before messages are shuffled."""
-        return shuffled_answer_budget(self.person, self.answers, self.person_delta, self.reports)
+        answers = self.answers * self.rounds
+        return shuffled_answer_budget(self.person, answers, self.person_delta, self.reports)
 
     def release(self, data: Responses, rng: np.random.Generator) -> FlippedItemCounts:
         """Messages that say right, and all, of each item.
 
         Raises InvalidInput where persons answered more items than
-        are charged, and where an item has fewer
-        messages.
+        are charged, and where an item has fewer messages than are
+        counted on.
         """
         check_charge(self.questions, self.answers, data.most_answers or data.items)
         right, answered = data.item_counts()
@@ -124,10 +127,14 @@ class ShuffledResponse(BaseMechanism):
         flipped = (right_again + wrong_flipped).astype(float)
         return FlippedItemCounts(flipped, answered, self.answer_epsilon)
 
+    def stated(self) -> Guarantee:
+        """The guarantee, of all rounds."""
+        return over_answers(self.guarantee, self.rounds)
+
     def promise(self) -> Guarantee:
         """The guarantee in numbers."""
         return replace(
-            self.guarantee,
+            self.stated(),
             epsilon=self.person,
             delta=self.person_delta,
             answers=self.answers,
