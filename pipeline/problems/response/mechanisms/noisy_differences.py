@@ -137,7 +137,8 @@ class NoisyDifferences(BaseMechanism, ABC):
     def promise(self) -> Guarantee:
         """The guarantee in numbers, with ρ where the noise is Gaussian."""
         noise = self.noise
-        rho = self.used * noise.budget if isinstance(noise, GaussianNoise) else None
+        is_gaussian = isinstance(noise, GaussianNoise)
+        rho = self.used * noise.budget * self.rounds if is_gaussian else None
         return replace(super().promise(), rho=rho, answers=self.answers)
 
     def release(self, data: Responses, rng: np.random.Generator) -> Differences:
