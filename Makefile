@@ -42,7 +42,7 @@ test: $(READY)-test  ## run the tests, in up to four processes
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 faults: $(READY)-test  ## kill, fill, damage and turn back everything that can be, and count what became of it (half an hour)
-	FAULTS=full $(BIN)/python -m pytest tests/faults tests/execution/batch/test_slurm.py \
+	FAULTS=full $(BIN)/python -m pytest tests/faults tests/execution/batch \
 	    tests/laws/test_every_file_damaged.py tests/laws/test_number_knows_its_code.py tests/execution/test_images.py $(ARGS)
 
 mutants: $(READY)-test  ## seed faults, one at a time, and count those that the tests see (hours; ARGS=privacy, ARGS=2/5)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from pipeline.cli import merge, on_end, plan, protocol, replay, shelf, status, submit, verify
+from pipeline.cli import on_end
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO
 from pipeline.execution.clusters import Cluster
 from pipeline.execution.errors import SweepError
@@ -60,6 +60,8 @@ def perform(
     Raises InvalidInput for mistakes that show only in what is stored.
     """
     if settings.results is not None:
+        from pipeline.cli import verify
+
         return verify.perform_on_copy(settings.results, as_json)
     request = Request(settings, cluster, experiments, raw, invocation, as_json)
     if settings.task in WITHOUT_STORED_STUDIES:
@@ -107,10 +109,14 @@ def _controls(request: Request) -> int:
 
 
 def _list(request: Request) -> int:
+    from pipeline.cli import shelf
+
     return shelf.perform_list(request.outputs, request.as_json)
 
 
 def _remove(request: Request) -> int:
+    from pipeline.cli import shelf
+
     settings = request.settings
     return shelf.perform_remove(request.outputs, settings.studies, settings.sure)
 
@@ -128,18 +134,26 @@ def _run(request: Request, studies: Studies) -> int:
 
 
 def _plan(request: Request, studies: Studies) -> int:
+    from pipeline.cli import plan
+
     return plan.perform(studies, request.cluster, request.as_json)
 
 
 def _protocol(request: Request, studies: Studies) -> int:
+    from pipeline.cli import protocol
+
     return protocol.perform(request.job(studies), request.as_json)
 
 
 def _merge(request: Request, studies: Studies) -> int:
+    from pipeline.cli import merge
+
     return merge.perform(request.job(studies), request.as_json)
 
 
 def _submit(request: Request, studies: Studies) -> int:
+    from pipeline.cli import submit
+
     words = request.invocation.words
     return submit.perform(studies, request.settings, request.cluster, words)
 
@@ -149,14 +163,20 @@ def _report(request: Request, studies: Studies) -> int:
 
 
 def _verify(request: Request, studies: Studies) -> int:
+    from pipeline.cli import verify
+
     return verify.perform(studies, request.settings, request.cluster, request.as_json)
 
 
 def _status(request: Request, studies: Studies) -> int:
+    from pipeline.cli import status
+
     return status.perform(studies, request.invocation, request.as_json)
 
 
 def _replay(request: Request, studies: Studies) -> int:
+    from pipeline.cli import replay
+
     return max(replay.perform(stored, request.settings) for stored in studies)
 
 

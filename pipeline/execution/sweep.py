@@ -207,7 +207,8 @@ class Sweep:
             elif ending.state == "lost":
                 self._lost(bundle, ending.value)
             else:  # halted, or its worker was unfit or unprepared
-                self.retry.append(bundle)
+                # First again: what ended workers must stay behind what did not.
+                self.retry.appendleft(bundle)
 
     def interrupted(self) -> bool:
         """Whether units are left undone."""

@@ -10,7 +10,9 @@ import threading
 from collections.abc import Iterable
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
+from functools import lru_cache
 from importlib.metadata import EntryPoint, distributions, entry_points
+from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
@@ -135,22 +137,47 @@ def look_again() -> None:
     """
     with _LOCK:
         _INSTALLED.clear()
+        _entries.cache_clear()
 
 
 def entries_of(group: str) -> list[EntryPoint]:
-    """Entry points of a group, of all packages whose metadata can be read."""
+    """Entry points of a group of this program, of all packages whose metadata can be read."""
+    return [entry for entry in _entries(_states_of_places()) if entry.group == group]
+
+
+@lru_cache(maxsize=1)
+def _entries(_: tuple[tuple[str, int], ...]) -> tuple[EntryPoint, ...]:
+    """Entry points of all groups of this program.
+
+    They are read once for all groups, since this opens a file of every installed package.
+    """
     try:
-        return [*entry_points(group=group)]
+        known = entry_points()
+        groups = sorted(group for group in known.groups if group.startswith(f"{PROGRAM}."))
+        return tuple(entry for group in groups for entry in known.select(group=group))
     except Exception:  # of one package: a file of it is no text, or no table
-        return [*_readable(group)]
+        return tuple(_readable())
 
 
-def _readable(group: str) -> Iterable[EntryPoint]:
+def _readable() -> Iterable[EntryPoint]:
     for distribution in distributions():
         try:
-            yield from distribution.entry_points.select(group=group)
+            yield from distribution.entry_points
         except Exception:
             continue
+
+
+def _states_of_places() -> tuple[tuple[str, int], ...]:
+    """Where packages are looked for, and when something was last added there or taken away."""
+    return tuple((place, _changed(place)) for place in sys.path)
+
+
+def _changed(place: str) -> int:
+    """Nanoseconds of the last change of a folder; 0 where none is."""
+    try:
+        return Path(place).stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def loaded(entry: EntryPoint) -> object:

@@ -32,6 +32,7 @@ from pipeline.study.parameters import InvalidInput
 from pipeline.workflow.tasks import TASKS
 from tests.helpers.engine import ROOT, arguments, study
 
+COPIES = "export DASK_DISTRIBUTED__WORKER__MULTIPROCESSING_METHOD=forkserver"
 FIELDS = dict(
     cores=4, memory="8GiB", walltime="02:30:00", queue="long", account="stat", interface="ib0"
 )
@@ -93,6 +94,11 @@ def test_script_says_what_the_fields_say(kind):
     ):
         assert words in command
     assert "export OPENBLAS_NUM_THREADS=1" in script
+    assert COPIES in script, "four workers, which are copies of one process"
+
+
+def test_a_single_worker_of_a_job_is_no_copy():
+    assert COPIES not in BatchWorkers(Slurm()).script()
 
 
 def test_a_value_of_several_words_is_one_value(monkeypatch):

@@ -14,7 +14,7 @@ from tests.helpers.engine import ROOT, arguments, environment
 STRACE = shutil.which("strace")
 # Bars, each about a fifth above what was counted on Python 3.11, and half of what it was before, or less.
 IMPORT = 400  # `import pipeline`, beyond Python itself: 324; it was 810
-TASK = 16_000  # a task of a job array with one worker: 13,000; it was 26,000
+TASK = 15_000  # a task of a job array with one worker: 12,400; it was 26,000
 WORKER = 1_600  # each further worker: 1,000; it was 10,800
 
 

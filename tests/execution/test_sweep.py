@@ -368,6 +368,31 @@ def test_a_unit_is_blamed_only_after_its_workers_died_while_nothing_else_ran(bef
     assert pool.deaths == KILLS == 4
 
 
+class Unprepared(Deadly):
+    """A pool whose first two bundles come back undone, as from workers that have no runner yet."""
+
+    def __init__(self):
+        super().__init__()
+        self.undone, self.order = 2, []
+
+    def finished(self):
+        if self.undone:
+            self.undone -= 1
+            yield self.handed_out.pop(0), Ending("unprepared")
+            return
+        self.order += [one.units[0] for one in self.handed_out[:1]]
+        yield from super().finished()
+
+
+def test_what_ended_most_jobs_stays_last_where_workers_were_not_prepared():
+    """As in a new job: all of its workers are unprepared at first."""
+    ended = [Bundle(["first"], 1.0, 1), Bundle(["second"], 1.0, 1), Bundle(["third"], 1.0, 2)]
+    pool = Unprepared()
+    sweep = Sweep(pool, Bundler([], None), KILLS, None, last=lambda: ended)
+    sweep.drive(threading.Event())
+    assert sorted(pool.order[:2]) == ["first", "second"] and pool.order[2:] == ["third"]
+
+
 def test_no_worker_is_an_error_not_a_hang(tmp_path):
     class Deaf:
         def subscribe_topic(self, topic, handler):

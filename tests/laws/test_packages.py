@@ -56,6 +56,21 @@ def install(site, name, group, entry, files):
         (site / path).write_text(text)
 
 
+def test_metadata_of_packages_is_read_once_for_all_groups_and_again_after_an_install(
+    site, monkeypatch
+):
+    """A start reads a file of every installed package, so it must not do so for each group."""
+    readings = []
+    before = packages.entry_points
+    monkeypatch.setattr(packages, "entry_points", lambda: readings.append(1) or before())
+    for group in (PROBLEMS, PARTS, "pipeline.systems", "pipeline.backends", PROBLEMS):
+        assert "late" not in [entry.name for entry in packages.entries_of(group)]
+    assert len(readings) == 1
+    install(site, "late", PROBLEMS, "late = late:PROBLEM", {})
+    assert "late" in [entry.name for entry in packages.entries_of(PROBLEMS)]
+    assert len(readings) == 2
+
+
 BROKEN = [  # group, entry point, its module, what is wrong
     (
         PROBLEMS,

@@ -66,6 +66,18 @@ PartitionName=work Nodes=ALL Default=YES MaxTime=1-0 State=UP
 PartitionName=short Nodes=ALL MaxTime=0:02:00 State=UP
 """
 
+GROUPS = Path("/sys/fs/cgroup/memory")  # control groups of version 1, each with a limit of memory
+LIMITED = {  # what differs where SLURM limits the memory of jobs by control groups
+    "TaskPlugin=task/none": "TaskPlugin=task/cgroup",
+    "SelectTypeParameters=CR_Core": "SelectTypeParameters=CR_Core_Memory",
+}
+CGROUP_CONFIG = """\
+CgroupPlugin=cgroup/v1
+CgroupMountpoint=/sys/fs/cgroup
+CgroupAutomount=no
+ConstrainRAMSpace=yes
+"""
+
 
 @functools.cache
 def missing() -> str | None:
@@ -78,11 +90,14 @@ def missing() -> str | None:
 class Slurm:
     """A running SLURM; use as a context manager, which starts it and ends its processes by their numbers.
 
-    hosts: where the controller and the nodes are; None: all on loopback.
+    hosts: where the controller and the nodes are; None: all on loopback. limited: whether control groups of
+    version 1 limit the memory of jobs.
     """
 
-    def __init__(self, nodes: int = 4, cores: int = 2, hosts: Hosts | None = None):
-        self.nodes, self.cores = nodes, cores
+    def __init__(
+        self, nodes: int = 4, cores: int = 2, hosts: Hosts | None = None, limited: bool = False
+    ):
+        self.nodes, self.cores, self.limited = nodes, cores, limited
         self.login = hosts.login.prefix if hosts else ()
         self.node = hosts.node.prefix if hosts else ()
         self.login_address = hosts.login.address if hosts else LOOPBACK
@@ -113,6 +128,8 @@ class Slurm:
             process.kill()
             process.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
+        if self.limited:
+            _remove_groups()
 
     def call(self, *command: str, **options) -> str:
         """Output of one of its commands, which must succeed."""
@@ -189,8 +206,13 @@ class Slurm:
                 f"NodeName=n{number} NodeHostname={host} NodeAddr={self.node_address} Port={port} "
                 f"CPUs={self.cores} RealMemory=4000 State=UNKNOWN"
             )
+        config = CONFIG
+        if self.limited:
+            (folder / "cgroup.conf").write_text(CGROUP_CONFIG)
+            for before, after in LIMITED.items():
+                config = config.replace(before, after)
         (folder / "slurm.conf").write_text(
-            CONFIG.format(
+            config.format(
                 host=host,
                 address=self.login_address,
                 port=ports[0],
@@ -241,6 +263,13 @@ class Slurm:
             text=True,
         )
         return done.stdout.split() == ["idle"] * self.nodes
+
+
+def _remove_groups() -> None:
+    """Remove the groups that SLURM leaves, in which no process is any more; the innermost first."""
+    for folder in sorted(GROUPS.glob("slurm*/**/"), reverse=True):
+        with contextlib.suppress(OSError):  # another SLURM's, in which a process is
+            folder.rmdir()
 
 
 def free_ports(count: int) -> list[int]:
