@@ -3,6 +3,7 @@
 The table is made from the reports of the tests that counted, which may have run in other processes.
 """
 
+import functools
 import gc
 import os
 import sys
@@ -10,6 +11,7 @@ import sys
 import pytest
 from hypothesis import settings
 
+from pipeline.execution import trials
 from pipeline.identity import registry
 from tests.helpers import rewriting
 from tools import build_kernels
@@ -32,6 +34,10 @@ LONGEST = (  # modules of more than 45 s, the longest first
     "tests/laws/test_every_file_damaged.py",
     "tests/laws/test_determinism.py",
 )
+
+# What another process makes of a trial follows from the trial and the seed of its hashes alone:
+# many tests run one study in several ways, and each of these would start such a process again.
+trials._in_another_process = functools.cache(trials._in_another_process)
 
 settings.register_profile("shared", deadline=None)
 settings.register_profile(

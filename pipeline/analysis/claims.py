@@ -40,6 +40,7 @@ from pipeline.analysis.tolerances import (
     finite,
     open_for_good,
 )
+from pipeline.study.parameters import InvalidInput
 from pipeline.study.wrong_worlds import Change
 
 __all__ = [
@@ -155,6 +156,15 @@ class SimulatedControl:
     description: str
     change: Change
     verdict: str = CONTRADICTED
+
+    def __post_init__(self) -> None:
+        change: object = self.change  # whatever a person gave
+        if not callable(change):
+            allowed = "must be a function that gives the parts of a cell for those declared"
+            raise InvalidInput("change", change, allowed)
+        if self.verdict not in (CONTRADICTED, SUPPORTED):
+            allowed = f"must be {CONTRADICTED!r} or {SUPPORTED!r}"
+            raise InvalidInput("verdict", self.verdict, allowed)
 
 
 @dataclass(frozen=True)

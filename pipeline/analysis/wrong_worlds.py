@@ -5,6 +5,7 @@ In such a world a part of every cell is wrong, and nobody knows it.
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 import xarray as xr
@@ -21,6 +22,7 @@ from pipeline.analysis.claims import (
 from pipeline.analysis.selection import NUMBER, InsufficientEvidence, planning
 from pipeline.analysis.summary import REPLICATION
 from pipeline.study.arrays import Integers
+from pipeline.study.parameters import InvalidInput, printable
 from pipeline.study.status import OK
 from pipeline.study.study import Study
 from pipeline.study.wrong_worlds import WrongWorld
@@ -85,7 +87,8 @@ def wrong_world(
     study: its seed and replications are used. blank: the study's results before
     anything was run, (grid axes…, replication), with all coordinates. What a claim
     reads is recorded on placeholders, and again with the simulated cells in their
-    place, until it wants no other cell.
+    place, until it wants no other cell. Raises InvalidInput, which names the claim,
+    where the change or a part that it gives fails.
     """
     world = WrongWorld.of(study, control.change)
     results = blank.copy(deep=True)
@@ -93,10 +96,36 @@ def wrong_world(
     simulated: set[int] = set()
     missing = _wanted(claims, results, numbers)
     while missing:
-        _fill(results, world, numbers, missing)
+        with _named_in_errors(claims[0], control):
+            _fill(results, world, numbers, missing)
         simulated |= missing
         missing = _wanted(claims, results, numbers) - simulated
     return results
+
+
+def changes_nothing(claim: Claim, study: Study) -> bool:
+    """Whether a claim's wrong world has the declared parts in every cell.
+
+    As by a misspelled parameter. Raises InvalidInput as `wrong_world` does.
+    """
+    control = claim.simulated
+    assert isinstance(control, SimulatedControl)
+    world = WrongWorld.of(study, control.change)
+    with _named_in_errors(claim, control):
+        return all(world.components(labels) == study.components(labels) for labels in study.grid)
+
+
+@contextmanager
+def _named_in_errors(claim: Claim, control: SimulatedControl) -> Iterator[None]:
+    """Say of an error that it is of a claim's wrong world; the machine's are as they are."""
+    try:
+        yield
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:
+        fault = printable(f"{type(error).__name__}: {error}")
+        fails = f"its wrong world, {control.description}, cannot be simulated: {fault}"
+        raise InvalidInput("claim", claim.id, fails) from error
 
 
 def cell_numbers(study: Study) -> Integers:

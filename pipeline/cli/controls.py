@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pipeline.analysis.claims import SimulatedControl
 from pipeline.analysis.wrong_worlds import AS_IT_MUST, UNDECIDED
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED
-from pipeline.workflow.controls import UNSEEN, JudgedWorld, controls
+from pipeline.workflow.controls import UNCHANGED, UNSEEN, JudgedWorld, controls
 from pipeline.workflow.experiment import Experiment
 
 
@@ -50,6 +50,8 @@ def line(world: JudgedWorld) -> str:
         comment = f"too few data to decide ({world.missing})"
     elif world.outcome == UNSEEN:
         comment += ", but all data of the experiment do not decide it"
+    elif world.outcome == UNCHANGED:
+        comment += ", but its change leaves the parts of all cells as they are"
     return f"{mark} {check.verdict:<13} {claim.id}, {comment}: {control.description}; {check.text}"
 
 

@@ -45,8 +45,11 @@ class WrongWorld(Study):
         return cls(**{**values, "change": change})
 
     def components(self, labels: Mapping[str, Any]) -> Components:
-        """The changed parts of a cell."""
-        return self.change(super().components(labels))
+        """The changed parts of a cell. TypeError where the change gives something else."""
+        changed = self.change(super().components(labels))
+        if not isinstance(changed, Components):
+            raise TypeError(f"the change must give Components, gives {type(changed).__name__}")
+        return changed
 
     def simulated(self, cells: Iterable[int]) -> dict[int, dict[str, Array]]:
         """Number of a cell -> (replications,) float64 per metric and `status`, int8.

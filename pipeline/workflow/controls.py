@@ -12,6 +12,7 @@ from pipeline.analysis.claims import Check, Claim, NotSimulated, NotTested
 from pipeline.analysis.wrong_worlds import (
     OTHERWISE,
     UNDECIDED,
+    changes_nothing,
     checks_of_wrong_worlds,
     outcome,
 )
@@ -25,6 +26,7 @@ from pipeline.workflow.config_files import options
 from pipeline.workflow.experiment import Experiment
 
 UNSEEN = "unseen"  # of a wrong world that all of an experiment's data leave undecided
+UNCHANGED = "unchanged"  # of one that is left undecided and has the declared parts everywhere
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class JudgedWorld:
     """What a claim says of its wrong world. missing: what the data lack of the whole experiment.
 
     outcome: AS_IT_MUST, OTHERWISE, UNDECIDED where there are fewer data than the experiment has,
-    or UNSEEN.
+    UNSEEN or UNCHANGED.
     """
 
     claim: Claim
@@ -42,8 +44,10 @@ class JudgedWorld:
 
     @property
     def failed(self) -> bool:
-        """Whether the world is judged the wrong way, or left undecided by the whole experiment."""
-        return self.outcome in (OTHERWISE, UNSEEN)
+        """Whether the world is judged the wrong way, left undecided by the whole experiment, or no
+        other world.
+        """
+        return self.outcome in (OTHERWISE, UNSEEN, UNCHANGED)
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,8 @@ def _judged(experiment: Experiment, study: Study) -> Iterator[JudgedWorld | NoWo
         decision = outcome(claim, check)
         if decision == UNDECIDED and not missing:
             decision = UNSEEN
+        if decision in (UNDECIDED, UNSEEN) and changes_nothing(claim, study):
+            decision = UNCHANGED
         yield JudgedWorld(claim, check, missing, decision)
     for claim, reason in zip(claims, reasons, strict=True):
         if reason:

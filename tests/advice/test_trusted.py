@@ -93,7 +93,8 @@ def test_the_largest_budget_of_several_answers_keeps_a_risk_exactly():
 
 
 def test_no_budget_does_both_and_how_many_more_people_would():
-    asked = question(L=15, unknown="person", risk="attacker@0.01<=0.03", trust="nobody")
+    one_way = dict(trust="nobody", mechanism="randomized_response", questions=1)
+    asked = question(L=15, unknown="person", risk="attacker@0.01<=0.03", **one_way)
     (both,) = trusted.answer_by_trust(asked).both
     assert both.largest == pytest.approx(math.log(3), rel=1e-3) and not both.possible
     assert "no budget does both" in str(both) and 1 < both.people < 4

@@ -133,3 +133,40 @@ def test_with_targets_of_precision_cells_get_the_least(monkeypatch):
     assert controls._fixed(asked.study).replications == 500
     with pytest.raises(InvalidInput, match="do not fit in memory"):
         controls._fixed(experiment("replications=100000000").study)
+
+
+def raises(parts):
+    return 1 / 0
+
+
+@pytest.mark.parametrize(
+    "change, fault",
+    [
+        (raises, "ZeroDivisionError: division by zero"),
+        (lambda parts: None, "TypeError: the change must give Components, gives NoneType"),
+        (
+            lambda parts: parts._replace(estimator=parts.mechanism),
+            "AttributeError: 'RandomizedResponse' object has no attribute 'fit'",
+        ),
+    ],
+)
+def test_a_world_that_cannot_be_simulated_is_one_line(judged, change, fault):
+    start = "claim=wang.theorem_1: its wrong world, of mine, cannot be simulated: "
+    with pytest.raises(InvalidInput) as error:
+        judged(SimulatedControl("of mine", change), words=["replications=20", "block=10"])
+    assert str(error.value) == start + fault
+
+
+def test_a_change_that_changes_nothing_is_no_lack_of_data(judged):
+    """Of a parameter that no mechanism has: few data are no excuse."""
+    nothing = SimulatedControl("misspelled", with_parameters("mechanism", epsilom=2.0))
+    code, lines = judged(nothing, SLIGHTLY, words=["replications=20", "block=10"])
+    assert code == 1 and lines[0].startswith("✗ ")
+    says = "must be contradicted, but its change leaves the parts of all cells as they are"
+    assert says in lines[0] and lines[1].startswith("? ")
+
+
+@pytest.mark.parametrize("values", [dict(verdict="contradict"), dict(change=None)])
+def test_a_control_is_checked_when_it_is_made(values):
+    with pytest.raises(InvalidInput, match=f"^{next(iter(values))}="):
+        SimulatedControl(**{"description": "mine", "change": unchanged, **values})
