@@ -110,14 +110,14 @@ LARGER_BY_USERS = NegativeControl(
 A_FIFTH_LARGER = NegativeControl("errors a fifth larger", scaled("error_l2", 1.2))
 
 
-def weaker_by_users(middle: int) -> Change:
+def weaker_by_users(middle: int, power: float = POWER) -> Change:
     """Budgets that fall as a power of the users, and are the declared ones at so
     many of these.
     """
 
     def change(parts: Components) -> Components:
         users = getattr(parts.mechanism, "L", middle)
-        factor = float((middle / users) ** POWER)
+        factor = float((middle / users) ** power)
         return with_parameters(("mechanism"), person=lambda person: factor * person)(parts)
 
     return change
@@ -166,7 +166,7 @@ BY_USERS = SimulatedControl(
     in_secret(weaker_by_users(80_000), "variance"),
 )
 BY_USERS_KNOWN = SimulatedControl(
-    "budgets that fall with an eighth root of the users", weaker_by_users(80_000)
+    "budgets that fall with a fourth root of the users", weaker_by_users(80_000, 1 / 4)
 )
 BY_MANY_USERS_KNOWN = SimulatedControl(
     "budgets that fall with an eighth root of the users", weaker_by_users(3_200_000)
