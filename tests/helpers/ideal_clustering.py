@@ -367,6 +367,27 @@ def information(printed):
     return results.assign(status=results["status"].where(inside, 0))
 
 
+def persons(printed):
+    axes = dict(
+        mechanism=["pairwise_preference", "noisy_co_occurrences"],
+        Q=[1, 4, 16],
+        U=[200, 400, 20_000, 40_000],
+    )
+
+    def wrong(c):
+        of_mechanism = levels(c, "mechanism", pairwise_preference=0.25, noisy_co_occurrences=0.1)
+        return of_mechanism * (1 + 0.2 * np.log2(c["Q"])) + 0 * c["U"]
+
+    results = sealed(axes, {}, misclassified=wrong)
+    is_curator = results["mechanism"] == "noisy_co_occurrences"
+    few = results["U"] < 1000
+    ran = xr.where(is_curator, few & (results["Q"] == 1), ~few)
+    status = results["status"].where(ran, 0).transpose(*results["status"].dims)
+    wrong_share = results["misclassified"].where(ran).transpose(*status.dims)
+    attributes = dict(least=0.0, most=1.0)
+    return results.assign(misclassified=wrong_share.assign_attrs(attributes), status=status)
+
+
 MAKERS = {
     f"banerjee/{make.__name__}": make
     for make in (
@@ -383,6 +404,7 @@ MAKERS = {
         adaptive,
     )
 }
+MAKERS["person/clustering"] = persons
 
 
 @cache

@@ -85,7 +85,7 @@ def test_too_little_data_decide_nothing(claim, cut):
 
 @pytest.mark.parametrize(
     "claim",
-    [c for c in CLAIMS if c.experiment not in ("banerjee/information",)],
+    [c for c in CLAIMS if c.experiment not in ("banerjee/information", "person/clustering")],
     ids=lambda claim: claim.id,
 )
 def test_boundaries_outside_the_grid_are_inconclusive(claim):
@@ -122,11 +122,11 @@ def test_real_simulations_never_decide_against_the_claims(claim):
 def test_claims_are_complete():
     assert len(set(NAMES)) == len(NAMES) and set(NAMES) >= MISTAKES
     suite = {raw["name"] for raw in compose.compose(["suite=banerjee"])}
-    assert (
-        {claim.experiment for claim in CLAIMS}
-        == suite
-        == {name for name in compose.options("experiment") if name.startswith("banerjee/")}
-    )
+    options = compose.options("experiment")
+    assert suite == {name for name in options if name.startswith("banerjee/")}
+    experiments = {claim.experiment for claim in CLAIMS}
+    assert suite <= experiments
+    assert experiments - suite == {"person/clustering"} <= {*options}
     for claim in CLAIMS:
         texts = (
             claim.statement,

@@ -23,6 +23,7 @@ QUICK = INFORMATIONS | {
     "banerjee.theorem_15",
     "banerjee.theorem_15.separability",
     "banerjee.theorem_10.adaptive",
+    "banerjee.persons.curator",
 }
 ONE_PART = dict(
     size="paper",

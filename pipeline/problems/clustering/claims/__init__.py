@@ -7,6 +7,7 @@ from . import (
     lemmas,
     maxsense,
     pairs,
+    persons,
     privacy,
     rich_scarce,
     separability,
@@ -24,4 +25,5 @@ CLAIMS = (
     *separability.CLAIMS,
     *distortion.CLAIMS,
     *adaptive.CLAIMS,
+    *persons.CLAIMS,
 )

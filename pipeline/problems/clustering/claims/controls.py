@@ -15,6 +15,7 @@ from pipeline.study.protocols import Components
 from pipeline.study.wrong_worlds import Change
 
 from ..estimators.score_clustering import ScoreClustering, ScoreClusteringAdjusted
+from ..mechanisms.curator import NoisyCoOccurrences
 from ..mechanisms.max_sense import MaxSense
 from ..mechanisms.multi_max_sense import MultiMaxSense
 from ..mechanisms.one_bit import OneBit
@@ -193,6 +194,33 @@ UNLIKE_BUDGETS = SimulatedControl(
 )
 SEVERAL_SPENT = SimulatedControl(
     "several questions with less noise than they should have", _lean_times(_of_several), SUPPORTED
+)
+
+
+# ----------------------------------------------------------------------- budgets of users
+
+
+def _bits_for_nothing(part: object) -> object:
+    """Each bit has the budget that all bits of a user are said to have."""
+    if isinstance(part, OneBit) and part.person is not None:
+        return replace(part, person=None, person_delta=0.0, epsilon=part.person)
+    return part
+
+
+def _budget_divided(part: object) -> object:
+    """Noise is as wide as if the budget were divided among the pairs of a record."""
+    if not isinstance(part, NoisyCoOccurrences):
+        return part
+    return replace(part, person=part.person / math.comb(part.w, 2))
+
+
+BITS_FOR_NOTHING = SimulatedControl(
+    "each bit at the budget of all bits of a user",
+    replaced_part("mechanism", _bits_for_nothing),
+)
+BUDGET_DIVIDED = SimulatedControl(
+    "noise as wide as if the budget were divided among the pairs of a record",
+    replaced_part("mechanism", _budget_divided),
 )
 
 
