@@ -371,7 +371,7 @@ def persons(printed):
     axes = dict(
         mechanism=["pairwise_preference", "noisy_co_occurrences"],
         Q=[1, 4, 16],
-        U=[200, 400, 20_000, 40_000],
+        U=[400, 500, 40_000, 50_000, 120_000, 400_000],
     )
 
     def wrong(c):
@@ -380,8 +380,10 @@ def persons(printed):
 
     results = sealed(axes, {}, misclassified=wrong)
     is_curator = results["mechanism"] == "noisy_co_occurrences"
-    few = results["U"] < 1000
-    ran = xr.where(is_curator, few & (results["Q"] == 1), ~few)
+    users = results["U"]
+    few = users < 1000
+    most_pairs = xr.where(users < 100_000, 1, xr.where(users == 120_000, 4, 16))
+    ran = xr.where(is_curator, few & (results["Q"] == 1), ~few & (results["Q"] <= most_pairs))
     status = results["status"].where(ran, 0).transpose(*results["status"].dims)
     wrong_share = results["misclassified"].where(ran).transpose(*status.dims)
     attributes = dict(least=0.0, most=1.0)

@@ -11,6 +11,7 @@ from scipy import stats
 
 import pipeline as pl
 from pipeline.privacy.composition import answer_budget, composed_delta, person_budget
+from pipeline.problems.clustering.claims.persons import STEPS, TIMES
 from pipeline.problems.clustering.model import BlockModel, BlockTruth
 from pipeline.problems.clustering.sampling.records import (
     PairQuestions,
@@ -19,6 +20,11 @@ from pipeline.problems.clustering.sampling.records import (
 )
 from pipeline.problems.clustering.theory.co_occurrence_sensitivity import (
     co_occurrence_sensitivity,
+)
+from pipeline.problems.clustering.theory.spectral_threshold import (
+    both_rated,
+    threshold_of_bits,
+    threshold_of_curator,
 )
 from pipeline.study.parameters import InvalidInput
 
@@ -393,3 +399,31 @@ def test_what_cannot_be_is_one_line(make, key, text):
     with pytest.raises(InvalidInput, match=text) as error:
         make()
     assert error.value.key == key and "\n" not in str(error.value)
+
+
+def test_users_of_the_claims_lie_around_the_spectral_threshold():
+    # What the claims on persons compare: one survey as far above as the other is below.
+    for fewer, more, users in STEPS:
+        thresholds = []
+        for questions in (fewer, more):
+            each = answer_budget(1.0, questions, 1e-6)
+            thresholds.append(threshold_of_bits(20, 8, 0.18, questions, each))
+        assert abs(users / np.sqrt(np.prod(thresholds)) - 1) < 0.05
+    curator = pl.clustering.NoisyCoOccurrences(N=20, w=8, person=1.0, person_delta=1e-6)
+    with_noise = threshold_of_curator(20, 8, 0.18, curator.noise.variance(curator.width))
+    alone = threshold_of_bits(20, 8, 0.18, 1, 1.0)
+    assert with_noise < 400 < 500 and TIMES * 500 < alone
+
+
+def test_noise_of_the_edge_is_the_norm_of_the_matrix():
+    # The threshold's ratio from a matrix of the same signal and noise, by its eigenvalues.
+    rng = np.random.default_rng(8)
+    items, users, variance = 400, 311, 1314.0
+    clusters = np.repeat([1, -1], items // 2)
+    both = both_rated(20, 8)
+    signal = 2 * users * 0.18 * both * np.outer(clusters, clusters)
+    noise = rng.normal(0, np.sqrt(variance + users * both), (items, items))
+    edge = np.linalg.norm((noise + noise.T) / np.sqrt(2), 2)
+    ratio = np.linalg.norm(signal, 2) / edge * np.sqrt(20 / items)
+    print(f"ratio {ratio:.3f} of {items} items at the threshold of 20, expected 1")
+    assert abs(ratio - 1) < 0.03
