@@ -1,11 +1,12 @@
 """Users from whom on spectral clustering of sums over pairs learns, to first order.
 
-N items in two equal clusters, all users of one class, w ratings each. Users who rate two items
-rate them alike with another probability where both are of one cluster than where they are not;
-half the difference is the gap h. The sums of all pairs are a matrix whose signal has the
-eigenvalue N·(signal of an entry) and whose noise has the norm 2√N·(standard deviation of an
-entry). Below a ratio of 1 the first eigenvector tells nothing as N → ∞; with few items the
-error falls gradually around it.
+N items in two equal clusters, all users of one class, w ratings each. Users
+who rate two items rate them alike with another probability where both are of
+one cluster than where they are not; half the difference is the gap h. The
+sums of all pairs are a matrix whose signal has the eigenvalue N·(signal of an
+entry), and whose noise has the norm 2√N·(standard deviation of an entry).
+Below a ratio of 1 the first eigenvector tells nothing as N → ∞; with few
+items the error falls gradually around it.
 """
 
 import math
