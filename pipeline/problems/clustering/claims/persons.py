@@ -101,8 +101,7 @@ CLAIMS = (
         "clustering, to first order, just learns from the one survey and just not from the "
         "other; they were tried on another seed.",
         conditions="U = 120,000 users who are asked about 1 or 4 pairs, 400,000 who are asked "
-        "about 4 or 16. "
-        + _CONDITIONS,
+        "about 4 or 16. " + _CONDITIONS,
         control=NegativeControl("shares subtracted from one half", _from_one_half),
         simulated=controls.BITS_FOR_NOTHING,
     ),
