@@ -1,4 +1,6 @@
-"""The private folder of a release, and its tables, which spreadsheets open safely."""
+"""The private folder of a release, and its tables, which spreadsheets open
+safely.
+"""
 
 import csv
 import json
@@ -20,22 +22,25 @@ LAWS = {
     "scale": "discrete Laplace, P(x) ∝ exp(−|x|/scale)",
 }
 NAMES = (
-    "in all tables a name that a spreadsheet might compute has ' before =, +, -, @, ' or a "
-    "quotation mark, at its "
-    "beginning and after semicolons, tabs and ends of lines"
+    "in all tables a name that a spreadsheet might compute has ' before "
+    "=, +, -, @, ' or a quotation mark, at its beginning and after "
+    "semicolons, tabs and ends of lines"
 )
 LEFT_OUT = (
-    "rows that cannot be read by themselves, or say what is not listed, count as not "
-    "there; whether there are some is not said"
+    "rows that cannot be read by themselves, or say what is not listed, "
+    "count as not there; whether there are some is not said"
 )
 PROMISE = "promise.html"
-PageOf: TypeAlias = Callable[[Disclosure], str]  # makes a page of what a release says of itself
-Table = tuple[Sequence[str], Sequence[Sequence[str | int | float]]]  # header, rows
+# Makes a page of what a release says of itself.
+PageOf: TypeAlias = Callable[[Disclosure], str]
+# Header, rows.
+Table = tuple[Sequence[str], Sequence[Sequence[str | int | float]]]
 
 
 @contextmanager
 def new_folder(target: Path, typed: str) -> Iterator[Path]:
-    """A private folder, mode 0700, which becomes the target at the end, or is removed.
+    """A private folder, mode 0700, which becomes the target at the end, or
+    is removed.
 
     typed: the target as the person gave it. Raises InvalidInput if the
     folder cannot be made. Whoever is killed leaves a folder that only its
@@ -60,8 +65,9 @@ def new_folder(target: Path, typed: str) -> Iterator[Path]:
 def write(
     folder: Path, tables: Mapping[str, Table], disclosure: Disclosure, page_of: PageOf
 ) -> None:
-    """The files of a release: tables by name of the file, the account as `release.json`, and what
-    is promised to people as a page, `promise.html`.
+    """The files of a release: tables by name of the file, the account as
+    `release.json`, and what is promised to people as a page,
+    `promise.html`.
     """
     page = page_of(disclosure)
     for name, (header, rows) in tables.items():

@@ -1,4 +1,6 @@
-"""Rows of ratings that are to be released: each read by itself, records bounded, pairs counted."""
+"""Rows of ratings that are to be released: each read by itself, records
+bounded, pairs counted.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -19,7 +21,9 @@ SEVERAL = "the person has several rows about this item, which are all left out"
 
 
 class RatingReader:
-    """Reads rows below one header, each by itself. named: it must have a column of users."""
+    """Reads rows below one header, each by itself. named: it must have a
+    column of users.
+    """
 
     named = True
 
@@ -43,7 +47,9 @@ class RatingReader:
         self._liked = liked
 
     def answer(self, row: int) -> Answer | None:
-        """A rating: its group is the item, its side whether that is liked; None where it is missing.
+        """A rating: its group is the item, its side whether that is liked.
+
+        None where it is missing.
 
         Raises `Unreadable` with the reason if the row is wrong.
         """
@@ -63,10 +69,12 @@ class RatingReader:
 
 
 def without_several(ratings: Answers) -> Answers:
-    """Ratings without those of an item about which a person has several rows.
+    """Ratings without those of an item about which a person has several
+    rows.
 
     If the first row counted, one row could turn a rating over. So it only
-    takes an item away or lets one in, which changes half as much in squares.
+    takes an item away or lets one in, which changes half as much in
+    squares.
     """
     users = ratings.person or ()
     items = ratings.group.tolist()
@@ -87,7 +95,8 @@ def without_several(ratings: Answers) -> Answers:
 
 
 def co_occurrences_of(ratings: Answers, items: int, most: int) -> tuple[Integers, Integers]:
-    """(pairs,) twice: how many persons rated both items otherwise, and how many alike.
+    """(pairs,) twice: how many persons rated both items otherwise, and how
+    many alike.
 
     Of each person the first `most` ratings count, in the order of the
     rows. ratings: each item of a person once. Pairs are in the order of

@@ -1,7 +1,9 @@
-"""`task=release` for ratings: how often people rate each two items alike, with unseeded noise.
+"""`task=release` for ratings: how often people rate each two items alike,
+with unseeded noise.
 
-What is released is made of the noisy sums and of settings alone. A file is refused
-for its header alone; a row that is wrong by itself is left out without a word.
+What is released is made of the noisy sums and of settings alone. A file is
+refused for its header alone; a row that is wrong by itself is left out
+without a word.
 """
 
 from collections.abc import Mapping, Sequence
@@ -44,7 +46,8 @@ from ..mechanisms.curator import NoisyCoOccurrences
 from .rating_rows import HEADERS, RatingReader, co_occurrences_of, without_several
 
 MECHANISMS: dict[str, type[NoisyCoOccurrences]] = {"noisy_co_occurrences": NoisyCoOccurrences}
-SIZES = ("N", "w", "U")  # of a study: the first two follow from data.items and most
+# Of a study: the first two follow from data.items and most.
+SIZES = ("N", "w", "U")
 SETTINGS = ("person", "person_delta", "reading", "neighbours_are")
 MOST: Field[Any] = parameter(
     "ratings of one person that count, the first ones; the noise grows with it", low=2, high=10**6
@@ -57,20 +60,24 @@ CLUSTERS.type = int
 OTHERS = {"most": MOST, "liked": LIKED, "clusters": CLUSTERS}
 COLUMN = {"signed": "alike_less_unlike", "agree": "alike"}
 COUNTED = {
-    "signed": "persons who rate both items alike less those who like one of them only, plus noise",
+    "signed": (
+        "persons who rate both items alike less those who like one of them only, plus noise"
+    ),
     "agree": "persons who rate both items alike, plus noise; may be negative",
 }
 
 
 def release(arguments: Mapping[str, Any], page_of: PageOf) -> str:
-    """Release the ratings of the file `data.path` into the new folder `outputs`.
+    """Release the ratings of the file `data.path` into the new folder
+    `outputs`.
 
-    Returns the account to print. data.items names the items, parameters.liked is the
-    least rating of an item that its user likes; page_of makes the page on what is
-    promised, which lies beside the tables; check=true releases nothing, and returns
-    what rows are left out. arguments: key -> value, as typed on the command line.
-    Raises InvalidInput for any mistake in them or in the header of the file, before
-    anything is written; OSError where the disk is full.
+    Returns the account to print. data.items names the items,
+    parameters.liked is the least rating of an item that its user likes;
+    page_of makes the page on what is promised, which lies beside the
+    tables; check=true releases nothing, and returns what rows are left out.
+    arguments: key -> value, as typed on the command line. Raises
+    InvalidInput for any mistake in them or in the header of the file,
+    before anything is written; OSError where the disk is full.
     """
     name, kind, settings = settings_of(arguments, MECHANISMS, OTHERS, FILES, SIZES)
     liked = _needed("liked", settings)
@@ -112,15 +119,23 @@ def _needed(key: str, settings: Mapping[str, Any]) -> Any:  # noqa: ANN401 - of 
 
 
 def promise(mechanism: NoisyCoOccurrences) -> Guarantee:
-    """What a release by this mechanism guarantees: that of its study, in words of a file."""
+    """What a release by this mechanism guarantees: that of its study, in
+    words of a file.
+    """
     of_study = mechanism.promise()
     return replace(
         of_study,
-        protects="which items one person rates, and how: all rows of one name. The first "
-        f"{mechanism.w:,} of these count, without items that several of them rate",
-        neighbours=f"{of_study.neighbours}; or any one row, whatever name it has",
-        public="names in data.items, how many ratings of a person count at most, the law of the "
-        "noise; every pair of items has its number, whether anybody rated both or not",
+        protects=(
+            "which items one person rates, and how: all rows of one name. "
+            f"The first {mechanism.w:,} of these count, without items "
+            "that several of them rate"
+        ),
+        neighbours=(f"{of_study.neighbours}; or any one row, whatever name it has"),
+        public=(
+            "names in data.items, how many ratings of a person count at "
+            "most, the law of the noise; every pair of items has its "
+            "number, whether anybody rated both or not"
+        ),
     )
 
 
@@ -131,7 +146,9 @@ def statement(
     liked: float,
     clusters: int,
 ) -> dict[str, Any]:
-    """What was released, how private it is, and what was not released; nothing depends on the rows.
+    """What was released, how private it is, and what was not released.
+
+    Nothing depends on the rows.
 
     name: of the mechanism. liked, clusters: as in `OTHERS`.
     """
@@ -155,8 +172,11 @@ def statement(
         },
         **made_by(),
         "co_occurrences.csv": COUNTED[mechanism.reading],
-        "items.csv": "cluster of each item by spectral clustering of co_occurrences.csv alone, in "
-        "no meaningful order; empty where the noisy numbers determine none",
+        "items.csv": (
+            "cluster of each item by spectral clustering of "
+            "co_occurrences.csv alone, in no meaningful order; empty "
+            "where the noisy numbers determine none"
+        ),
         "names": NAMES,
         "public": guarantee.public,
         "rows left out": LEFT_OUT,
@@ -181,10 +201,14 @@ def _tables(
 
 
 def _clusters(mechanism: NoisyCoOccurrences, noisy: Integers, clusters: int) -> list[str]:
-    """Cluster of each item, numbered in the order of their first items; empty if undetermined."""
+    """Cluster of each item, numbered in the order of their first items.
+
+    Empty if undetermined.
+    """
     shares = ", ".join(str(1 / clusters) for _ in range(clusters))
     estimator = SpectralClustering(N=mechanism.N, beta=shares)
-    sums = mechanism.released(noisy[None], mechanism.N, users=0)  # their number is not public
+    # Their number is not public.
+    sums = mechanism.released(noisy[None], mechanism.N, users=0)
     estimate = estimator.fit(sums, np.random.default_rng(0))
     if not estimate.converged[0]:
         return ["" for _ in range(mechanism.N)]

@@ -24,7 +24,8 @@ from ..theory.co_occurrence_sensitivity import listed_co_occurrence_sensitivity
 
 @dataclass(frozen=True)
 class NoisyCoOccurrences(BaseMechanism):
-    """How often each two items are rated alike, less how often they are not, with a curator's noise.
+    """How often each two items are rated alike, less how often they are
+    not, with a curator's noise.
 
     Users hand their records to a curator, who adds integer noise to the
     sums over users and releases only these. reading: what a record adds
@@ -61,7 +62,9 @@ class NoisyCoOccurrences(BaseMechanism):
         unit=ONE_PERSON,
         protects="all of a user's record: which items are rated, and how",
         neighbours="one user's record replaced by any other",
-        public="the number of users, how many items a user has rated at most, the law of the noise",
+        public=(
+            "the number of users, how many items a user has rated at most, the law of the noise"
+        ),
         budget="pure ε-DP for a user's record; ρ-zCDP, hence (ε, δ)-DP, with person_delta > 0",
         composition="all that a user tells is changed at once",
     )
@@ -88,7 +91,9 @@ class NoisyCoOccurrences(BaseMechanism):
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """What one user's record can change, or one row of a file of ratings if that is more."""
+        """What one user's record can change, or one row of a file of
+        ratings if that is more.
+        """
         return listed_co_occurrence_sensitivity(self.N, self.w, self.reading, self.neighbours_are)
 
     @cached_property
@@ -121,7 +126,9 @@ class NoisyCoOccurrences(BaseMechanism):
         return self.released(noisy, data.items, data.users)
 
     def summed(self, unlike: Integers, alike: Integers) -> Integers:
-        """What records add up to, of how many rated a pair otherwise, and how many alike."""
+        """What records add up to, of how many rated a pair otherwise, and
+        how many alike.
+        """
         if self.reading == "agree":
             return alike
         signed: Integers = alike - unlike
@@ -134,7 +141,8 @@ class NoisyCoOccurrences(BaseMechanism):
         return NoisyPairSums(symmetric(noisy, items), asked, 1.0, users, variance)
 
     def publish(self, unlike: Integers, alike: Integers) -> PublishedCounts:
-        """Noisy sums of real people's records, once, each with OpenDP's noise.
+        """Noisy sums of real people's records, once, each with OpenDP's
+        noise.
 
         unlike, alike: (pairs,), how many rated both items otherwise, and
         alike. 10 µs a pair. Raises InvalidInput without OpenDP.
@@ -166,15 +174,20 @@ class NoisyCoOccurrences(BaseMechanism):
         return {"a user's record": self.person}
 
     def attacks(self) -> dict[str, Attack]:
-        """What the budget allows any attack on a record, as entries change together."""
+        """What the budget allows any attack on a record, as entries change
+        together.
+        """
         return {"person": self.noise.bound()}
 
     def memory(self) -> float:
-        """Bytes of one replication: counts of pairs, noise, and what is released."""
+        """Bytes of one replication: counts of pairs, noise, and what is
+        released.
+        """
         return 48 * self.N**2
 
     def cost(self) -> float:
-        """Predicted cost of one replication, in steps of about a nanosecond.
+        """Predicted cost of one replication, in steps of about a
+        nanosecond.
 
         Records of all users, noise of all pairs.
         """
