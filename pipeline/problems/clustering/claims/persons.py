@@ -39,7 +39,7 @@ _CONDITIONS = (
 def _steps(results: xr.Dataset) -> Cells:
     cells: dict[str, Estimate] = {}
     for fewer, more, users in STEPS:
-        surveys = dict(mechanism=_LOCAL, U=users)
+        surveys: dict[str, str | float] = {"mechanism": _LOCAL, "U": users}
         data = select(results, "misclassified", at=surveys, min_levels=dict(Q=2))
         data = data.sel(Q=[fewer, more])
         step = paired_cells(data, "misclassified", "Q", more, fewer, 1 / len(STEPS))
