@@ -58,7 +58,17 @@ WITHOUT_MAXSENSE = dict(
         ),
     ],
 )
-SIZES = {"banerjee.shapes.place": ONE_PART, "banerjee.average_bit": WITHOUT_MAXSENSE}
+ONE_QUESTION = dict(
+    grid=[
+        dict(mechanism=["pairwise_preference"], Q=[1], U=[40_000, 50_000]),
+        dict(mechanism=["noisy_co_occurrences"], Q=[1], U=[400, 500]),
+    ],
+)
+SIZES = {
+    "banerjee.shapes.place": ONE_PART,
+    "banerjee.average_bit": WITHOUT_MAXSENSE,
+    "banerjee.persons.curator": ONE_QUESTION,
+}
 SIZES |= dict.fromkeys(INFORMATIONS - {"banerjee.theorem_14.order"}, FEW_RATINGS)
 # The others take seconds to a minute: SIMULATIONS=full includes them.
 FAST = QUICK - {"banerjee.theorem_14.order"} | {"banerjee.average_bit"}
