@@ -19,7 +19,7 @@ from pipeline.auditing.promise import Promise
 from pipeline.auditing.samples import Pair
 from pipeline.auditing.subject import Subject
 
-OPTIONS = Options(samples=3_000_000, repeats=0, seconds=60.0)
+OPTIONS = Options(samples=3_000_000, repeats=0, seconds=900.0)
 EPSILON = 1.0
 FLIP = 1 / (1 + np.exp(EPSILON))
 BAR = 0.95
@@ -35,6 +35,7 @@ class Right:
     first: Any
     second: Any
     epsilon: float = EPSILON
+    spent: float = EPSILON  # on this pair, exactly
 
 
 def flips(chance: float) -> Mechanism:
@@ -115,6 +116,8 @@ def of_many(keep: float) -> Mechanism:
 HALF_FLIP = 1 / (1 + np.exp(EPSILON / 2))
 KEEP = np.exp(EPSILON) / (np.exp(EPSILON) + 3)
 QUALITIES = ([1, 0, 0, 0], [0, 1, 1, 1])
+ROOT = np.exp(EPSILON / 2)
+SPENT = float(np.log(ROOT * (1 + 3 * ROOT) / (ROOT + 3)))  # by a choice among four
 RIGHT = [
     Right("one bit", flips(FLIP), [0], [1]),
     Right("three bits", flips(FLIP), [0, 1, 1], [0, 1, 0]),
@@ -122,7 +125,7 @@ RIGHT = [
     Right("a sum of answers to 4", sums(4.0), [1, 0], [1, 4]),
     Right("a sum on a grid", sums(1.0, "laplace", 1 / 64), [1, 0], [1, 1]),
     Right("a histogram", histogram(2.0), [0, 1, 2, 2], [0, 1, 2, 1]),
-    Right("a choice", choice(EPSILON), *QUALITIES),
+    Right("a choice", choice(EPSILON), *QUALITIES, spent=SPENT),
     Right("one of four answers", of_many(KEEP), 0, 1),
     Right("four bits for an answer", unary(HALF_FLIP), 0, 1),
 ]
@@ -153,7 +156,7 @@ def wrong_ones() -> Iterator[tuple[str, Case]]:
 def _named_kinds(
     right: Right, subject: Subject, promise: Promise, pair: Pair
 ) -> Iterator[tuple[str, Case]]:
-    site = Site.of(subject, pair, promise, right.epsilon)
+    site = Site.of(subject, pair, promise, right.spent)
     for fault in FAULTS:
         spoiled = planted(fault, site)
         if spoiled is not None:

@@ -83,20 +83,46 @@ def audit(case: Case, options: Options, command: str = "") -> Audited:
     return dataclasses.replace(audited, power=power)
 
 
+def decided(case: Case, plan: Plan) -> Audited:
+    """The verdict by all levels, in this process."""
+    return _decide(case, plan)[0]
+
+
 def _decide(case: Case, plan: Plan, sensitivity: float | None = None) -> tuple[Audited, Pair]:
     """The verdict, and the pair that tells most."""
+    without = before_samples(case, plan, sensitivity)
+    if without.audited is not None:
+        return without.audited, without.pair
+    finding = _by_samples(case, plan)
+    return audited_of(case, finding, plan, without.notes), finding.pair
+
+
+@dataclass(frozen=True)
+class WithoutSamples:
+    """What levels before samples say. audited: None where samples must decide.
+
+    pair: that tells most, if they decided.
+    """
+
+    audited: Audited | None
+    pair: Pair
+    notes: tuple[str, ...] = ()
+
+
+def before_samples(case: Case, plan: Plan, sensitivity: float | None = None) -> WithoutSamples:
+    """Audit by forms, laws and replay."""
     for pair in case.pairs:
         finding = forms.audited(case.subject, pair, case.promise, plan)
         if finding is not None and finding.violates:
-            return _by_samples(case, finding, "form", plan, ()), pair
+            return WithoutSamples(audited_of(case, finding, plan, (), "form"), pair)
     exact = _exactly(case)
     if exact is not None:
-        return _by_law(case, exact), exact.pair
+        return WithoutSamples(_by_law(case, exact), exact.pair)
     if case.noise is not None:
         shifted = integers.shifted(case.subject, case.pairs, case.promise, case.noise, plan.seed)
         if shifted is not None:
-            return _by_shift(case, plan, shifted), shifted.pair
-    return _by_numbers(case, plan, sensitivity)
+            return WithoutSamples(_by_shift(case, plan, shifted), shifted.pair)
+    return _by_replays(case, plan, sensitivity)
 
 
 def _by_shift(case: Case, plan: Plan, shifted: integers.Shifted) -> Audited:
@@ -104,41 +130,62 @@ def _by_shift(case: Case, plan: Plan, shifted: integers.Shifted) -> Audited:
     few = dataclasses.replace(plan, samples=min(SAMPLED, plan.samples))
     finding = samples.audited(case.subject, shifted.pair, case.promise, few)
     if finding.violates and not shifted.violates:
-        return _by_samples(case, finding, "samples", plan, (shifted.event,))
+        return audited_of(case, finding, plan, (shifted.event,))
     note = f"exact over {len(case.pairs)} pairs of neighbours; {finding.samples:,} samples agree"
+    return _of_laws(case, shifted, note)
+
+
+def _by_law(case: Case, exact: Exact) -> Audited:
+    points = [Point(float(alarm), float(power)) for alarm, power in exact.curve[:CURVE_POINTS]]
+    note = f"{exact.outputs:,} outputs, whose chances follow from all paths of the code"
+    if case.law is not None:
+        note = f"{exact.outputs:,} outputs, whose chances the mechanism states"
+    return _of_laws(case, exact, note, points)
+
+
+def _of_laws(
+    case: Case, exact: Exact | integers.Shifted, note: str, points: Sequence[Point] = ()
+) -> Audited:
+    """The record of what is known exactly."""
     return Audited(
-        verdict=_verdict(shifted.violates),
+        verdict=_verdict(exact.violates),
         mechanism=case.subject.name,
         promise=case.promise,
-        epsilon_lower=shifted.epsilon,
-        rho_lower=shifted.rho,
+        epsilon_lower=exact.epsilon,
+        rho_lower=exact.rho,
         mu_lower=None,
         confidence=1.0,
         level="law",
-        pair=shifted.pair.name,
-        event=shifted.event,
+        pair=exact.pair.name,
+        event=exact.event,
         samples=0,
+        points=points,
         notes=(note,),
     )
 
 
-def _by_numbers(case: Case, plan: Plan, sensitivity: float | None) -> tuple[Audited, Pair]:
-    """By replay, and then by samples, where laws are not finite."""
+def _by_replays(case: Case, plan: Plan, sensitivity: float | None) -> WithoutSamples:
+    """By replay, where laws are not finite."""
     notes: dict[str, None] = {}
     additive: Replay | None = None
     for pair in case.pairs:
         replay = replayed(case.subject, pair, case.promise, plan.seed, sensitivity)
         notes.update(dict.fromkeys(replay.notes))
         if replay.violates:
-            return _by_replay(case, replay, tuple(notes)), pair
+            return WithoutSamples(_by_replay(case, replay, tuple(notes)), pair)
         if replay.epsilon is not None:
             additive = _larger(additive, replay)
     if additive is not None:
         notes[f"the replay accounts for ε = {additive.epsilon:.6g}: {additive.event}"] = None
-    ranked = _ranked(case, plan)
+    return WithoutSamples(None, case.pairs[0], tuple(notes))
+
+
+def _by_samples(case: Case, plan: Plan) -> Finding:
+    """What samples certify of the pair of which they certify most."""
+    pairs = ranked(case, plan)
     strongest: Finding | None = None
-    for number, pair in enumerate(ranked):
-        each = dataclasses.replace(plan, error=plan.error / len(ranked), seed=plan.seed + number)
+    for number, pair in enumerate(pairs):
+        each = dataclasses.replace(plan, error=plan.error / len(pairs), seed=plan.seed + number)
         try:
             finding = samples.audited(case.subject, pair, case.promise, each)
         except Raised as error:
@@ -148,12 +195,11 @@ def _by_numbers(case: Case, plan: Plan, sensitivity: float | None) -> tuple[Audi
         if finding.violates:
             break
     assert strongest is not None
-    audited = _by_samples(case, strongest, "samples", plan, tuple(notes))
-    return audited, strongest.pair
+    return strongest
 
 
-def _ranked(case: Case, plan: Plan) -> list[Pair]:
-    """The pairs that samples certify."""
+def ranked(case: Case, plan: Plan) -> list[Pair]:
+    """The pairs that samples certify, the one that seems to tell most first."""
     if len(case.pairs) == 1 and case.relation is None:
         return [case.pairs[0]]
     entries = neighbours.worst(case.subject, case.pairs, case.promise, plan, case.relation)
@@ -203,28 +249,6 @@ def _once(law: LawOf) -> LawOf:
     return law_of
 
 
-def _by_law(case: Case, exact: Exact) -> Audited:
-    points = [Point(float(alarm), float(power)) for alarm, power in exact.curve[:CURVE_POINTS]]
-    note = f"{exact.outputs:,} outputs, whose chances follow from all paths of the code"
-    if case.law is not None:
-        note = f"{exact.outputs:,} outputs, whose chances the mechanism states"
-    return Audited(
-        verdict=_verdict(exact.violates),
-        mechanism=case.subject.name,
-        promise=case.promise,
-        epsilon_lower=exact.epsilon,
-        rho_lower=exact.rho,
-        mu_lower=None,
-        confidence=1.0,
-        level="law",
-        pair=exact.pair.name,
-        event=exact.event,
-        samples=0,
-        points=points,
-        notes=(note,),
-    )
-
-
 def _by_replay(case: Case, replay: Replay, notes: tuple[str, ...]) -> Audited:
     assert replay.epsilon is not None
     return Audited(
@@ -243,9 +267,10 @@ def _by_replay(case: Case, replay: Replay, notes: tuple[str, ...]) -> Audited:
     )
 
 
-def _by_samples(
-    case: Case, finding: Finding, level: str, plan: Plan, notes: tuple[str, ...]
+def audited_of(
+    case: Case, finding: Finding, plan: Plan, notes: tuple[str, ...], level: str = "samples"
 ) -> Audited:
+    """The record of what samples, or calls, certify."""
     bounded = finding.bounded
     counts = finding.counts
     event = f"{finding.event}: {counts.hits:,} of {counts.trials:,} times"

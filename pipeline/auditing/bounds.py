@@ -1,9 +1,13 @@
-"""Lower bounds of a budget, certified by how often one event happened on two data sets.
+"""Lower bounds of a budget, certified by how often one event happened on two data
+sets.
 
 An event has chance p on D and q on D′. One-sided bounds p ≥ p₀ and q ≤ q₀ of
 Clopper and Pearson give ε ≥ log((p₀ − δ)/q₀), μ ≥ Φ⁻¹(p₀) − Φ⁻¹(q₀), and ρ ≥
 D_α/α for every order α, with D_α the Rényi divergence of coins p₀ and q₀.
 Nothing is assumed of the mechanism, but that its samples are independent.
+
+Two statements, one about each chance, take more samples than one about both. So
+`Rule` adds the two exact p-values, as normal deviations with weights.
 """
 
 import math
@@ -12,15 +16,19 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from pipeline.analysis.intervals import clopper_pearson
 from pipeline.study.arrays import Floats
 
 ORDERS = 1 + np.geomspace(1e-3, 1e3, 200)  # α of Rényi divergences
+STEPS = 120  # corners of a bound
+WEIGHTS = (0.15, 0.3, 0.5, 0.7, 0.8, 0.87, 0.92, 0.96, 0.985)  # that are tried
+CUTS = (0.03, 0.15)
 
 
 @dataclass(frozen=True)
 class Counts:
-    """How often an event happened: `hits` of `trials` on D, `alarms` of `others` on D′."""
+    """How often an event happened: `hits` of `trials` on D, `alarms` of `others`
+    on D′.
+    """
 
     hits: int
     trials: int
@@ -30,13 +38,23 @@ class Counts:
 
 @dataclass(frozen=True)
 class Bounded:
-    """Chances of an event: at least `hit` on D and at most `false_alarm` on D′, both at once with
-    probability `confidence`.
+    """Chances of an event: at least `hit` on D and at most `false_alarm` on D′,
+    both at once with probability `confidence`.
+
+    others: further pairs (hit, false_alarm); with any, what is certified is
+    weaker: that the chances lie above each trade-off curve that lies below all of
+    the pairs.
     """
 
     hit: float
     false_alarm: float
     confidence: float
+    others: tuple[tuple[float, float], ...] = ()
+
+    @property
+    def corners(self) -> tuple[tuple[float, float], ...]:
+        """All pairs (hit, false_alarm)."""
+        return ((self.hit, self.false_alarm), *self.others)
 
     def epsilon(self, delta: float) -> float:
         """The ε at δ that the event certifies, 0 where it certifies none.
@@ -44,31 +62,107 @@ class Bounded:
         >>> round(Bounded(0.75, 0.25, 0.999).epsilon(0), 3)
         1.099
         """
-        return epsilon_at_least(self.hit, self.false_alarm, delta)
+        return min(epsilon_at_least(hit, alarm, delta) for hit, alarm in self.corners)
 
     @property
     def rho(self) -> float:
         """The ρ of zCDP that the event certifies."""
-        return rho_at_least(self.hit, self.false_alarm)
+        return min(rho_at_least(hit, alarm) for hit, alarm in self.corners)
 
     @property
     def mu(self) -> float:
         """The μ of Gaussian DP that the event certifies."""
-        if self.hit <= self.false_alarm:
-            return 0.0
-        return float(special.ndtri(self.hit) - special.ndtri(self.false_alarm))
+        return min(mu_at_least(hit, alarm) for hit, alarm in self.corners)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How both chances are bounded together: chosen before the event is counted.
+
+    weight: of the deviation of alarms, above 0 and below 1. cut: share of the
+    error probability, beyond which a deviation counts no more; None bounds either
+    chance by itself, alarms with that weight of the error probability.
+    """
+
+    weight: float
+    cut: float | None
+
+    def bounded(self, counts: Counts, error: float) -> Bounded:
+        """Bounds that are wrong with probability `error` at most.
+
+        The p-values P(Bin(n, p) ≥ hits) and P(Bin(m, q) ≤ alarms) are
+        independent, and neither is less than a uniform number. So √(1 − w) z₁ +
+        √w z₂ of their normal deviations is at most a standard normal one. A
+        deviation below −c counts as −c, which adds the chance of that. Source:
+        Stouffer et al. (1949), of which this is the one-sided form for exact
+        p-values.
+
+        >>> counts = Counts(73_100, 100_000, 26_900, 100_000)
+        >>> Rule(0.88, 0.1).bounded(counts, 0.001).epsilon(0) > certified(counts, 0.001).epsilon(0)
+        True
+        """
+        if self.cut is None:
+            return self._apart(counts, error)
+        of_hits = math.sqrt(1 - self.weight)
+        of_alarms = math.sqrt(self.weight)
+        most = -float(special.ndtri(error * self.cut))
+        needed = -float(special.ndtri(error * (1 - 2 * self.cut)))
+        deviations = np.linspace(-most, (needed + of_hits * most) / of_alarms, STEPS + 1)
+        left = (needed - of_alarms * deviations[:-1]) / of_hits
+        hits = _hits_at_least(counts, special.ndtr(-left))
+        alarms = _alarms_at_most(counts, special.ndtr(-deviations[1:]))
+        with np.errstate(divide="ignore"):
+            nearest = int(np.argmin(np.log(hits) - np.log(alarms)))
+        pairs = list(zip(hits.tolist(), alarms.tolist(), strict=True))
+        hit, alarm = pairs.pop(nearest)
+        return Bounded(hit, alarm, 1 - error, tuple(pairs))
+
+    def _apart(self, counts: Counts, error: float) -> Bounded:
+        hit = _hits_at_least(counts, np.array([error * (1 - self.weight)]))
+        alarm = _alarms_at_most(counts, np.array([error * self.weight]))
+        return Bounded(float(hit[0]), float(alarm[0]), 1 - error)
+
+
+RULES = (
+    Rule(0.5, None),
+    Rule(0.9, None),
+    *(Rule(weight, cut) for weight in WEIGHTS for cut in CUTS),
+)
 
 
 def certified(counts: Counts, error: float) -> Bounded:
-    """Bounds of both chances that are wrong with probability `error` at most.
+    """Bounds of both chances that are wrong with probability `error` at most,
+    each with half of it.
 
     >>> certified(Counts(90, 100, 10, 100), 0.001).hit < 0.9
     True
     """
-    confidence = 1 - error  # each side of each interval errs with half of it
-    low, _ = clopper_pearson(np.array(counts.hits), np.array(counts.trials), confidence)
-    _, high = clopper_pearson(np.array(counts.alarms), np.array(counts.others), confidence)
-    return Bounded(float(low), float(high), confidence)
+    return Rule(0.5, None).bounded(counts, error)
+
+
+def _hits_at_least(counts: Counts, errors: Floats) -> Floats:
+    """Lower bounds of Clopper and Pearson of the chance of hits."""
+    if counts.hits == 0:
+        return np.zeros(errors.shape)
+    misses = counts.trials - counts.hits
+    bounds: Floats = special.betaincinv(counts.hits, misses + 1, errors)
+    return bounds
+
+
+def _alarms_at_most(counts: Counts, errors: Floats) -> Floats:
+    """Upper bounds of Clopper and Pearson of the chance of alarms."""
+    passes = counts.others - counts.alarms
+    if passes == 0:
+        return np.ones(errors.shape)
+    bounds: Floats = special.betainccinv(counts.alarms + 1, passes, errors)
+    return bounds
+
+
+def mu_at_least(hit: float, false_alarm: float) -> float:
+    """Φ⁻¹(p) − Φ⁻¹(q), at least 0."""
+    if hit <= false_alarm:
+        return 0.0
+    return float(special.ndtri(hit) - special.ndtri(false_alarm))
 
 
 def epsilon_at_least(hit: float, false_alarm: float, delta: float) -> float:
@@ -81,7 +175,9 @@ def epsilon_at_least(hit: float, false_alarm: float, delta: float) -> float:
 
 
 def rho_at_least(hit: float, false_alarm: float) -> float:
-    """sup over α of D_α(coin p ‖ coin q)/α; the ρ that a coin of chance p against q needs.
+    """sup over α of D_α(coin p ‖ coin q)/α.
+
+    The ρ that a coin of chance p against q needs.
 
     By the data-processing inequality no ρ-zCDP mechanism has an event of these
     chances if ρ is less. Source: Bun and Steinke (2016), Definition 1.1.

@@ -1,4 +1,6 @@
-"""Two finite laws, compared exactly: the hockey-stick curve, and the ε that it gives at δ."""
+"""Two finite laws, compared exactly: the hockey-stick curve, and the ε that it
+gives at δ.
+"""
 
 from collections.abc import Hashable, Mapping
 
@@ -27,9 +29,11 @@ def hockey_stick(chances: Floats, others: Floats, epsilon: float) -> float:
 
 
 def epsilon_at(chances: Floats, others: Floats, delta: float, tolerance: float = 0.0) -> float:
-    """Least ε ≥ 0 with δ(ε) ≤ δ, exactly: outcomes are used in the order of their ratios.
+    """Least ε ≥ 0 with δ(ε) ≤ δ, exactly: outcomes are used in the order of their
+    ratios.
 
-    Outcomes of chance up to `tolerance` in all are neglected, as rounding. Infinite where none is.
+    Outcomes of chance up to `tolerance` in all are neglected, as rounding.
+    Infinite where none is.
 
     >>> round(epsilon_at(np.array([0.75, 0.25]), np.array([0.25, 0.75]), 0.0), 6)
     1.098612
@@ -44,7 +48,8 @@ def epsilon_at(chances: Floats, others: Floats, delta: float, tolerance: float =
     order = np.argsort(-ratios)
     hits = free + np.cumsum(chances[possible][order])
     alarms = np.cumsum(others[possible][order])
-    # δ(ε) is the largest of P(S) − e^ε Q(S) over the sets of the largest ratios, and P(impossible).
+    # δ(ε) is the largest of P(S) − e^ε Q(S) over the sets of the largest ratios,
+    # and P(impossible).
     needed = np.maximum(hits - allowed, 0) / alarms
     most = float(np.max(needed, initial=1.0))
     return float(np.log(most))

@@ -1,7 +1,8 @@
-"""Faults that the program plants in a mechanism, to count how many of them the same audit finds.
+"""Faults that the program plants in a mechanism, to count how many of them the
+same audit finds.
 
-A fault changes the output of the mechanism as it is, on the pair that was audited; each is a breach
-of the promise that is known by construction.
+A fault changes the output of the mechanism as it is, on the pair that was
+audited; each is a breach of the promise that is known by construction.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,10 +26,12 @@ MANY = 8  # outputs, from which on noise is a number and no flip
 
 @dataclass(frozen=True)
 class Site:
-    """Where faults are planted. spent: ε that is certified of the mechanism as it is.
+    """Where faults are planted. spent: ε that is certified of the mechanism as it
+    is.
 
-    means: (2, numbers) rounded mean output of either data set. column: the number that differs
-    most. flips: whether outputs are few, so that noise is a flip and not a sum.
+    means: (2, numbers) rounded mean output of either data set. column: the number
+    that differs most. flips: whether outputs are few, so that noise is a flip and
+    not a sum.
     """
 
     subject: Subject
@@ -56,7 +59,10 @@ class Site:
         return int(dataset is self.pair.second)
 
     def answer(self, dataset: object) -> float:
-        """The number that differs most without its noise; it differs between both data sets."""
+        """The number that differs most without its noise.
+
+        It differs between both data sets.
+        """
         plain = self.means[:, self.column]
         second = self.is_second(dataset)
         if plain[0] == plain[1]:
@@ -64,7 +70,9 @@ class Site:
         return float(plain[second])
 
     def outputs(self, dataset: object, samples: int, rng: np.random.Generator) -> Floats:
-        """Outputs of the mechanism as it is, with the same generator where it takes one."""
+        """Outputs of the mechanism as it is, with the same generator where it
+        takes one.
+        """
         if not self.subject.takes_rng:
             return self.subject.sample(dataset, samples, [int(rng.integers(1 << 62))])
         output = self.subject.called_with(dataset, samples, rng)
@@ -76,7 +84,9 @@ Fault = Callable[[Site], "Spoiled | None"]  # None where it cannot be planted
 
 
 def over_budget(factor: float) -> Fault:
-    """The budget times a factor: one more number tells the data set, with what is missing."""
+    """The budget times a factor: one more number tells the data set, with what is
+    missing.
+    """
 
     def plant(site: Site) -> Spoiled:
         def spoiled(dataset: object, samples: int, rng: np.random.Generator) -> Floats:
@@ -113,7 +123,9 @@ def no_noise(site: Site) -> Spoiled:
 
 
 def shared_noise(site: Site) -> Spoiled:
-    """The noise of one person's number serves another person's, whose answer is known."""
+    """The noise of one person's number serves another person's, whose answer is
+    known.
+    """
 
     def spoiled(dataset: object, samples: int, rng: np.random.Generator) -> Floats:
         outputs = site.outputs(dataset, samples, rng)
@@ -142,7 +154,9 @@ def seed_twice(site: Site) -> Spoiled | None:
 
 
 def rounding(site: Site) -> Spoiled | None:
-    """Noise is added in floating-point arithmetic, whose last bits depend on the answer."""
+    """Noise is added in floating-point arithmetic, whose last bits depend on the
+    answer.
+    """
     if site.flips or site.subject.grid is not None:
         return None
 

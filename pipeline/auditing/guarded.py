@@ -28,6 +28,9 @@ class Clock:
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, 8)
 
+    def __reduce__(self) -> tuple[type["Clock"], tuple[()]]:
+        return Clock, ()  # another process has a clock of its own
+
     def begin(self) -> None:
         """A call begins."""
         self._set(time.monotonic())

@@ -1,4 +1,6 @@
-"""What a mechanism promises: ε, (ε, δ), ρ or μ, and which tests on one person that allows."""
+"""What a mechanism promises: ε, (ε, δ), ρ or μ, and which tests on one person
+that allows.
+"""
 
 import math
 from dataclasses import dataclass
@@ -17,10 +19,12 @@ BUDGETS = np.geomspace(1e-3, 100, 400)  # ε at which the curve of a ρ is taken
 
 @dataclass(frozen=True)
 class Promise:
-    """A budget. epsilon, delta: (ε, δ)-DP. rho: ρ-zCDP. mu: μ-GDP; those that are None are not
-    promised.
+    """A budget. epsilon, delta: (ε, δ)-DP. rho: ρ-zCDP. mu: μ-GDP.
 
-    Raises InvalidInput for a budget that is no number > 0, and where none is promised.
+    Those that are None are not promised.
+
+    Raises InvalidInput for a budget that is no number > 0, and where none is
+    promised.
 
     >>> print(Promise(epsilon=1, delta=1e-5))
     ε = 1 at δ = 1e-05
@@ -57,7 +61,9 @@ class Promise:
 
     @property
     def least_epsilon(self) -> float:
-        """An ε to plan samples with: that of the promise, or of about the same strength."""
+        """An ε to plan samples with: that of the promise, or of about the same
+        strength.
+        """
         if self.epsilon is not None:
             return self.epsilon
         if self.mu is not None:
@@ -66,10 +72,12 @@ class Promise:
         return math.sqrt(2 * self.rho)
 
     def trade_off(self, false_alarms: Floats) -> Floats:
-        """Largest power of a test at each chance of a false alarm, shape of `false_alarms`.
+        """Largest power of a test at each chance of a false alarm, shape of
+        `false_alarms`.
 
-        (ε, δ): min(e^ε α + δ, 1 − e^−ε (1 − α − δ)). Source: Kairouz, Oh and Viswanath (2015). μ:
-        Φ(Φ⁻¹(α) + μ). Source: Dong, Roth and Su (2022). ρ: the least of its (ε, δ) curves.
+        (ε, δ): min(e^ε α + δ, 1 − e^−ε (1 − α − δ)). Source: Kairouz, Oh and
+        Viswanath (2015). μ: Φ(Φ⁻¹(α) + μ). Source: Dong, Roth and Su (2022). ρ:
+        the least of its (ε, δ) curves.
         """
         power = np.ones_like(false_alarms)
         if self.epsilon is not None:
@@ -83,11 +91,11 @@ class Promise:
         return power
 
     def share(self, hits: Floats, false_alarms: Floats) -> Floats:
-        """The budget that chances of events certify over the one promised, the largest of those
-        promised; shape of `hits`.
+        """The budget that chances of events certify over the one promised, the
+        largest of those promised; shape of `hits`.
 
-        hits: lower bounds on one data set. false_alarms: upper bounds, > 0, on its neighbour. More
-        than 1 breaks the promise.
+        hits: lower bounds on one data set. false_alarms: upper bounds, > 0, on
+        its neighbour. More than 1 breaks the promise.
         """
         shares = np.zeros(hits.shape)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -105,7 +113,8 @@ class Promise:
 
     def spent_by(self, bounded: Bounded) -> float:
         """The budget that certified chances show, over the one promised."""
-        return float(self.share(np.array([bounded.hit]), np.array([bounded.false_alarm]))[0])
+        corners = np.array(bounded.corners)
+        return float(self.share(corners[:, 0], corners[:, 1]).min())
 
     def broken_by(self, bounded: Bounded) -> bool:
         """Whether certified chances of an event are more than the promise allows."""

@@ -1,7 +1,10 @@
-"""Level 3: samples of both data sets; some learn a score and a threshold, the others certify.
+"""Level 3: samples of both data sets.
 
-At look after look there are more samples of either; the error probability is spent over looks as
-that of claims is (`pipeline.study.until`). What certifies was never learned from.
+Some learn a score and a threshold, the others certify.
+
+At look after look there are more samples of either; the error probability is
+spent over looks as that of claims is (`pipeline.study.until`). What certifies was
+never learned from.
 """
 
 import time
@@ -12,19 +15,20 @@ from typing import Any
 import numpy as np
 
 from pipeline.analysis.intervals import clopper_pearson
-from pipeline.auditing.bounds import Bounded, Counts, certified
+from pipeline.auditing.bounds import RULES, Bounded, Counts, Rule, certified
 from pipeline.auditing.promise import Promise
 from pipeline.auditing.scores import Score, learned
 from pipeline.auditing.subject import Subject
 from pipeline.study.arrays import Floats
 from pipeline.study.until import Until
 
-LEARN = 0.3  # share of samples from which scores are learned
-CHOOSE = 0.2  # share on which score and threshold are chosen; the rest certifies
+LEARN = 0.2  # share of samples from which scores are learned
+CHOOSE = 0.1  # share on which score and threshold are chosen; the rest certifies
 FIRST_LOOK = 1_000
 LEARNED_FROM = 200_000  # samples, from which on more teach little
 CHOSEN_ON = 400_000
 THRESHOLDS = 200  # that are tried
+HOPED = 0.25  # alarms that may have been missed, of an event that is hoped to be rare
 CURVE = 12  # points of the certified trade-off curve
 CURVE_SHARE = 0.1  # of the error probability, for the curve
 CHUNK = 1 << 21  # numbers of one call
@@ -47,7 +51,10 @@ class Pair:
 
 @dataclass(frozen=True, eq=False)
 class Event:
-    """Outputs whose score is at least a threshold, or below it. `swapped`: likely on D′, not D."""
+    """Outputs whose score is at least a threshold, or below it.
+
+    `swapped`: likely on D′, not D.
+    """
 
     score: Score
     threshold: float
@@ -69,8 +76,9 @@ class Event:
 
 @dataclass(frozen=True)
 class Finding:
-    """What samples certify of a pair. counts: of the event, first on the data set on which it is
-    likely. samples: of either data set. points: of the trade-off curve.
+    """What samples certify of a pair. counts: of the event, first on the data set
+    on which it is likely. samples: of either data set. points: of the trade-off
+    curve.
     """
 
     pair: Pair
@@ -84,8 +92,9 @@ class Finding:
 
 @dataclass(frozen=True)
 class Plan:
-    """How many samples of either data set there are at most, and what may err with what
-    probability. deadline: `time.monotonic()` after which no look begins.
+    """How many samples of either data set there are at most, and what may err
+    with what probability. deadline: `time.monotonic()` after which no look
+    begins.
     """
 
     samples: int
@@ -94,7 +103,9 @@ class Plan:
     deadline: float = float("inf")
 
     def looks(self) -> Iterator[tuple[int, float]]:
-        """Samples of either data set at a look, and the error probability that it spends."""
+        """Samples of either data set at a look, and the error probability that it
+        spends.
+        """
         first = min(FIRST_LOOK, self.samples)
         rule = Until(least=max(first, 2), most=max(self.samples, 2))
         wanted = 0.0
@@ -110,8 +121,8 @@ class Plan:
 
 
 def audited(subject: Subject, pair: Pair, promise: Promise, plan: Plan) -> Finding:
-    """The certified bounds of a pair, at the first look at which the promise is broken or at the
-    last.
+    """The certified bounds of a pair, at the first look at which the promise is
+    broken or at the last.
     """
     streams = Streams(subject, pair, plan.seed)
     best: Finding | None = None
@@ -127,9 +138,12 @@ def audited(subject: Subject, pair: Pair, promise: Promise, plan: Plan) -> Findi
 
 
 def strength(subject: Subject, pair: Pair, promise: Promise, samples: int, seed: int) -> float:
-    """The budget that a few samples seem to show, over the one promised; no certificate.
+    """The budget that a few samples seem to show, over the one promised.
 
-    The same seed gives both data sets the same stream, so that pairs are compared on equal numbers.
+    No certificate.
+
+    The same seed gives both data sets the same stream, so that pairs are compared
+    on equal numbers.
     """
     outputs = [subject.sample(data, samples, [seed, 5]) for data in (pair.first, pair.second)]
     width = max(side.shape[1] for side in outputs)
@@ -151,7 +165,10 @@ class Shares:
     certify: list[Floats]
 
     def add(self, outputs: Floats) -> None:
-        """Share out the samples of one call; few are needed to learn and to choose."""
+        """Share out the samples of one call.
+
+        Few are needed to learn and to choose.
+        """
         learned_from = sum(map(len, self.learn))
         chosen_on = sum(map(len, self.choose))
         taught = min(round(LEARN * len(outputs)), LEARNED_FROM - learned_from)
@@ -174,7 +191,9 @@ class Streams:
         self.width = 0
 
     def up_to(self, samples: int, deadline: float) -> None:
-        """Draw until there are so many samples in all, or as many as time and memory allow."""
+        """Draw until there are so many samples in all, or as many as time and
+        memory allow.
+        """
         while self.drawn < samples and not self.full:
             if self.drawn and time.monotonic() > deadline:
                 return
@@ -188,7 +207,9 @@ class Streams:
             self.drawn += size
 
     def all_of(self, share: str) -> tuple[Floats, Floats]:
-        """Samples of a share so far, of both data sets, with equally many numbers."""
+        """Samples of a share so far, of both data sets, with equally many
+        numbers.
+        """
         first, second = (getattr(side, share) for side in self.sides)
         return self._together(first), self._together(second)
 
@@ -201,7 +222,9 @@ class Streams:
         return self.drawn * self.width >= MOST_NUMBERS
 
     def _chunk(self) -> int:
-        """Samples of one call: no more than there are, so that time is looked at; little memory."""
+        """Samples of one call: no more than there are, so that time is looked at;
+        little memory.
+        """
         if not self.width:
             return FIRST_LOOK
         return max(min(CHUNK // self.width, self.drawn), 1)
@@ -218,7 +241,9 @@ def _look(streams: Streams, promise: Promise, error: float) -> Finding:
     findings: list[Finding] = []
     for event in events:
         counts = counted(event, *(event.score(side) for side in certify))
-        bounded = certified(counts, main_error / len(events))
+        tried = counted(event, event.score(first), event.score(second))
+        rule = best_rule(tried, promise, main_error / len(events), size)
+        bounded = rule.bounded(counts, main_error / len(events))
         violates = promise.broken_by(bounded)
         findings.append(Finding(streams.pair, str(event), counts, bounded, streams.drawn, violates))
     best = max(findings, key=lambda finding: promise.spent_by(finding.bounded))
@@ -226,18 +251,35 @@ def _look(streams: Streams, promise: Promise, error: float) -> Finding:
     return replace(best, points=points)
 
 
+def best_rule(tried: Counts, promise: Promise, error: float, size: int) -> Rule:
+    """The rule that would certify most, if the event happens as often among
+    `size` samples as it did where it was chosen.
+    """
+    hits = round((tried.hits + 0.5) / (tried.trials + 1) * size)
+    alarms = round((tried.alarms + 0.5) / (tried.others + 1) * size)
+    expected = Counts(hits, size, alarms, size)
+    return max(RULES, key=lambda rule: promise.spent_by(rule.bounded(expected, error)))
+
+
 def _curve(
     event: Event, first: Floats, second: Floats, certify: tuple[Floats, Floats], error: float
 ) -> tuple[Bounded, ...]:
     """Certified points of the trade-off curve, by events of one score."""
-    tried = _thresholds(np.concatenate([event.score(first), event.score(second)]))
-    places = np.unique(np.linspace(0, len(tried) - 1, CURVE).astype(int))
+    thresholds = curve_thresholds(np.concatenate([event.score(first), event.score(second)]))
     scores = [event.score(side) for side in certify]
     points = []
-    for threshold in tried[places].tolist():
+    for threshold in thresholds:
         counts = counted(replace(event, threshold=threshold), *scores)
-        points.append(certified(counts, error / len(places)))
+        points.append(certified(counts, error / len(thresholds)))
     return tuple(points)
+
+
+def curve_thresholds(scores: Floats, most: int = CURVE) -> list[float]:
+    """Thresholds of the events of a trade-off curve."""
+    tried = _thresholds(scores)
+    places = np.unique(np.linspace(0, len(tried) - 1, most).astype(int))
+    thresholds: list[float] = tried[places].tolist()
+    return thresholds
 
 
 def _padded(outputs: Floats, width: int) -> Floats:
@@ -247,7 +289,10 @@ def _padded(outputs: Floats, width: int) -> Floats:
 
 
 def counted(event: Event, first: Floats, second: Floats) -> Counts:
-    """How often an event happened, first on the data set on which it is likely; from scores."""
+    """How often an event happened, first on the data set on which it is likely.
+
+    From scores.
+    """
     on_first = event.happened(first)
     on_second = event.happened(second)
     if event.swapped:
@@ -263,9 +308,11 @@ def chosen(
     error: float,
     size: int,
 ) -> list[Event]:
-    """The event that is sure to certify most, and the one that may certify most, if that differs.
+    """The event that is sure to certify most, and the one that may certify most,
+    if that differs.
 
-    size: samples that will certify. Of rare events little is sure before these are counted.
+    size: samples that will certify. Of rare events little is sure before these
+    are counted.
     """
     trials = len(first)
     surest: list[tuple[float, Event]] = []
@@ -283,7 +330,7 @@ def chosen(
                 best = int(np.argmax(sure))
                 event = Event(score, float(thresholds[best]), is_above, swapped)
                 surest.append((float(sure[best]), event))
-                hope = _merits(hits, alarms + 1 / trials, promise, error, size)
+                hope = _merits(hits, alarms + HOPED / trials, promise, error, size)
                 best = int(np.argmax(hope))
                 event = Event(score, float(thresholds[best]), is_above, swapped)
                 hopeful.append((float(hope[best]), event))
@@ -295,8 +342,8 @@ def chosen(
 
 
 def _merits(hits: Floats, alarms: Floats, promise: Promise, error: float, size: int) -> Floats:
-    """(thresholds,): the budget that events of these shares certify by so many samples, over the
-    one promised.
+    """(thresholds,): the budget that events of these shares certify by so many
+    samples, over the one promised.
     """
     n = np.full(hits.shape, size)
     low, _ = clopper_pearson(np.round(hits * n), n, 1 - error)
@@ -305,7 +352,10 @@ def _merits(hits: Floats, alarms: Floats, promise: Promise, error: float, size: 
 
 
 def _thresholds(scores: Floats) -> Floats:
-    """Values of the score that are tried, rising; more of the ends, as rare events are there."""
+    """Values of the score that are tried, rising.
+
+    More of the ends, as rare events are there.
+    """
     values = np.unique(scores)
     if len(values) <= THRESHOLDS:
         return values

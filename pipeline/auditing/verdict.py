@@ -111,7 +111,7 @@ class Audited:
 
     def __str__(self) -> str:
         lines = [f"{self.mechanism}: {self.verdict}; it promises {self.promise}"]
-        lines.append(f"  {self._bound()}")
+        lines.append(f"  {self.bound}")
         lines.append(f"  pair: {self.pair}")
         if self.event:
             lines.append(f"  event: {self.event}")
@@ -125,7 +125,9 @@ class Audited:
             lines.append(f"  again: {self.command}")
         return "\n".join(lines)
 
-    def _bound(self) -> str:
+    @property
+    def bound(self) -> str:
+        """What is certified, in a line."""
         at_delta = f" at δ = {self.delta:g}" if self.delta else ""
         bounds = [f"ε ≥ {self.epsilon_lower:.4g}{at_delta}"]
         if self.rho_lower is not None:

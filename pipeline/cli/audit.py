@@ -12,17 +12,25 @@ def perform(entries: Mapping[str, Any], words: Sequence[str], as_json: bool = Fa
     """Audit a mechanism; returns the exit code, 1 where it breaks its promise.
 
     words: of the command, which gives the answer again. save=FILE.svg, .pdf or .png draws the
-    promise and what was certified. Raises InvalidInput for any mistake.
+    promise and what was certified; .html is a page. With outputs=, cluster= or another setting of a
+    run, samples are kept as studies. Raises InvalidInput for any mistake.
     """
-    from pipeline.workflow.audit import perform as audit  # SciPy
+    from pipeline.workflow import kept_audit  # SciPy
+    from pipeline.workflow.audit import perform as audit
     from pipeline.workflow.audit import read_request
+    from pipeline.workflow.narration import Narration
 
-    request = read_request(entries, words)
-    audited = audit(request)
+    narration = Narration(sys.stderr, sys.stderr)
+    keeping, others = kept_audit.keeping_of(entries, words, (narration,))
+    request = read_request(others, words)
+    if keeping is None:
+        audited = audit(request)
+    else:
+        audited = kept_audit.perform(request, keeping)
     if request.save is not None:
-        from pipeline.workflow.audit_figure import save_figure  # Matplotlib
+        from pipeline.workflow.audit_page import save  # Matplotlib
 
-        save_figure(request.save, audited)
+        save(request.save, audited)
         print(f"wrote {request.save}", file=sys.stderr)
     if as_json:
         print(json.dumps(audited.record(), ensure_ascii=False))

@@ -11,9 +11,13 @@ from pipeline.auditing.verdict import Audited
 from pipeline.study.parameters import InvalidInput, fields, nearest
 from pipeline.study.protocols import Mechanism
 from pipeline.workflow import audit as workflow
+from pipeline.workflow import kept_audit
 from pipeline.workflow.audit import AuditRequest
+from pipeline.workflow.invocation import Invocation
+from pipeline.workflow.kept_audit import SETTINGS, Keeping
 
 BUDGETS = ("epsilon", "delta", "rho", "mu")
+OF_KEEPING = ("cluster", "store", *SETTINGS)
 
 
 def audit(
@@ -22,20 +26,24 @@ def audit(
     guarantee: object = None,
     **options: object,
 ) -> Audited:
-    """Try to refute what a mechanism promises, and say which faults would have been found.
+    """Try to refute what a mechanism promises, and say which faults would have
+    been found.
 
-    mechanism: any callable (dataset, number_of_samples) -> array with the samples on its
-    first axis; with a parameter `rng` it gets a generator, and its code is replayed and
-    enumerated. Or a mechanism of a problem. pair: a tuple of two neighbouring data sets, a
-    list of such tuples, or `pl.Neighbours(people=5)`, whose worst pair is searched for; None
-    for a problem's mechanism, or for the callable's attribute `neighbours`. guarantee: an ε,
-    a `Guarantee`, or None for the mechanism's own. options: epsilon, delta, rho, mu in place
-    of a guarantee; samples, confidence, repeats, seconds, seed, grid and sensitivity, see
+    mechanism: any callable (dataset, number_of_samples) -> array with the samples
+    on its first axis; with a parameter `rng` it gets a generator, and its code is
+    replayed and enumerated. Or a mechanism of a problem. pair: a tuple of two
+    neighbouring data sets, a list of such tuples, or `pl.Neighbours(people=5)`,
+    whose worst pair is searched for; None for a problem's mechanism, or for the
+    callable's attribute `neighbours`. guarantee: an ε, a `Guarantee`, or None for
+    the mechanism's own. options: epsilon, delta, rho, mu in place of a guarantee;
+    samples, confidence, repeats, seconds, seed, grid and sensitivity, see
     `pipeline.auditing.audit.Options`; call_seconds, how long one call may take.
+    With outputs (a folder) or cluster, as in `pl.run`, samples are kept as
+    studies: the same call goes on where another one stopped, on any cluster.
 
-    The verdict is `violates`, with the pair and the event that show it, or `not refuted`,
-    with its power. The same call gives the same numbers, unless time ran out. Raises
-    InvalidInput for every mistake.
+    The verdict is `violates`, with the pair and the event that show it, or `not
+    refuted`, with its power. The same call gives the same numbers, unless time
+    ran out. Raises InvalidInput for every mistake.
 
     >>> import numpy as np
     >>> import pipeline as pl
@@ -46,6 +54,7 @@ def audit(
     """
     seconds = options.pop("call_seconds", workflow.CALL_SECONDS.default)
     call_seconds = workflow.checked_seconds(seconds)
+    keeping = _keeping(options)
     budgets = {name: options.pop(name) for name in BUDGETS if name in options}
     _check_names(options)
     chosen, _ = workflow.options_of(options)
@@ -57,7 +66,19 @@ def audit(
         case = _case_of_callable(mechanism, pair, promise, chosen)
     command = workflow.call_of(case, budgets, options)
     with threadpoolctl.threadpool_limits(1, "blas"):
-        return workflow.perform(AuditRequest(case, chosen, command, call_seconds))
+        request = AuditRequest(case, chosen, command, call_seconds)
+        if keeping is not None:
+            return kept_audit.perform(request, keeping)
+        return workflow.perform(request)
+
+
+def _keeping(options: dict[str, Any]) -> Keeping | None:
+    """Where samples are kept, taken from the options; None if they are not."""
+    changes = {name: options.pop(name) for name in OF_KEEPING if name in options}
+    if not changes:
+        return None
+    cluster = kept_audit.cluster_of(changes.pop("cluster", "local"))
+    return Keeping(changes, cluster, Invocation(("audit",)))
 
 
 def _case_of_callable(
@@ -74,7 +95,7 @@ def _case_of_callable(
 
 def _check_names(options: dict[str, Any]) -> None:
     """Raise InvalidInput for an option that there is not."""
-    known = [*fields(Options), *BUDGETS, "call_seconds"]
+    known = [*fields(Options), *BUDGETS, *OF_KEEPING, "call_seconds"]
     for name, value in options.items():
         if name in known:
             continue

@@ -33,7 +33,7 @@ from pipeline.study.protocols import Mechanism
 CALL_SECONDS = parameter("how long one call may take", default=60.0, above=0)
 CALL_SECONDS.type = "float"
 PROMISED = {"guarantee.epsilon": "epsilon", "guarantee.delta": "delta", "guarantee.rho": "rho"}
-KINDS = (".svg", ".pdf", ".png")
+KINDS = (".svg", ".pdf", ".png", ".html")
 SHOWN = 40  # characters of a data set in the name of a pair
 
 

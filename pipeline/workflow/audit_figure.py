@@ -1,11 +1,9 @@
-"""The picture of an audit, in a file."""
-
-from pathlib import Path
+"""What the picture of an audit shows."""
 
 import numpy as np
 
 from pipeline.auditing.verdict import Audited
-from pipeline.reporting.audit_figure import TradeOff, draw
+from pipeline.reporting.audit_figure import TradeOff
 
 POINTS = 401  # of the promised curve
 
@@ -28,9 +26,3 @@ def trade_off(audited: Audited) -> TradeOff:
         str(audited.promise),
         audited.verdict,
     )
-
-
-def save_figure(path: Path, audited: Audited) -> None:
-    """Write the picture; the ending of the file says in which format."""
-    kind = path.suffix.lower().removeprefix(".")
-    path.write_bytes(draw(trade_off(audited), (kind,))[kind])

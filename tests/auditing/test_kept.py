@@ -1,0 +1,142 @@
+"""Audits whose samples are studies: kept, resumed after a stop, and drawn by other processes."""
+
+import json
+
+import numpy as np
+import pytest
+
+import pipeline as pl
+from pipeline.auditing.blocks import Sizes
+from pipeline.auditing.bounds import RULES, Counts, certified
+from pipeline.auditing.promise import Promise
+from pipeline.auditing.samples import best_rule
+from pipeline.cli.exit_codes import EXIT_DONE
+from pipeline.workflow.kept_audit import keeping_of
+
+PAIR = ([0, 1, 1], [0, 1, 0])
+EPSILON = 1.0
+
+
+def noisy_count(bits, samples, rng):
+    """A count with Laplace noise on a coarse grid, whose law samples must find."""
+    return np.floor((np.sum(bits) + rng.laplace(scale=1 / EPSILON, size=samples)) * 4) / 4
+
+
+def half_noise(bits, samples, rng):
+    """The same with half of the noise."""
+    return np.floor((np.sum(bits) + rng.laplace(scale=0.5 / EPSILON, size=samples)) * 4) / 4
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """The answer of an audit with its power, and the folder of outputs."""
+    outputs = tmp_path_factory.mktemp("outputs")
+    answer = audit(noisy_count, outputs, repeats=1)
+    return answer, outputs
+
+
+def audit(mechanism, outputs, **options):
+    """A kept audit of few samples, in this process."""
+    return pl.audit(
+        mechanism,
+        PAIR,
+        epsilon=EPSILON,
+        samples=10_000,
+        outputs=str(outputs),
+        cluster="synchronous",
+        **options,
+    )
+
+
+def test_an_audit_is_kept_listed_and_has_a_page(kept):
+    answer, outputs = kept
+    assert answer.verdict == "not refuted" and 0.7 < answer.epsilon_lower < EPSILON
+    assert answer.power["a number without noise"].found == 1
+    (record,) = outputs.glob("audit/noisy-count-*/audit.json")
+    assert json.loads(record.read_text()) == answer.record()
+    page = record.with_name("audit.html").read_text()
+    assert "not refuted" in page and "a number without noise" in page and "<script" not in page
+    names = [study.name.rpartition("-")[0] for study in pl.list_studies(str(outputs))]
+    assert names == ["audit/noisy-count", "audit/noisy-count-power"]
+
+
+def test_the_same_call_draws_nothing_again(kept, monkeypatch):
+    answer, outputs = kept
+
+    def draw(*arguments):
+        raise AssertionError("samples are drawn again")
+
+    monkeypatch.setattr("pipeline.auditing.blocks.EventCounts.release", draw)
+    monkeypatch.setattr("pipeline.auditing.blocks.PlantedFaults.release", draw)
+    assert audit(noisy_count, outputs, repeats=1).record() == answer.record()
+
+
+def test_a_stopped_audit_goes_on_to_the_same_answer(kept, tmp_path):
+    answer, _ = kept
+    with pytest.raises(pl.Stopped):
+        audit(noisy_count, tmp_path, repeats=0, stop_after=1e-3)
+    again = audit(noisy_count, tmp_path, repeats=0)
+    assert (again.epsilon_lower, again.event) == (answer.epsilon_lower, answer.event)
+
+
+def test_other_code_is_another_study(kept):
+    _, outputs = kept
+    wrong = audit(half_noise, outputs)
+    assert wrong.violates and wrong.epsilon_lower > 1.3
+    assert len(list(outputs.glob("audit/*/audit.json"))) == 2
+
+
+def test_the_command_keeps_audits_of_problems(tmp_path, monkeypatch, capsys):
+    from pipeline.__main__ import main
+
+    monkeypatch.chdir(tmp_path)
+    words = "audit problem=ranking mechanism=laplace epsilon=1 m=3 samples=4000 repeats=0 --json"
+    code = main([*words.split(), f"grid={2.0**-20}", "cluster=synchronous"])
+    answer = json.loads(capsys.readouterr().out)
+    assert code == EXIT_DONE and answer["verdict"] == "not refuted" and answer["level"] == "samples"
+    assert len(list((tmp_path / "outputs/audit").glob("*/audit.html"))) == 1
+
+
+def test_words_of_a_run_keep_an_audit():
+    keeping, others = keeping_of({"problem": "crowd", "cluster.workers": 2, "outputs": "x"}, ())
+    assert keeping is not None and keeping.cluster.workers == 2
+    assert others == {"problem": "crowd"} and keeping_of(others, ()) == (None, others)
+    with pytest.raises(pl.InvalidInput, match="cluster"):
+        keeping_of({"cluster": "nowhere"}, ())
+
+
+def test_sizes_use_all_samples():
+    for total in (100, 4_000, 123_457, 3_000_000):
+        sizes = Sizes.of(total)
+        assert 0 <= total - sizes.learned - sizes.chosen - sizes.certified < max(sizes.units, 2)
+
+
+CASES = [(2_000, 0.731, 1.0), (2_000, 0.05, 1.0), (500, 0.03, 1.0), (3_000, 0.01, 3.0)]
+
+
+@pytest.mark.parametrize(("trials", "hit", "epsilon"), CASES)
+def test_bounds_of_both_chances_err_as_seldom_as_they_say(trials, hit, epsilon):
+    """At the edge of the promise every rule errs with 5 % at most; with half of the noise often."""
+    rng = np.random.default_rng(3)
+    error = 0.05
+    draws = 150
+    promise = Promise(epsilon)
+    for rule in RULES[1::5]:
+        broken = []
+        for factor in (1.0, 0.3):
+            hits = rng.binomial(trials, hit, draws)
+            alarms = rng.binomial(trials, hit * np.exp(-epsilon) * factor, draws)
+            every = [
+                Counts(int(h), trials, int(a), trials) for h, a in zip(hits, alarms, strict=True)
+            ]
+            broken.append(sum(promise.broken_by(rule.bounded(each, error)) for each in every))
+        print(f"n = {draws}, {rule}: {broken[0]} wrong, at most 23 (α = 1e-6); control {broken[1]}")
+        assert broken[0] <= 23 and broken[1] >= broken[0]
+
+
+def test_the_best_rule_certifies_more_than_either_chance_by_itself():
+    tried = Counts(7_310, 10_000, 2_690, 10_000)
+    counts = Counts(51_170, 70_000, 18_830, 70_000)
+    rule = best_rule(tried, Promise(EPSILON), 0.001, 70_000)
+    together = rule.bounded(counts, 0.001).epsilon(0)
+    assert certified(counts, 0.001).epsilon(0) + 0.004 < together < EPSILON
