@@ -9,6 +9,7 @@ from pipeline.identity.registry import problems
 from pipeline.storage.results import in_chunks
 from tests.helpers.ideal_clustering import ideal as blocks
 from tests.helpers.ideal_crowd import IDEAL as CROWD
+from tests.helpers.ideal_inference import IDEAL as INFERENCE
 from tests.helpers.ideal_person import IDEAL as PERSON
 from tests.helpers.ideal_ranking import ideal as ranking
 from tests.helpers.ideal_response import IDEAL as RESPONSE
@@ -33,6 +34,7 @@ DATA = {
     "banerjee": lambda claim: blocks(claim.experiment),
     "nguyen": lambda claim: RESPONSE[claim.experiment](),
     "wang": lambda claim: CROWD[claim.experiment](),
+    "inference": lambda claim: INFERENCE[claim.experiment](),
     "person": lambda claim: PERSON[claim.experiment](claim.experiment),
     "central": lambda claim: PERSON[claim.experiment](claim.experiment),
 }

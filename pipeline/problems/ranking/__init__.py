@@ -129,6 +129,6 @@ PROBLEM = Problem(
     claims=".claims:CLAIMS",
     release=".data.release:release",
     advice=".advice:ADVICE",
-    experiments=("xu", "person", "central"),
+    experiments=("xu", "person", "central", "inference"),
     audits=".audits:AUDITS",
 )

@@ -87,5 +87,5 @@ PROBLEM = Problem(
     release=".data.release:release",
     advice=".advice:ADVICE",
     audits=".audits:AUDITS",
-    experiments=("nguyen",),
+    experiments=("nguyen", "inference"),
 )

@@ -45,8 +45,9 @@ def test_a_claim_is_not_contradicted_where_nothing_is_wrong(name):
 
 
 def test_worlds_are_shared():
+    of_paper = [claim for claim in CLAIMS if claim.id.startswith("nguyen.")]
     simulated = {
-        claim.simulated for claim in CLAIMS if isinstance(claim.simulated, SimulatedControl)
+        claim.simulated for claim in of_paper if isinstance(claim.simulated, SimulatedControl)
     }
     reasons = {
         claim.simulated.reason for claim in CLAIMS if isinstance(claim.simulated, NotSimulated)

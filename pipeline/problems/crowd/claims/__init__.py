@@ -1,8 +1,20 @@
 """Claims of Wang and Xu: every theorem, the limits, and what the paper leaves open."""
 
-from . import abilities, experts, labels, limits, projection, recorded, start, strength, surveys
+from . import (
+    abilities,
+    experts,
+    inference,
+    labels,
+    limits,
+    projection,
+    recorded,
+    start,
+    strength,
+    surveys,
+)
 
 CLAIMS = (
+    *inference.CLAIMS,
     *limits.CLAIMS,
     *labels.CLAIMS,
     *abilities.CLAIMS,

@@ -6,6 +6,7 @@ from . import (
     example,
     excess,
     figures,
+    inference,
     lemmas,
     mixed,
     movielens,
@@ -18,6 +19,7 @@ from . import (
 )
 
 CLAIMS = (
+    *inference.CLAIMS,
     *lemmas.CLAIMS,
     *example.CLAIMS,
     *excess.CLAIMS,

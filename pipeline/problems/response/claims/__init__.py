@@ -5,6 +5,7 @@ from . import (
     entrywise,
     few_responses,
     figure_1,
+    inference,
     pair_share,
     price,
     price_estimators,
@@ -16,6 +17,7 @@ from . import (
 )
 
 CLAIMS = (
+    *inference.CLAIMS,
     *entrywise.CLAIMS,
     *few_responses.CLAIMS,
     *consistency.CLAIMS,

@@ -1,0 +1,116 @@
+"""Claims on intervals that problems share: coverage, ranks, and what ignoring the mechanism costs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import xarray as xr
+
+from pipeline.analysis.claims import Claim, NegativeControl, SimulatedControl
+from pipeline.analysis.controls import scaled
+from pipeline.analysis.measures import Cells, Measure, mean_cells, measure_every_cell
+from pipeline.analysis.selection import Condition, select
+from pipeline.analysis.tolerances import AtLeast, AtMost, Within
+from pipeline.problems.common.changes import changed_estimate
+from pipeline.study.grid import Level
+
+LEVEL = 0.95
+BAND = Within(LEVEL, 0.01)
+HALF = AtMost(0.5)
+WHY_BAND = (
+    "a first-order interval errs by the order of the bias and skewness that it neglects; an error of "
+    "one in a hundred is what a reader of a 95 % interval can be expected to accept"
+)
+WHY_RANKS = "the promise itself: no margin, since a bound on the chance makes it hold with room"
+WHY_HALF = (
+    "an interval that covers less often than it misses is worth nothing; set before seeing data"
+)
+TOO_OFTEN = NegativeControl("coverage that is a tenth smaller", scaled("coverage", 0.9))
+RANKS_MISSED = NegativeControl("ranks that are covered a tenth less", scaled("rank_coverage", 0.9))
+THRICE_COVERED = NegativeControl("coverage nine times as large", scaled("coverage", 9.0))
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where intervals are judged. axes: that stay, with the levels each needs. within: which cells."""
+
+    experiment: str
+    axes: Mapping[str, int]
+    conditions: str
+    source: str
+    within: Condition | None = None
+
+
+def covered(setting: Setting, metric: str, at: Mapping[str, Level]) -> Measure:
+    """Mean of a metric of coverage in every cell."""
+    words = (
+        "intervals that cover" if metric == "coverage" else "replications with all ranks covered"
+    )
+
+    @measure_every_cell(f"share of {words}")
+    def mean(results: xr.Dataset) -> Cells:
+        data = select(results, metric, at=at, min_levels=setting.axes, within=setting.within)
+        return mean_cells(data, metric)
+
+    return mean
+
+
+def honest(
+    name: str, of: str, setting: Setting, at: Mapping[str, Level], simulated: SimulatedControl
+) -> Claim:
+    """That 95 % intervals cover 94 to 96 %. of: what, in words."""
+    return Claim(
+        id=f"inference.{name}.coverage",
+        headline=True,
+        statement=f"95 % intervals of {of}, made of the release alone, cover 94 to 96 % of truths.",
+        source=setting.source,
+        experiment=setting.experiment,
+        measure=covered(setting, "coverage", at),
+        tolerance=BAND,
+        why=WHY_BAND,
+        conditions=setting.conditions,
+        control=TOO_OFTEN,
+        simulated=simulated,
+    )
+
+
+def ranks_hold(
+    name: str, of: str, setting: Setting, at: Mapping[str, Level], simulated: SimulatedControl
+) -> Claim:
+    """That intervals of all ranks cover all at once."""
+    return Claim(
+        id=f"inference.{name}.ranks",
+        statement=f"Intervals of the ranks of all {of} cover all of them at once in 95 % of releases.",
+        source=f"{setting.source}; Mogstad, Romano, Shaikh and Wilhelm (2024)",
+        experiment=setting.experiment,
+        measure=covered(setting, "rank_coverage", at),
+        tolerance=AtLeast(LEVEL),
+        why=WHY_RANKS,
+        conditions=setting.conditions,
+        control=RANKS_MISSED,
+        simulated=simulated,
+    )
+
+
+def ignorant(
+    name: str, of: str, setting: Setting, at: Mapping[str, Level], simulated: SimulatedControl
+) -> Claim:
+    """That intervals which ignore the mechanism cover less than half."""
+    return Claim(
+        id=f"inference.{name}.ignoring",
+        headline=True,
+        statement=f"95 % intervals of {of} that ignore the mechanism cover less than half of truths.",
+        source="not in the papers",
+        experiment=setting.experiment,
+        measure=covered(setting, "coverage", at),
+        tolerance=HALF,
+        why=WHY_HALF,
+        conditions=setting.conditions,
+        control=THRICE_COVERED,
+        simulated=simulated,
+    )
+
+
+REVERSED = SimulatedControl(
+    "items that are estimated under each other's names",
+    changed_estimate(lambda estimate: replace(estimate, theta=estimate.theta[:, ::-1])),
+)

@@ -1,0 +1,59 @@
+"""Data on which what is claimed of intervals holds to the letter."""
+
+from functools import cache
+
+import numpy as np
+import xarray as xr
+
+REPLICATIONS = 2500
+NOISE = 0.02
+
+
+def dataset(axes, coverage, seed=0):
+    """Coverage by cell, of intervals and of ranks, with noise in every replication."""
+    rng = np.random.default_rng(seed)
+    cells = xr.Dataset(coords=axes)
+    mean = xr.DataArray(np.ones([len(v) for v in axes.values()]), dims=list(axes), coords=axes)
+    mean = (mean * coverage(cells)).transpose(*axes)
+    shape = (*mean.shape, REPLICATIONS)
+    noise = NOISE * rng.standard_normal(shape)
+    data = {
+        "coverage": ((*axes, "replication"), mean.values[..., None] + noise),
+        "rank_coverage": ((*axes, "replication"), 0.99 + noise / 10),
+        "status": ((*axes, "replication"), np.ones(shape, "int8")),
+    }
+    return xr.Dataset(data, axes)
+
+
+def by_name(cells, axis, **values):
+    names = cells[axis].values.tolist()
+    return xr.DataArray([values[name] for name in names], dims=axis, coords={axis: cells[axis]})
+
+
+def ranking():
+    axes = dict(estimator=["debiased", "plug_in"], m=[5, 15], L=[400, 6400], x=[1, 4, 8, 16])
+    return dataset(axes, lambda c: by_name(c, "estimator", debiased=0.95, plug_in=0.1))
+
+
+def response_counts():
+    axes = dict(
+        estimator=["spectral", "pairwise_likelihood"],
+        questions=[2, 3, 5],
+        n=[2000, 8000],
+        person=[0.3, 1.0, 4.0],
+    )
+    return dataset(axes, lambda c: 0.951)
+
+
+def response_flips():
+    axes = dict(estimator=["spectral_debiased", "spectral"], n=[1000, 4000], person=[5, 10, 20])
+    return dataset(axes, lambda c: by_name(c, "estimator", spectral_debiased=0.95, spectral=0.2))
+
+
+def crowd():
+    axes = dict(n=[10, 20], m=[500, 2000], epsilon=[0.25, 0.5, 1.0, 2.0])
+    return dataset(axes, lambda c: 0.95 - 0.15 * (c["epsilon"] < 1))
+
+
+MAKERS = (ranking, response_counts, response_flips, crowd)
+IDEAL = {f"inference/{make.__name__}": cache(make) for make in MAKERS}
