@@ -22,6 +22,8 @@ from pipeline.study.protocols import EstimateWithErrors, Truth
 from .ranks import RankIntervals, true_ranks
 
 CONFIDENCE: Any = parameter("confidence of intervals", default=0.95, above=0, below=1)
+AGAINST: Any = parameter("value that a test says an item has", default=0.0)
+TOP: Any = parameter("size of the top set", unit="items", default=None, low=1)
 ITEM: Any = parameter("number of the item, from 0", default=0, low=0)
 
 
@@ -105,6 +107,123 @@ def coverage_of_all(
     return _or_nan(np.asarray(are_covered), estimate, confidence)
 
 
+@share("coverage of simultaneous intervals", units="probability")
+def coverage_at_once(
+    truth: Truth, estimate: EstimateWithErrors, *, confidence: float = CONFIDENCE
+) -> Floats:
+    """1 where intervals that are wide enough for all items at once cover all of them.
+
+    Each has the level confidence^(1/k) for k items: jointly normal errors, however they are
+    correlated, are then all within their intervals with probability `confidence` at least.
+    Source: Šidák (1967), see `pipeline.study.intervals.simultaneous_quantile`.
+    """
+    number = _numbers(truth, estimate).estimated.shape[1]
+    level = confidence ** (1 / number)
+    are_covered = np.all(_covers(truth, estimate, level), axis=1)
+    return _or_nan(np.asarray(are_covered), estimate, level)
+
+
+@metric("error of an item over its standard error")
+def z_error(
+    truth: Truth,
+    estimate: EstimateWithErrors,
+    *,
+    item: int = ITEM,
+    confidence: float = CONFIDENCE,
+) -> Floats:
+    """(c − θ*_i)/s, c the middle of the interval of item i, s its half-width over the normal quantile.
+
+    Mean 0 and variance 1 where inference is right. NaN where s is 0 or not available.
+    """
+    numbers = _numbers(truth, estimate)
+    _check_item(item, numbers)
+    interval = _interval(estimate, confidence)
+    column = min(item, interval.low.shape[1] - 1)
+    half = (interval.high - interval.low)[:, column] / 2
+    centre = (interval.high + interval.low)[:, column] / 2
+    scale = half / normal_quantile(confidence)
+    unknown = np.full(len(scale), np.nan)
+    error = centre - numbers.true[:, item]
+    z: Floats = np.divide(error, scale, out=unknown, where=scale > 0)
+    return z
+
+
+@share("an item is said to differ from a value", units="probability")
+def rejected(
+    truth: Truth,
+    estimate: EstimateWithErrors,
+    *,
+    item: int = ITEM,
+    against: float = AGAINST,
+    confidence: float = CONFIDENCE,
+) -> Floats:
+    """1 where the interval of item i leaves out the value `against`.
+
+    Its mean is the power of the test of θ*_i = `against` at level 1 − confidence, or, where that is
+    true, its rate of false rejections. NaN where there is no interval.
+    """
+    _check_item(item, _numbers(truth, estimate))
+    interval = _interval(estimate, confidence)
+    column = min(item, interval.low.shape[1] - 1)
+    low = interval.low[:, column]
+    high = interval.high[:, column]
+    is_out = (against < low) | (high < against)
+    return np.where(np.isfinite(high - low), is_out, np.nan)
+
+
+@share("pairs of items that are told apart")
+def pairs_told_apart(estimate: EstimateWithErrors, *, confidence: float = CONFIDENCE) -> Floats:
+    """Share of pairs whose ranks cannot be in the other order: power of the ranking.
+
+    With the probability `confidence` none of all pairs is told apart wrongly. NaN for estimates
+    without intervals of ranks.
+    """
+    ranks = _ranks(estimate, confidence)
+    if ranks is None:
+        return np.full(len(estimate.converged), np.nan)
+    is_ahead = ranks.high[:, :, None] < ranks.low[:, None]
+    items = ranks.low.shape[1]
+    apart = is_ahead.sum(axis=(1, 2)) / (items * (items - 1) / 2)
+    return _or_nan(apart, estimate, confidence)
+
+
+@share("the true top K are in the set of those that may be", units="probability")
+def top_covered(
+    truth: Truth,
+    estimate: EstimateWithErrors,
+    *,
+    K: int | None = TOP,
+    confidence: float = CONFIDENCE,
+) -> Floats:
+    """1 where all items that are truly among the best K are in the set that may be.
+
+    K defaults to half of the items. NaN for estimates without intervals of ranks.
+    """
+    ranks = _ranks(estimate, confidence)
+    if ranks is None:
+        return np.full(len(estimate.converged), np.nan)
+    numbers = _numbers(truth, estimate)
+    true = true_ranks(np.broadcast_to(numbers.true, numbers.estimated.shape))
+    top = _top(K, ranks)
+    is_missed = (true.high <= top) & ~ranks.possible_top(top)
+    return _or_nan(~np.any(is_missed, axis=1), estimate, confidence)
+
+
+@metric("items that may be among the top K", units="items", least=0.0)
+def top_size(
+    estimate: EstimateWithErrors, *, K: int | None = TOP, confidence: float = CONFIDENCE
+) -> Floats:
+    """Number of items in the set that holds the true top K with probability `confidence`.
+
+    K defaults to half of the items. NaN for estimates without intervals of ranks.
+    """
+    ranks = _ranks(estimate, confidence)
+    if ranks is None:
+        return np.full(len(estimate.converged), np.nan)
+    size = ranks.possible_top(_top(K, ranks)).sum(axis=1)
+    return _or_nan(size, estimate, confidence)
+
+
 @metric("mean width of intervals", least=0.0)
 def interval_width(
     truth: Truth, estimate: EstimateWithErrors, *, confidence: float = CONFIDENCE
@@ -173,6 +292,16 @@ def _ranks(estimate: EstimateWithErrors, confidence: float) -> RankIntervals | N
         return None
     ranks: RankIntervals = estimate.ranks(confidence)  # type: ignore[attr-defined]
     return ranks
+
+
+def _top(size: int | None, ranks: RankIntervals) -> int:
+    """K, or half of the items. Raises InvalidInput for more than all."""
+    number = int(ranks.low.shape[1])
+    if size is None:
+        return number // 2
+    if size > number:
+        raise InvalidInput("K", size, f"must be at most the number of items, {number:,}")
+    return size
 
 
 def _covers(truth: Truth, estimate: EstimateWithErrors, confidence: float) -> Booleans:

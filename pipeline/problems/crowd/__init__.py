@@ -33,6 +33,12 @@ PROBLEM = Problem(
     metrics={
         "bias": "pipeline.problems.common.inference:bias",
         "coverage": "pipeline.problems.common.inference:coverage",
+        "coverage_at_once": "pipeline.problems.common.inference:coverage_at_once",
+        "z_error": "pipeline.problems.common.inference:z_error",
+        "rejected": "pipeline.problems.common.inference:rejected",
+        "pairs_told_apart": "pipeline.problems.common.inference:pairs_told_apart",
+        "top_covered": "pipeline.problems.common.inference:top_covered",
+        "top_size": "pipeline.problems.common.inference:top_size",
         "coverage_of_all": "pipeline.problems.common.inference:coverage_of_all",
         "error_ratio_squared": "pipeline.problems.common.inference:error_ratio_squared",
         "interval_width": "pipeline.problems.common.inference:interval_width",
