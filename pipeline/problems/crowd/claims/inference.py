@@ -6,7 +6,7 @@ from pipeline.analysis.claims import Claim, NegativeControl, SimulatedControl
 from pipeline.analysis.controls import scaled
 from pipeline.analysis.tolerances import AtMost
 from pipeline.problems.common.changes import changed_estimate
-from pipeline.problems.common.inference_claims import Setting, covered, honest, ranks_hold
+from pipeline.problems.common.claims.inference import Setting, covered, honest, ranks_hold
 
 from . import controls
 

@@ -2,7 +2,7 @@
 
 from pipeline.analysis.claims import SimulatedControl
 from pipeline.problems.common.changes import replaced_part
-from pipeline.problems.common.inference_claims import (
+from pipeline.problems.common.claims.inference import (
     REVERSED,
     Setting,
     honest,

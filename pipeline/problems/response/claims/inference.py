@@ -2,7 +2,7 @@
 
 from pipeline.analysis.claims import SimulatedControl
 from pipeline.problems.common.changes import in_secret, replaced_part, with_parameters
-from pipeline.problems.common.inference_claims import (
+from pipeline.problems.common.claims.inference import (
     REVERSED,
     Setting,
     honest,
