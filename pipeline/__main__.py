@@ -20,7 +20,8 @@ from pipeline.study.parameters import InvalidInput  # noqa: E402
 from pipeline.workflow.tasks import TASKS  # noqa: E402
 
 JSON = "--json"
-TYPED = ("archive", "share", "licence")  # texts of tasks without a config
+AGAINST = "against="  # of task=compare: with which finished study a part is compared
+TYPED = ("against", "archive", "share", "licence")  # texts of tasks without a config
 COMPLETION = (["-sc"], ["--shell-completion"])
 
 
@@ -126,6 +127,8 @@ def _perform(arguments: list[str]) -> int:
         takers = ", ".join(f"task={name}" for name, known in TASKS.items() if known.answers)
         allowed = f"is answered by {takers}, not by task={task.name}"
         raise InvalidInput("command line", JSON, allowed)
+    if task.name == "compare" and any(word.startswith(AGAINST) for word in arguments):
+        return _stand(arguments)
     if task.composes:
         return _run(arguments)
     return WITHOUT_CONFIG[task.name](arguments)
@@ -242,6 +245,13 @@ def _archive(arguments: list[str]) -> int:
     from pipeline.cli import archive
 
     return archive.perform(_pairs(arguments), JSON in arguments)
+
+
+def _stand(arguments: list[str]) -> int:
+    """Perform `task=compare against=STUDY`, whose config is that of the study."""
+    from pipeline.cli import standing
+
+    return standing.perform(_pairs(arguments), arguments, JSON in arguments)
 
 
 def _reproduce(arguments: list[str]) -> int:

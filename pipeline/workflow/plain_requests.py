@@ -38,25 +38,25 @@ def outputs_of(entries: Mapping[str, Any]) -> Path:
 
 def storage_of(entries: Mapping[str, Any]) -> Storage:
     """Where the arrays of studies are, if not in their folders."""
-    return Storage.read(_section(entries, "store"), "store.")
+    return Storage.read(section_of(entries, "store"), "store.")
 
 
 def cluster_of(entries: Mapping[str, Any]) -> Cluster:
     """Where to compute."""
     kind = text_of(entries, "cluster") or "local"
-    return read_cluster({"cluster": {"kind": kind, **_section(entries, "cluster")}})
+    return read_cluster({"cluster": {"kind": kind, **section_of(entries, "cluster")}})
 
 
 def files_of(entries: Mapping[str, Any]) -> dict[str, str]:
     """Files of people's data, by path, items and truth."""
-    files = {name: str(value) for name, value in _section(entries, "data").items()}
+    files = {name: str(value) for name, value in section_of(entries, "data").items()}
     for name, value in files.items():
         if name not in FILES:
             raise InvalidInput(f"data.{name}", value, nearest(name, FILES))
     return files
 
 
-def _section(entries: Mapping[str, Any], section: str) -> dict[str, Any]:
+def section_of(entries: Mapping[str, Any], section: str) -> dict[str, Any]:
     """The entries of a section, by the rest of their keys."""
     start = f"{section}."
     return {key.removeprefix(start): entries[key] for key in entries if key.startswith(start)}

@@ -67,9 +67,10 @@ _ALL = (
     Task(
         "compare",
         "how two finished studies differ, cell by cell: studies=NAME,NAME, as pipeline list prints "
-        "them; --json",
+        "them; or how another part does on one: against=NAME mechanism=mine; --json",
         alone=("studies",),
-        words="outputs=FOLDER, store.url=…",
+        words="outputs=FOLDER, store.url=…; or against=NAME, mechanism=NAME, estimator=NAME, "
+        "metric=NAME, better=lower or higher, parameters.NAME=VALUE",
         bare="studies",
         answers=True,
     ),
