@@ -159,7 +159,7 @@ def test_what_is_published_says_nothing_of_who_answered_what():
             data.answers[0], data.observed[0]
         )
         assert published.edges.sum() == M * (M - 1)
-        assert np.isfinite(_difficulties(Spectral(m=M), published)).all()
+        assert np.isfinite(_difficulties(Spectral(m=M), published).theta).all()
 
 
 @pytest.mark.parametrize("profile", ["1:1", "0.5:1,0.5:4"])
