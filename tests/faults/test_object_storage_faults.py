@@ -207,7 +207,11 @@ SAYS = {
 }
 
 
-@pytest.mark.parametrize("kind", SAYS)
+@pytest.mark.parametrize(
+    "credentials, kind",
+    [*(("radosgw", kind) for kind in SAYS), ("moto", "away")],  # of the emulator one says it all
+    indirect=["credentials"],
+)
 def test_a_store_that_stays_away_stops_the_sweep_and_the_same_command_goes_on(
     kind, here, credentials, bucket, expected, tmp_path, monkeypatch, capsys
 ):

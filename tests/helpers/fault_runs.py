@@ -135,7 +135,7 @@ def ended(number, seconds=30):
     """Whether every process of a session is gone, now or soon: a killed one takes its time to die."""
     end = time.monotonic() + seconds
     while group(number) and time.monotonic() < end:
-        time.sleep(0.01)
+        time.sleep(0.05)  # a look at all processes takes some milliseconds
     return not group(number)
 
 
