@@ -20,7 +20,7 @@ from pipeline.execution.clusters import Executor
 from pipeline.execution.clusters.executor import DASK, scheduler, scratch, threads
 from pipeline.execution.clusters.keys import temporary
 from pipeline.execution.sweep import run
-from pipeline.execution.task import Runner
+from pipeline.execution.task import UnitFunction
 
 PROCESSES, BUNDLES, UNDER_WAY = 2, 4000, 240
 WORKERS = (20, 120, 480)
@@ -33,7 +33,7 @@ def nothing(units: list[int]) -> list[bool]:
 
 
 def cost(
-    workers: int, bundles: int = BUNDLES, runner: Runner = nothing, guest: bool = False
+    workers: int, bundles: int = BUNDLES, runner: UnitFunction = nothing, guest: bool = False
 ) -> tuple[float, float, float]:
     """CPU seconds of this process for a bundle, and in each second in which there is none.
 

@@ -1,5 +1,6 @@
 """The project itself: one version, and what is imported is declared, and what is declared imported."""
 
+import ast
 import json
 import re
 import subprocess
@@ -80,3 +81,34 @@ def test_extras_are_asked_for_by_their_packages():
 
 def test_modules_that_are_begun_first_are_there():
     assert [name for name in LONGEST if not (ROOT / name).is_file()] == []
+
+
+def names_of_the_program(text):
+    """(module, name) of what a file imports from this program."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "pipeline":
+            for alias in node.names:
+                yield node.module, alias.name
+
+
+def is_there(module, name):
+    """Whether a module of the program has a name, by its text."""
+    path = ROOT / module.replace(".", "/")
+    file = path.with_suffix(".py")
+    if path.is_dir():
+        if (path / name).is_dir() or (path / f"{name}.py").exists():
+            return True
+        file = path / "__init__.py"
+    if not file.exists():
+        return False
+    ways = (rf"(def|class) {name}\b", rf"{name}\b.*=", rf".*import .*\b{name}\b", rf"    {name},$")
+    return bool(re.search(f"^({'|'.join(ways)}|def __getattr__)", file.read_text(), re.M))
+
+
+def test_what_no_test_runs_imports_what_is_there():
+    """Benchmarks take minutes each, so a name that was renamed would not be missed."""
+    files = [*(ROOT / "benchmarks").glob("*.py"), *(ROOT / "calibration").glob("*.py")]
+    for file in files:
+        for module, name in names_of_the_program(file.read_text()):
+            assert is_there(module, name), f"{file.name}: no {name} in {module}"
+    assert not is_there("pipeline.execution.task", "Runner"), "this one was missed for a while"
