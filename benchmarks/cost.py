@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 from pipeline.execution.clusters import Executor, Local
 from pipeline.execution.runner import Runner
 from pipeline.execution.schedule import Schedule
-from pipeline.execution.sweep import run
+from pipeline.execution.sweep import Bundling, run
 from pipeline.storage.replications import Store
 from pipeline.study.grid import Grid
 from pipeline.study.study import Study
@@ -154,9 +154,19 @@ def sweep(cells: int, units: int, workers: int = 0, reps: int = 1, m: int = 2) -
         schedule = Schedule(one, store.listing())
         if workers:
             with Local(workers=workers).open() as executor:
-                run(executor, Runner(store), iter(schedule), total_cost=schedule.cost)
+                run(
+                    executor,
+                    Runner(store),
+                    iter(schedule),
+                    bundling=Bundling(total_cost=schedule.cost),
+                )
         else:
-            run(Executor(), Runner(store), iter(schedule), total_cost=schedule.cost)
+            run(
+                Executor(),
+                Runner(store),
+                iter(schedule),
+                bundling=Bundling(total_cost=schedule.cost),
+            )
         return clock() - start
 
 

@@ -19,7 +19,7 @@ import time
 from pipeline.execution.clusters import Executor
 from pipeline.execution.clusters.executor import DASK, scheduler, scratch, threads
 from pipeline.execution.clusters.keys import temporary
-from pipeline.execution.sweep import run
+from pipeline.execution.sweep import Bundling, run
 from pipeline.execution.task import UnitFunction
 
 PROCESSES, BUNDLES, UNDER_WAY = 2, 4000, 240
@@ -91,10 +91,18 @@ def cost(
                 guest=guest,
             )
             run(
-                executor, runner, ((unit, 1.0) for unit in range(workers)), bundle_seconds=1e-9
+                executor,
+                runner,
+                ((unit, 1.0) for unit in range(workers)),
+                bundling=Bundling(seconds=1e-9),
             )  # opens connections
             start, wall = time.process_time(), time.monotonic()
-            run(executor, runner, ((unit, 1.0) for unit in range(bundles)), bundle_seconds=1e-9)
+            run(
+                executor,
+                runner,
+                ((unit, 1.0) for unit in range(bundles)),
+                bundling=Bundling(seconds=1e-9),
+            )
             seconds, wall = time.process_time() - start, time.monotonic() - wall
             start = time.process_time()
             time.sleep(IDLE)

@@ -20,7 +20,7 @@ from pipeline.execution.clusters import Local
 from pipeline.study.grid import Grid
 from pipeline.storage.replications import Store
 from pipeline.study.study import Study
-from pipeline.execution.sweep import run
+from pipeline.execution.sweep import Bundling, run
 from pipeline.execution.schedule import Schedule
 from pipeline.execution.runner import Runner
 units, most, folder = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
@@ -46,7 +46,7 @@ def on_done(results, bundle, workers):
     if sum(done) >= most:
         stop.set()
 with Local(workers=2).open() as executor:
-    outcome = run(executor, Runner(store), iter(schedule), total_cost=schedule.cost, stop=stop, on_done=on_done)
+    outcome = run(executor, Runner(store), iter(schedule), bundling=Bundling(schedule.cost), stop=stop, on_done=on_done)
 driver, cpu = peak(), time.process_time()
 start = time.perf_counter()
 assert store.listing().done.sum() == outcome.units_done
@@ -57,13 +57,15 @@ print(json.dumps(dict(planned=planned, plan=seconds_plan, memory=memory_plan, do
 
 
 BUNDLES = """
+import dataclasses
 import time
 from pipeline.execution.clusters import Local
-from pipeline.execution.sweep import run
+from pipeline.execution.sweep import Bundling, run
 with Local(workers=2).open() as executor:
-    run(executor, len, ((unit, 1.0) for unit in range(200)), bundle_seconds=1e-9)
+    executor = dataclasses.replace(executor, window=100)
+    run(executor, len, ((unit, 1.0) for unit in range(200)), bundling=Bundling(seconds=1e-9))
     start, count = time.process_time(), []
-    run(executor, len, ((unit, 1.0) for unit in range(4000)), bundle_seconds=1e-9, window=100,
+    run(executor, len, ((unit, 1.0) for unit in range(4000)), bundling=Bundling(seconds=1e-9),
         on_done=lambda *_: count.append(1))
     print(1e3 * (time.process_time() - start) / len(count))
 """

@@ -19,8 +19,8 @@ import time
 from collections import deque
 from typing import NamedTuple
 
-from pipeline.execution.bundles import Bundle, Bundler
-from pipeline.execution.sweep import KILLS, Sweep
+from pipeline.execution.bundles import Bundle, Bundler, Bundling
+from pipeline.execution.sweep import Sweep
 from pipeline.execution.task import Ending
 
 DRIVER, HEARTBEAT = (
@@ -162,8 +162,8 @@ def simulate(speeds: list[float], units: int, seconds: float) -> tuple[float, in
             done[unit] += 1
 
     stream = ((unit, seconds * 1e9) for unit in range(units))
-    bundler = Bundler(stream, units * seconds * 1e9, pace=1e-9)
-    Sweep(pool, bundler, KILLS, count).drive(threading.Event())
+    bundler = Bundler(stream, Bundling(units * seconds * 1e9, pace=1e-9))
+    Sweep(pool, bundler, on_done=count).drive(threading.Event())
     assert done == b"\1" * units  # each counted once
     return pool.now, pool.handed_out
 

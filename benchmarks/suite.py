@@ -82,7 +82,7 @@ def ours(experiments: list, folder: Path) -> tuple[list, dict[str, float]]:
     from pipeline.execution.clusters import Executor, Local
     from pipeline.execution.runner import Runner
     from pipeline.execution.schedule import COST_OF_A_SECOND, Schedule
-    from pipeline.execution.sweep import run
+    from pipeline.execution.sweep import Bundling, run
     from pipeline.storage.replications import Store
     from pipeline.workflow.reduce import seal
     from pipeline.workflow.studies import StoredStudy
@@ -110,7 +110,12 @@ def ours(experiments: list, folder: Path) -> tuple[list, dict[str, float]]:
         for one in stored:
             one.store.begin()
             schedule = Schedule(one.study, one.store.listing())
-            outcome = run(executor, Runner(one.store), iter(schedule), total_cost=schedule.cost)
+            outcome = run(
+                executor,
+                Runner(one.store),
+                iter(schedule),
+                bundling=Bundling(total_cost=schedule.cost),
+            )
             assert outcome.units_done == len(one.study.grid) * one.study.blocks
     times.append(time.perf_counter())
     for one in stored:

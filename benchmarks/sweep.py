@@ -19,7 +19,7 @@ from benchmarks.estimator import numpy_newton
 from pipeline.execution.clusters import Local
 from pipeline.execution.runner import Runner
 from pipeline.execution.schedule import Schedule
-from pipeline.execution.sweep import run
+from pipeline.execution.sweep import Bundling, run
 from pipeline.storage.replications import Store
 from pipeline.study.grid import Grid
 from pipeline.study.study import Study
@@ -74,7 +74,7 @@ def ours(folder: Path) -> tuple[float, float, float]:
             executor,
             TimedRunner(store),
             iter(schedule),
-            total_cost=schedule.cost,
+            bundling=Bundling(total_cost=schedule.cost),
             on_done=lambda seconds, *_: kernels.extend(seconds),
         )
         wall = time.perf_counter() - start

@@ -205,7 +205,7 @@ def row(claim: Claim, records: Records) -> list[str]:
     right = sum(one["sound"] for one in own)
     missed = sum(not one["sound"] and one["control"] in {*HELD, CONTRADICTED} for one in own)
     wrong = {"yes": contradicted, "no": supported}.get(truth) if supported + contradicted else None
-    named = f"{truth}, identity" if claim.identity else truth
+    named = f"{truth}, identity" if claim.by_construction else truth
     return [
         f"`{claim.id}`",
         claim.claimed.replace("|", "\\|"),

@@ -274,7 +274,7 @@ def test_rows_of_more_seeds_stay_where_few_are_run_again():
 
 
 def test_an_identity_is_named():
-    one = dataclasses.replace(claim(Within(1, 0.5)), identity=True)
+    one = dataclasses.replace(claim(Within(1, 0.5)), by_construction=True)
     assert table.row(one, records(1, Within(1, 0.5)))[2] == "yes, identity"
 
 

@@ -135,7 +135,7 @@ def _tables(tables: Mapping[str, Any], shape: Sequence[int]) -> dict[str, Floats
     return {name: np.asarray(values, float).reshape(shape) for name, values in tables.items()}
 
 
-def declared(problem: Problem) -> advice.Atlas | None:
+def declared(problem: Problem) -> advice.AtlasGrid | None:
     """What a problem says is to be solved in advance."""
     if problem.advice is None:
         return None

@@ -33,7 +33,7 @@ from pipeline.advice.person import Attack, terms
 from pipeline.advice.processes import end_with_parent, most_processes
 from pipeline.advice.simulation import Simulator
 from pipeline.identity import registry
-from pipeline.study.advice import Atlas as DeclaredAtlas
+from pipeline.study.advice import AtlasGrid
 from pipeline.study.files import write_whole
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.problem import Problem
@@ -244,9 +244,7 @@ def make(problem: Problem, pool: ProcessPoolExecutor) -> None:
         print(f"{problem.name}: {mechanism}: {text}", flush=True)
 
 
-def _formers(
-    problem: Problem, wanted: DeclaredAtlas, heading: Mapping[str, Any]
-) -> dict[str, _Former]:
+def _formers(problem: Problem, wanted: AtlasGrid, heading: Mapping[str, Any]) -> dict[str, _Former]:
     """What may stay of the atlas that there is: mechanism -> cells of the wanted sizes, metrics and
     effort.
     """

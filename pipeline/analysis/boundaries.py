@@ -16,6 +16,7 @@ INSIDE = 0
 LEFT = -1
 RIGHT = 1
 UNKNOWN = 2
+SEED = 0  # of redrawn curves: the same in every call
 
 
 def crossing(
@@ -25,7 +26,6 @@ def crossing(
     level: float,
     at: xr.DataArray | None = None,
     draws: int = 400,
-    seed: int = 0,
     confidence: float = 0.95,
 ) -> xr.Dataset:
     """Position where the monotone `mean` crosses `level`.
@@ -62,7 +62,7 @@ def crossing(
     others = [axis for axis in mean.dims if axis != along]
     y, s, x = (array.transpose(*others, along).values for array in (mean, mcse, at))
     curves = _curves(y, s, x, level)
-    redraw = _Redraw(draws, seed, confidence)
+    redraw = _Redraw(draws, confidence)
     columns = _columns(curves, redraw)
     with_along = [name for name, values in mean.coords.items() if along in values.dims]
     coordinates = mean.drop_vars(with_along).coords
@@ -97,10 +97,9 @@ class _Curves(NamedTuple):
 
 
 class _Redraw(NamedTuple):
-    """How often and from which seed curves are redrawn, and the confidence of intervals."""
+    """How often curves are redrawn, and the confidence of intervals."""
 
     draws: int
-    seed: int
     confidence: float
 
 
@@ -198,7 +197,7 @@ def _monotone(curve: _Curve, redraw: _Redraw) -> Floats:
     if (error > 0).all():
         weights = 1 / error**2
     fitted = isotonic_regression(curve.value, weights=weights).x
-    rng = np.random.default_rng(redraw.seed)
+    rng = np.random.default_rng(SEED)
     noise = rng.standard_normal((redraw.draws, error.size)) * error
     redrawn = [isotonic_regression(row, weights=weights).x for row in fitted + noise]
     return np.array([fitted, *redrawn])

@@ -187,7 +187,7 @@ class Claim:
     supported at all. simulated: the wrong world in which it is tested by simulation, or
     why there is none. only_refutable: the claim is a one-sided bound so loose that
     plausible data cannot come near it; data on its right side are then "not refuted"
-    instead of "supported". identity: the claim holds by construction, as a number is
+    instead of "supported". by_construction: the claim holds by construction, as a number is
     compared with itself in another form; data that agree are then "identity" instead of
     "supported". recorded: the real data that the claim is about, if any; on other data
     it is "not tested". row: of docs/papers.md, which shows why the paper is wrong
@@ -207,19 +207,19 @@ class Claim:
     positive: PositiveControl | None = None
     simulated: SimulatedControl | NotSimulated | None = None
     only_refutable: bool = False
-    identity: bool = False
+    by_construction: bool = False
     recorded: RecordedData | None = None
     headline: bool = False
     row: str = ""
 
     def __post_init__(self) -> None:
-        if self.identity and self.only_refutable:
-            raise ValueError(f"{self.id} must be an identity or only refutable, not both")
+        if self.by_construction and self.only_refutable:
+            raise ValueError(f"{self.id} must be by_construction or only_refutable, not both")
 
     @property
     def best(self) -> str:
         """The verdict on data that agree with the claim: supported, identity or not refuted."""
-        if self.identity:
+        if self.by_construction:
             return IDENTITY
         return NOT_REFUTED if self.only_refutable else SUPPORTED
 

@@ -12,6 +12,8 @@ from pipeline.analysis.estimate import Estimate, aligned, logarithms_if_positive
 from pipeline.study.arrays import Floats, Integers
 
 GRID = 61  # exponents that are compared at a time
+SEED = 0  # of redrawn means: the same in every call
+CONFIDENCE = 0.95  # of the interval of an exponent
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,22 +137,20 @@ def collapse_exponent(
     curves: tuple[str, ...],
     bounds: tuple[float, float],
     draws: int = 200,
-    seed: int = 0,
-    confidence: float = 0.95,
 ) -> Estimate:
     """Exponent α in `bounds` for which the curves agree best in the position
     at · size^α.
 
     Minimises the quality of `collapse` over the α where at least half as many points
     can be compared as at best (curves without a common range have nothing to disagree
-    about). The interval holds the quantiles of the minimisers for `draws` redrawn sets
+    about). The interval, of 95 %, holds the quantiles of the minimisers for `draws` redrawn sets
     of means, with their distance to the estimate multiplied by √max(1, quality): curves
     that never collapse within the Monte Carlo error get a wider interval. It is open on
     the side where a minimiser is on the bounds. Arguments as in `collapse`; NaN without
     any point to compare.
     """
     points = _points(mean, mcse, curves, at, size)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(SEED)
     noise = rng.standard_normal((draws, points.value.size)) * points.error
     columns = np.concatenate([points.value[None], points.value + noise]).T
     grid = np.linspace(*bounds, GRID)
@@ -168,17 +168,15 @@ def collapse_exponent(
     inflation = 1.0
     if (points.error > 0).any():
         inflation = math.sqrt(max(1.0, quality[best[0], 0]))
-    return _estimate(_vertex(grid, quality, best), bounds, inflation, confidence)
+    return _estimate(_vertex(grid, quality, best), bounds, inflation)
 
 
-def _estimate(
-    alpha: Floats, bounds: tuple[float, float], inflation: float, confidence: float
-) -> Estimate:
+def _estimate(alpha: Floats, bounds: tuple[float, float], inflation: float) -> Estimate:
     """The first minimiser, with the interval of the others; those on the bounds are infinite."""
     alpha = np.where(alpha >= bounds[1], np.inf, alpha)
     alpha = np.where(alpha <= bounds[0], -np.inf, alpha)
     value = float(np.clip(alpha[0], *bounds))
-    low, high, spread = quantile_interval(alpha[1:], confidence)
+    low, high, spread = quantile_interval(alpha[1:], CONFIDENCE)
     if math.isinf(alpha[0]):
         low = min(low, alpha[0])
         high = max(high, alpha[0])

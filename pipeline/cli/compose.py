@@ -24,7 +24,7 @@ AFTER_EXPERIMENT = ("suite", "experiments", "cluster")  # the last keys of a con
 
 
 @dataclass
-class Request:
+class ConfigParts:
     """What the words of a command ask for.
 
     files: group -> name of its file. content: of an experiment of a person's own. words:
@@ -53,14 +53,14 @@ def compose(
     _check_experiments(names)
     configs = []
     for name in names:
-        of_one = Request(None, {**request.files, "experiment": name}, request.words)
+        of_one = ConfigParts(None, {**request.files, "experiment": name}, request.words)
         configs.append(_sized(_composed(of_one), request.words))
     return configs
 
 
-def _read(overrides: Sequence[str], content: Mapping[str, Any] | None) -> Request:
+def _read(overrides: Sequence[str], content: Mapping[str, Any] | None) -> ConfigParts:
     """What the words ask for; InvalidInput for what this program has no use for."""
-    request = Request()
+    request = ConfigParts()
     if content is not None:
         request.content = _checked_content(content)
     for override in overrides:
@@ -93,7 +93,7 @@ def _checked_content(content: Mapping[str, Any]) -> dict[str, Any]:
     return own_experiments.checked(content)
 
 
-def _check_suite(request: Request) -> None:
+def _check_suite(request: ConfigParts) -> None:
     """Raise InvalidInput where an experiment is named beside a suite, which names its own."""
     several = request.files.get("suite", "none") != "none"
     several = several or any(word.key == "experiments" for word in request.words)
@@ -153,7 +153,7 @@ def _change_of_quick(key: str, value: object) -> Word:
     return Word(key, Action.SET if in_a_rule else Action.CHANGE, value, as_text(value))
 
 
-def _composed(request: Request) -> dict[str, Any]:
+def _composed(request: ConfigParts) -> dict[str, Any]:
     """The config of the files that are asked for, with an experiment of a person's own."""
     if request.content is None:
         return _hydra_composed(request.files)

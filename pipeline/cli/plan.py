@@ -14,7 +14,7 @@ from pipeline.execution.systems.base import UNTRIED
 from pipeline.study.machine import memory
 from pipeline.study.refinement import LEVELS
 from pipeline.study.study import Study
-from pipeline.workflow.plan import Plan, planned
+from pipeline.workflow.plan import StudyPlan, planned
 from pipeline.workflow.studies import StoredStudy
 
 MOST_REMARKS = 2  # on a mechanism's cells
@@ -45,7 +45,7 @@ def _perform_as_json(studies: Sequence[StoredStudy], cluster: Cluster) -> int:
     return print_json(EXIT_DONE, entries)
 
 
-def record(planned_study: Plan) -> dict[str, Any]:
+def record(planned_study: StudyPlan) -> dict[str, Any]:
     """A plan as one object of JSON; its keys are described in docs/guide.md."""
     study = planned_study.study
     expected = planned_study.expected
@@ -73,7 +73,7 @@ def record(planned_study: Plan) -> dict[str, Any]:
     }
 
 
-def lines(planned_study: Plan) -> Iterator[str]:
+def lines(planned_study: StudyPlan) -> Iterator[str]:
     """The plan of one study, for a person."""
     study = planned_study.study
     yield f"{study.name}: {planned_study.storage}"
@@ -92,7 +92,7 @@ def lines(planned_study: Plan) -> Iterator[str]:
             yield f"  remark        {mechanism}: {remark}"
 
 
-def _units(planned_study: Plan) -> Iterator[str]:
+def _units(planned_study: StudyPlan) -> Iterator[str]:
     """The lines on cells and units."""
     study = planned_study.study
     axes = " × ".join(f"{axis}[{len(levels)}]" for axis, levels in study.grid.axes.items())
@@ -138,7 +138,7 @@ def _looks(study: Study) -> Iterator[str]:
     )
 
 
-def _effort(planned_study: Plan) -> Iterator[str]:
+def _effort(planned_study: StudyPlan) -> Iterator[str]:
     """The lines on time and memory."""
     work = planned_study.expected.seconds
     seconds = planned_study.seconds
@@ -156,7 +156,7 @@ def _effort(planned_study: Plan) -> Iterator[str]:
     yield _memory(planned_study)
 
 
-def _memory(planned_study: Plan) -> str:
+def _memory(planned_study: StudyPlan) -> str:
     """The line on memory, where that on time is known."""
     expected = planned_study.expected
     if expected.memory is None:

@@ -11,8 +11,8 @@ from pipeline.execution.sessions import RUNNING, SessionRecord
 from pipeline.reporting.formatting import count
 from pipeline.workflow.invocation import Invocation
 from pipeline.workflow.lines import lines_of
-from pipeline.workflow.seen import Effort
-from pipeline.workflow.status import Progress, State, StudyStatus, status
+from pipeline.workflow.seen import EffortSoFar
+from pipeline.workflow.status import State, StudyProgress, StudyStatus, status
 from pipeline.workflow.studies import StoredStudy
 from pipeline.workflow.until import ends_in_words
 
@@ -84,7 +84,7 @@ def record(study: StudyStatus) -> dict[str, Any]:
     return entries
 
 
-def _record_of_progress(progress: Progress) -> dict[str, Any]:
+def _record_of_progress(progress: StudyProgress) -> dict[str, Any]:
     """The entries of a study that was begun."""
     return {
         "sealed": progress.sealed,
@@ -103,7 +103,7 @@ def _shown(session: SessionRecord) -> dict[str, Any]:
     return {name: known[name] for name in SHOWN}
 
 
-def _on_target(progress: Progress) -> str:
+def _on_target(progress: StudyProgress) -> str:
     """A line on how many groups of cells met their targets; "" without targets."""
     if progress.groups_on_target is None:
         return ""
@@ -121,7 +121,7 @@ def lines(study: StudyStatus) -> Iterator[str]:
     yield from _queue(study)
 
 
-def _progress(study: StudyStatus, progress: Progress) -> Iterator[str]:
+def _progress(study: StudyStatus, progress: StudyProgress) -> Iterator[str]:
     """What is known of a study that was begun."""
     yield _units(study, progress)
     for target in study.targets:
@@ -142,7 +142,7 @@ def _progress(study: StudyStatus, progress: Progress) -> Iterator[str]:
     yield from _sessions(ended, MOST_ENDED)
 
 
-def _units(study: StudyStatus, progress: Progress) -> str:
+def _units(study: StudyStatus, progress: StudyProgress) -> str:
     """How many units are done, of how many cells and blocks."""
     units = study.units
     most = "at most " if units.at_most else ""
@@ -155,7 +155,7 @@ def _units(study: StudyStatus, progress: Progress) -> str:
     )
 
 
-def _running(progress: Progress, running: Sequence[SessionRecord]) -> str:
+def _running(progress: StudyProgress, running: Sequence[SessionRecord]) -> str:
     """Who simulates, how fast, and how long that will take."""
     left = "time left unknown"
     if progress.seconds_left is not None:
@@ -190,7 +190,7 @@ def _session(session: SessionRecord) -> str:
     return f"{text}: {session.error}" if session.error else text
 
 
-def _effort(effort: Effort) -> Iterator[str]:
+def _effort(effort: EffortSoFar) -> Iterator[str]:
     """What units took."""
     if effort.slowest:
         cells = "; ".join(

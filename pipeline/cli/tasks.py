@@ -212,6 +212,6 @@ def _run_to_the_end(job: Job) -> int:
         return EXIT_FAILED
 
 
-def _exit_code(outcome: run.Outcome) -> int:
+def _exit_code(outcome: run.RunOutcome) -> int:
     """The exit code: 1 if a unit of this shard failed."""
     return EXIT_FAILED if outcome.failed_units else EXIT_DONE

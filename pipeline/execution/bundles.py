@@ -49,42 +49,46 @@ class Bundle:
         return [Bundle([unit], cost, self.kills + 1) for unit in self.units]
 
 
+@dataclass(frozen=True)
+class Bundling:
+    """How units are put into bundles.
+
+    total_cost: sum of all predicted costs; None if it is not known: bundles then do not shrink
+    towards the end. seconds: wanted duration of a bundle; None: 1 s, or more with so many workers
+    that together they would ask the scheduler for more than MOST_BUNDLES a second. pace: predicted
+    seconds per cost, for bundles that are made before any has ended, with more workers than
+    MOST_BUNDLES; None: such bundles have one unit each. shares: whether the unit after this one
+    shares its data, which are then at hand in the same bundle. last: called once no unit is left
+    but those that run; the bundles that it returns come last.
+    """
+
+    total_cost: float | None = None
+    seconds: float | None = None
+    pace: float | None = None
+    shares: Callable[[Any], bool] = lambda unit: False
+    last: Callable[[], list[Bundle]] = list
+
+
 class Bundler:
-    """Cut a lazy stream of (unit, predicted cost) into bundles, smaller ones towards the end.
+    """Cuts a lazy stream of (unit, predicted cost) into bundles, smaller ones towards the end.
 
     Args:
         units: read one by one, only when a bundle is made.
-        total_cost: sum of all costs; None if it is not known: bundles then do not shrink towards
-            the end.
-        seconds: wanted duration of a bundle; None: 1 s, or more with so many workers that together
-            they would ask the scheduler for more than MOST_BUNDLES a second.
-        pace: predicted seconds per cost, for bundles that are made before any has ended, with more
-            workers than MOST_BUNDLES; None: such bundles have one unit each.
-        shares: whether the unit after this one shares its data, which are then at hand in the same
-            bundle.
+        bundling: what bundles should be like; by default as `Bundling()` says.
 
     Units of 1 ms, as predicted:
 
     >>> units_of_1_ms = ((unit, 1e6) for unit in range(10_000))
-    >>> bundler = Bundler(units_of_1_ms, None, pace=1e-9)
+    >>> bundler = Bundler(units_of_1_ms, Bundling(pace=1e-9))
     >>> len(bundler.next(workers=1000).units)
     1000
     """
 
-    def __init__(
-        self,
-        units: Iterable[tuple[Any, float]],
-        total_cost: float | None,
-        seconds: float | None = None,
-        pace: float | None = None,
-        shares: Callable[[Any], bool] = lambda unit: False,
-    ):
-        self.shares = shares
+    def __init__(self, units: Iterable[tuple[Any, float]], bundling: Bundling | None = None):
         self.units = iter(units)
-        self.total_cost = total_cost
-        self.seconds = seconds
-        self.pace = pace
+        self.bundling = bundling or Bundling()
         self.cost_handed_out = 0.0
+        self.has_ended = False  # the last bundles were handed out
         self.longest = 0  # most units of a bundle that ended
         # Exponentially weighted sums over the bundles that ended.
         self.recent_seconds = 0.0
@@ -100,7 +104,7 @@ class Bundler:
             units.append(unit)
             cost += max(float(unit_cost), LEAST_COST)
             most_cost = wanted_cost
-            if self.shares(unit):
+            if self.bundling.shares(unit):
                 most_cost *= OVER
             if len(units) >= most_units or cost + unit_cost / 2 > most_cost:
                 break
@@ -108,6 +112,12 @@ class Bundler:
             return None
         self.cost_handed_out += cost
         return Bundle(units, cost)
+
+    def last(self) -> list[Bundle]:
+        """The bundles that come after all units, once."""
+        bundles = [] if self.has_ended else self.bundling.last()
+        self.has_ended = True
+        return bundles
 
     def learn(self, bundle: Bundle, seconds: float) -> None:
         """Note how long a bundle took: the time per predicted cost follows from recent bundles."""
@@ -117,13 +127,13 @@ class Bundler:
 
     @property
     def seconds_per_cost(self) -> float:
-        """Of recent bundles; as predicted before any has ended; 0 if that is unknown, too."""
+        """Measured on recent bundles; before any has ended the predicted pace, 0 without one."""
         if self.recent_cost:
             return max(self.recent_seconds / self.recent_cost, LEAST_COST)
-        return self.pace or 0.0
+        return self.bundling.pace or 0.0
 
     def expected(self, bundle: Bundle) -> float | None:
-        """Seconds that a bundle should take, by those of recent ones; None before any has ended."""
+        """Seconds that a bundle should take, at the pace of recent ones; None without any."""
         if not self.recent_cost:
             return None
         return bundle.cost * self.seconds_per_cost
@@ -137,12 +147,12 @@ class Bundler:
         """
         if self.longest:
             return min(MOST_UNITS, 4 * self.longest)
-        if self.pace is not None and workers > MOST_BUNDLES:
+        if self.bundling.pace is not None and workers > MOST_BUNDLES:
             return MOST_UNITS
         return 1
 
     def _wanted_cost(self, workers: int) -> float:
-        seconds = self.seconds or max(1.0, workers / MOST_BUNDLES)
+        seconds = self.bundling.seconds or max(1.0, workers / MOST_BUNDLES)
         seconds_per_cost = self.seconds_per_cost
         if not seconds_per_cost:
             return math.inf
@@ -152,9 +162,10 @@ class Bundler:
         elif workers > MOST_BUNDLES:  # shorter ones would wait for the scheduler
             least = SHORT * seconds
         wanted = seconds / seconds_per_cost
-        if self.total_cost is None:
+        total_cost = self.bundling.total_cost
+        if total_cost is None:
             return wanted
         # Half of an even share of what is left: the last bundles are short, so that workers end
         # together.
-        share = (self.total_cost - self.cost_handed_out) / (2 * workers)
+        share = (total_cost - self.cost_handed_out) / (2 * workers)
         return min(wanted, max(share, least / seconds_per_cost))

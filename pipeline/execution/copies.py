@@ -153,9 +153,8 @@ def _set_memory_options(variables: Mapping[str, str]) -> None:
 
 
 def _draw_anew() -> None:
-    """Give this process another state of NumPy's common generator.
-
-    So code that draws from it is noticed.
+    """Give NumPy's global generator another state in this process, so that code which draws from it
+    is noticed.
     """
     import numpy as np
 

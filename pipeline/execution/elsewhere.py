@@ -46,7 +46,7 @@ class Elsewhere:
                 yield unit, cost
 
     def bundles(self) -> list[Bundle]:
-        """What was left out."""
+        """The units that were left out, one in each bundle."""
         left = self.left
         self.left = []
         return [Bundle([unit], float(self.schedule.costs[unit.cell])) for unit in left]

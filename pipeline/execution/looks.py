@@ -1,4 +1,4 @@
-"""Whether another driver has done a unit meanwhile.
+"""Whether another driver has finished a unit in the meantime.
 
 A worker looks before it simulates a unit, and spends little of its time on this.
 """
@@ -11,8 +11,9 @@ SHARE = 0.02  # of the time in which units are simulated
 
 
 class Looks:
-    """Looks of one process. simulating: seconds in which it simulated units, added to by the
-    caller.
+    """Looks for finished units, in one process.
+
+    simulating: seconds in which the process simulated units; the caller adds to it.
     """
 
     def __init__(self, store: Store):

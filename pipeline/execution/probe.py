@@ -34,7 +34,7 @@ WORKER = 150 * 2**20  # bytes of a worker process with nothing to do
 STEP = SECONDS / 20  # a cell is tried with more replications until they take so long
 
 
-class Trial(NamedTuple):
+class TimedTrial(NamedTuple):
     """So many replications of a cell: seconds of the processor, and most bytes at once."""
 
     cell: int
@@ -74,10 +74,10 @@ def probe(study: Study, costs: Floats) -> Probe:
     cells = _cells_to_try(costs)
     for cell in cells:
         study.components(study.grid.labels(cell))  # imports, which are not timed
-    trials: dict[int, list[Trial]] = {}
+    trials: dict[int, list[TimedTrial]] = {}
     too_large: list[int] = []  # numbers of replications
     for outcome in _trials(study, cells):
-        if isinstance(outcome, Trial):
+        if isinstance(outcome, TimedTrial):
             trials.setdefault(outcome.cell, []).append(outcome)
         else:
             too_large.append(outcome.replications)
@@ -108,12 +108,12 @@ def _cells_to_try(costs: Floats) -> list[int]:
     return list(dict.fromkeys(int(order[int(share * last)]) for share in (0, 0.5, 1)))
 
 
-def _seconds(trials: list[Trial], replications: int) -> float:
+def _seconds(trials: list[TimedTrial], replications: int) -> float:
     """Seconds of so many replications, by trials of a cell."""
     return _extrapolated([(trial.replications, trial.seconds) for trial in trials], replications)
 
 
-def _memory(trials: list[Trial], replications: int) -> float:
+def _memory(trials: list[TimedTrial], replications: int) -> float:
     """Most bytes at once of so many replications, by trials of a cell.
 
     Rather too many: what kernels take for a few replications at a time still grows there.
@@ -135,7 +135,7 @@ def _extrapolated(points: list[tuple[int, float]], count: int) -> float:
     return last + max(0.0, slope) * (count - last_count)
 
 
-def _trials(study: Study, cells: list[int]) -> Iterator[Trial | TooLarge]:
+def _trials(study: Study, cells: list[int]) -> Iterator[TimedTrial | TooLarge]:
     """Trials of cells, as they end; the process that makes them ends after SECONDS of its own.
 
     It is killed after PATIENCE times as many by the clock.
@@ -194,7 +194,9 @@ def _measure_cell(study: Study, cell: int, sender: "Connection") -> None:
             before = tracemalloc.get_traced_memory()[0]
             attempt(part, labels)
             seconds = time.process_time() - start
-            sender.send(Trial(cell, count, seconds, tracemalloc.get_traced_memory()[1] - before))
+            sender.send(
+                TimedTrial(cell, count, seconds, tracemalloc.get_traced_memory()[1] - before)
+            )
             if count == study.block or seconds > STEP:
                 return
             count = min(4 * count, study.block)

@@ -123,7 +123,7 @@ class Progress:
         return LOG_EVERY
 
     def _remind(self) -> None:
-        """Say now and then what is waited for, until the first unit has ended."""
+        """Write from time to time what the sweep waits for, until the first unit has ended."""
         while not self._over.wait(LOG_EVERY) and not self.units_done:
             elapsed = format_time(self.clock() - self.start)
             line = f"0 of {self.units:,} units after {elapsed}"
@@ -197,7 +197,7 @@ class Progress:
 
 
 def _rate(rate: float) -> str:
-    """Units a second, with more digits where they are few."""
+    """Units per second as text, with more digits where they are few."""
     if rate >= 100:
         return f"{rate:,.0f}"
     if rate >= 1:
@@ -235,7 +235,7 @@ def interruptible(stop_after: float | None = None) -> Iterator[threading.Event]:
 
 @contextlib.contextmanager
 def _after(seconds: float | None, call: Callable[[], None]) -> Iterator[None]:
-    """Call something after some seconds, in another thread, unless the block has ended before.
+    """Call a function in another thread after some seconds, unless the block ends before.
 
     seconds: None for never.
     """

@@ -94,7 +94,7 @@ class Reduce(NeedsStores):
 
     @property
     def stores(self) -> tuple[Store]:
-        """Of the one study."""
+        """The store of the study, in a tuple."""
         return (self.store,)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -288,29 +288,31 @@ class _Span:
 
 
 class PackFiles(NeedsStores):
-    """Callable that packs files of units; for each list of their keys, how many there were."""
+    """Callable that packs files of units, and returns how many keys each of the lists had."""
 
     def __init__(self, store: Store):
         self.store = store
 
     @property
     def stores(self) -> tuple[Store]:
-        """Of the one study."""
+        """The store of the study, in a tuple."""
         return (self.store,)
 
     def __call__(self, groups: list[list[str]]) -> list[int]:
         return [self.store.pack(keys) for keys in groups]
 
 
-class Check(NeedsStores):
-    """Callable that reads files of units and packs; for each, what is wrong with it, or None."""
+class FileCheck(NeedsStores):
+    """Callable that reads files of units and packs, and says of each what is wrong, None if nothing
+    is.
+    """
 
     def __init__(self, integrity: Integrity):
         self.integrity = integrity
 
     @property
     def stores(self) -> tuple[Store]:
-        """Of the one study."""
+        """The store of the study, in a tuple."""
         return (self.integrity.store,)
 
     def __call__(self, keys: list[str]) -> list[Damage | None]:
@@ -318,9 +320,9 @@ class Check(NeedsStores):
 
 
 class Digest(NeedsStores):
-    """Callable that reads files of a sealed dataset.
+    """Callable that reads files of a sealed dataset, and returns key and digest of each.
 
-    For each, its key and its digest. key: of the dataset.
+    key: of the dataset.
     """
 
     def __init__(self, store: Store, key: str):
@@ -329,7 +331,7 @@ class Digest(NeedsStores):
 
     @property
     def stores(self) -> tuple[Store]:
-        """Of the one study."""
+        """The store of the study, in a tuple."""
         return (self.store,)
 
     def __call__(self, keys: list[str]) -> list[tuple[str, str]]:

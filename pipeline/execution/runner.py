@@ -107,7 +107,7 @@ class _Luggage:
 
 
 class Runner:
-    """Callable that simulates and stores units; for each, True if it failed.
+    """Callable that simulates and stores units, and says of each whether it failed.
 
     A unit that another driver has done meanwhile is left as it is. One that raises is stored as
     failed with its traceback; one out of memory is tried in smaller slices before. An OSError
@@ -226,7 +226,7 @@ class Runner:
         return max(LEAST_SECONDS, SLOW * seconds)
 
     def _unmeasured(self, cost: float) -> float | None:
-        """The same of a predicted cost; None where that is unknown, too."""
+        """Seconds that a unit of a predicted cost may take; None where no pace is known either."""
         if self.most_seconds is not None:
             return self.most_seconds
         if not cost:
@@ -499,7 +499,7 @@ class Runner:
             return self._unlike_stored(unit, values)
         if values is not None:
             self.store.write(unit.cell, unit.block, values, me.id)
-            effort = efforts.Effort(time.perf_counter() - start, peak())
+            effort = efforts.UnitEffort(time.perf_counter() - start, peak())
             efforts.record(self.store, name, unit, effort)
         return []
 

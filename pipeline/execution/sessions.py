@@ -28,7 +28,7 @@ from pipeline.study.machine import processors
 from pipeline.study.streams import canonical, digest
 
 if TYPE_CHECKING:  # which imports clusters, and these this module
-    from pipeline.execution.sweep import Outcome
+    from pipeline.execution.sweep import SweepOutcome
 
 BEAT = 20.0
 SILENT = 90.0  # seconds
@@ -100,7 +100,7 @@ class SessionRecord:
 
     @property
     def units_per_second(self) -> float:
-        """Units that they do in a second."""
+        """Units that the workers of the session do in a second, counted likewise."""
         return self._pace(self.units_made)
 
     def _pace(self, done: float) -> float:
@@ -160,7 +160,9 @@ class Session:
         """Let something else be written as often as the session is, and at its end."""
         self._others.append(write)
 
-    def end(self, state: str, outcome: "Outcome | None" = None, error: str | None = None) -> None:
+    def end(
+        self, state: str, outcome: "SweepOutcome | None" = None, error: str | None = None
+    ) -> None:
         """Note how it ended: finished, stopped, abandoned or failed.
 
         outcome: of the sweep, where it has one. error: in one line.
@@ -219,7 +221,7 @@ def units_per_second(running: Iterable[SessionRecord]) -> float:
 
 
 def cost_per_second(running: Iterable[SessionRecord]) -> float:
-    """Predicted cost that they do in a second, together."""
+    """Predicted cost that the workers of some sessions do in a second, together."""
     return sum(record.cost_per_second for record in running)
 
 

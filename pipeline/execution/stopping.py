@@ -1,6 +1,5 @@
-"""Which blocks of a cell are still wanted, where a study has targets of precision.
-
-That is followed while a sweep goes on.
+"""Which blocks of a cell are still needed, in a study with targets of precision, while its sweep
+goes on.
 """
 
 from collections.abc import Callable, Iterable
@@ -56,10 +55,9 @@ class Rule(Protocol):
         """
 
 
-class Advance(NeedsStores):
-    """Callable that reads the finished blocks of groups of cells, in order.
-
-    For each group, its prefix so far.
+class PrefixReader(NeedsStores):
+    """Callable that reads the finished blocks of groups of cells, in order, and returns the prefix
+    of each group.
     """
 
     def __init__(self, store: Store, rule: Rule):
@@ -68,7 +66,7 @@ class Advance(NeedsStores):
 
     @property
     def stores(self) -> tuple[Store]:
-        """Of the one study."""
+        """The store of the study, in a tuple."""
         return (self.store,)
 
     def __call__(self, groups: list[int]) -> list[Prefix]:
@@ -129,11 +127,11 @@ class Settled:
     done: Booleans
 
     def decided(self, cell: int) -> bool:
-        """Always: a cell needs no more units."""
+        """Always true: a cell needs no more units."""
         return True
 
     def learn(self, units: Iterable[Unit]) -> None:
-        """Nothing more counts."""
+        """Do nothing: no further unit counts."""
 
 
 class Stopping:

@@ -100,7 +100,7 @@ def find(store: Store, schedule: Schedule) -> None:
 
 
 def forget(store: Store) -> None:
-    """Suspect nothing any more."""
+    """Clear the schedule of suspects."""
     in_work.forget(store, _left_behind(store))
 
 

@@ -13,21 +13,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.execution import notices
-from pipeline.execution.bundles import ALONE, KILLS, Bundle, Bundler
+from pipeline.execution.bundles import ALONE, KILLS, Bundle, Bundler, Bundling
 from pipeline.execution.clusters.executor import Executor
 from pipeline.execution.errors import SweepError
 from pipeline.execution.pool import Pool, ThisProcess
 from pipeline.execution.task import Ending, UnitFunction
 from pipeline.study.parameters import InvalidInput, shorten
 
-__all__ = ["Outcome", "SweepError", "run"]
+__all__ = ["Bundling", "LostWorkers", "SweepOutcome", "SweepError", "run"]
 
 OnDone = Callable[[list[Any], Bundle, int], None]
 Blame = Callable[[Any, str], Any]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SweepOutcome:
     """What a sweep did.
 
     `seconds_work` is the time inside the runner, summed over workers; `workers` the most that were
@@ -48,25 +48,35 @@ def warn(line: str) -> None:
     notices.warn(line)
 
 
-def run(  # noqa: PLR0913 - options by keyword, which all have a default
+@dataclass(frozen=True)
+class LostWorkers:
+    """What a sweep does where it loses workers or time; all is called in its own thread.
+
+    kills: how many workers a unit may end, the last `ALONE` while nothing else runs, before it is
+    given up. blame: called with such a unit and what happened; returns what the runner would, or
+    None if it was not the unit, and the sweep goes on. Without it, such a unit ends the sweep.
+    worker_timeout: seconds without any worker after which the sweep gives up; the cluster's own
+    patience, as with a queue, counts instead. on_retired: called with one line for each worker
+    that is retired as unfit. on_halt: called when the sweep begins to stop early.
+    """
+
+    kills: int = KILLS
+    blame: Blame | None = None
+    worker_timeout: float = 45.0
+    on_retired: Callable[[str], None] = warn
+    on_halt: Callable[[], None] = lambda: None
+
+
+def run(
     executor: Executor,
     runner: UnitFunction,
     units: Iterable[tuple[Any, float]],
     *,
-    total_cost: float | None = None,
-    bundle_seconds: float | None = None,
-    pace: float | None = None,
-    shares: Callable[[Any], bool] = lambda unit: False,
-    window: int | None = None,
-    kills: int = KILLS,
-    blame: Blame | None = None,
-    last: Callable[[], list[Bundle]] = list,
-    on_halt: Callable[[], None] = lambda: None,
-    worker_timeout: float = 45.0,
-    stop: threading.Event | None = None,
+    bundling: Bundling | None = None,
+    lost_workers: LostWorkers | None = None,
     on_done: OnDone | None = None,
-    on_retired: Callable[[str], None] = warn,
-) -> Outcome:
+    stop: threading.Event | None = None,
+) -> SweepOutcome:
     """Compute all units; memory is flat in their number, and order does not matter to the result.
 
     Args:
@@ -77,45 +87,28 @@ def run(  # noqa: PLR0913 - options by keyword, which all have a default
             has `careful(bundle)`, that is called instead.
         units: lazy pairs (unit, predicted cost in any measure), largest first. Never kept as a
             whole.
-        total_cost: sum of the costs, if known: the last bundles then shrink so that workers end
-            together.
-        bundle_seconds: duration of a bundle, learned from finished ones; by default a second, or
-            more with very many workers.
-        pace: predicted seconds per cost, by which the first bundles are cut where there are very
-            many workers, see `Bundler`; None: they have one unit.
-        shares: whether the unit after this one shares its data, see `Bundler`.
-        window: bundles handed out per worker thread, computing or waiting; the executor's by
-            default.
-        kills: how many workers a unit may end, the last `ALONE` while nothing else runs, before it
-            is given up.
-        blame: called in this thread with such a unit and what happened; returns what the runner
-            would, or None if it was not the unit, and the sweep goes on. Without it, such a unit
-            ends the sweep.
-        last: called once no unit is left but those that run; the bundles that it returns come last.
-        on_halt: called in this thread when the sweep begins to stop early.
-        worker_timeout: seconds without any worker after which the sweep gives up; the cluster's own
-            patience, as with a queue, counts instead.
-        stop: once set, nothing more starts, and what runs is finished.
+        bundling: how units are put into bundles.
+        lost_workers: what is done where workers are lost.
         on_done: called in this thread after each bundle with (what the runner returned, the bundle,
             workers now).
-        on_retired: called in this thread with one line for each worker that is retired as unfit.
+        stop: once set, nothing more starts, and what runs is finished.
 
     Raises:
-        SweepError: the runner raised; without `blame`, a unit killed `kills` workers; every worker
-            was unfit; or there was no worker for `worker_timeout` seconds.
+        SweepError: the runner raised; a unit killed too many workers, and there is no `blame`;
+            every worker was unfit; or there was no worker for too long.
         InvalidInput: the runner raised it.
     """
     start = time.monotonic()
+    lost_workers = lost_workers or LostWorkers()
     pool: Pool = ThisProcess(runner)
     if executor.client is not None:
         from pipeline.execution.dask_pool import DaskPool
 
-        patience = executor.patience or worker_timeout
-        pool = DaskPool(executor, runner, window or executor.window, patience, on_retired)
-    bundler = Bundler(units, total_cost, bundle_seconds, pace, shares)
-    sweep = Sweep(pool, bundler, kills, on_done, blame, last, on_halt)
+        patience = executor.patience or lost_workers.worker_timeout
+        pool = DaskPool(executor, runner, executor.window, patience, lost_workers.on_retired)
+    sweep = Sweep(pool, Bundler(units, bundling), lost_workers, on_done)
     sweep.complete(stop or threading.Event())
-    return Outcome(
+    return SweepOutcome(
         units_done=sweep.units_done,
         seconds_wall=time.monotonic() - start,
         seconds_work=sweep.seconds,
@@ -131,11 +124,8 @@ class Sweep:
 
     pool: Pool
     bundler: Bundler
-    kills: int
-    on_done: OnDone | None
-    blame: Blame | None = None
-    last: Callable[[], list[Bundle]] = list
-    on_halt: Callable[[], None] = lambda: None
+    lost_workers: LostWorkers = LostWorkers()
+    on_done: OnDone | None = None
     retry: deque[Bundle] = field(default_factory=deque)
     running: int = 0  # bundles that were handed out and have not ended
     units_done: int = 0
@@ -177,7 +167,7 @@ class Sweep:
     def halt(self) -> None:
         """Hand out nothing more."""
         if not self.halted:
-            self.on_halt()
+            self.lost_workers.on_halt()
         self.halted = True
         self.pool.halt()
 
@@ -214,20 +204,19 @@ class Sweep:
         """Whether units are left undone."""
         if self.abandoned or self.retry:
             return True
-        return self.halted and bool(self.bundler.next(1) or self.last())
+        return self.halted and bool(self.bundler.next(1) or self.bundler.last())
 
     def _next(self) -> Bundle | None:
         if not self.retry:
             bundle = self.bundler.next(self.pool.capacity)
             if bundle is not None:
                 return bundle
-            self.retry.extend(self.last())
-            self.last = list
+            self.retry.extend(self.bundler.last())
         if not self.retry:
             return None
         # A dying worker takes down what waited there as well: before a unit is blamed it runs
         # alone.
-        suspect = self.retry[0].kills >= max(1, self.kills - ALONE)
+        suspect = self.retry[0].kills >= max(1, self.lost_workers.kills - ALONE)
         if suspect and self.running:
             return None
         self.alone = suspect
@@ -245,19 +234,19 @@ class Sweep:
 
     def _lost(self, bundle: Bundle, reason: str) -> None:
         singles = bundle.singles()
-        if len(singles) > 1 or singles[0].kills < self.kills:
+        if len(singles) > 1 or singles[0].kills < self.lost_workers.kills:
             self.retry.extend(singles)
             return
         unit = bundle.units[0]
-        event = f"{reason} {self.kills} times"
-        if not self.blame:
+        event = f"{reason} {self.lost_workers.kills} times"
+        if not self.lost_workers.blame:
             self.retry.append(bundle)
             self._fail(
                 f"unit {shorten(unit, 200)}: {event}; give workers more memory, or leave the unit "
                 "out"
             )
             return
-        value = self.blame(unit, event)
+        value = self.lost_workers.blame(unit, event)
         if value is None:
             self.retry.append(Bundle(bundle.units, bundle.cost))
         else:

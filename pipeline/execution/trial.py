@@ -217,7 +217,7 @@ class _GlobalGenerator:
 def _refuse_global_draws(study: Study, labels: Mapping[str, Any]) -> None:
     """Raise WrongPart for the first part that draws from `np.random` itself.
 
-    Nothing if none does again.
+    Returns where none does when the unit is made again.
     """
     steps = _made_steps(study, labels)
     while True:

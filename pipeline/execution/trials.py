@@ -36,7 +36,7 @@ FOR_SETS = 5  # other processes for code that makes sets; for any other code the
 AT_A_TIME = 2  # of these
 
 
-class Ended(Exception):
+class ProcessEnded(Exception):
     """The second process did not end by itself, or was ended by a part."""
 
 
@@ -57,7 +57,7 @@ def check_parts(study: Study, combinations: Sequence[tuple[int, ...]]) -> None:
     if with_own_parts:
         try:
             elsewhere = _elsewhere(trial)
-        except Ended:
+        except ProcessEnded:
             return
     with watched() as met:
         records = trial.run()
@@ -100,7 +100,10 @@ def _say_who_leaves_threads(names: Collection[str]) -> None:
 
 
 def check_own_parts(study: Study, combinations: Sequence[tuple[int, ...]]) -> None:
-    """The same for those combinations only in which a person's own parts are. Raises WrongPart."""
+    """Do what `check_parts` does, for combinations with a person's own parts only.
+
+    Raises WrongPart.
+    """
     with_own_parts = _with_own_parts(study, combinations)
     if with_own_parts:
         check_parts(study, with_own_parts)
@@ -153,11 +156,11 @@ def _in_another_process(order: bytes, seed: str) -> _Elsewhere | None:
             env=environment,
         )
     except subprocess.TimeoutExpired:
-        raise Ended from None
+        raise ProcessEnded from None
     try:
         answer = json.loads(done.stdout)
     except ValueError:
-        raise Ended from None
+        raise ProcessEnded from None
     if not answer:
         return None
     if "wrong" in answer:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pipeline.execution.bundles import Bundle
 from pipeline.execution.progress import Advance
-from pipeline.storage.efforts import Effort
+from pipeline.storage.efforts import UnitEffort
 
 STATUS = Path("/proc/self/status")
 CLEAR = Path("/proc/self/clear_refs")
@@ -21,7 +21,7 @@ class UnitWork(NamedTuple):
     """What became of a unit: whether it failed, and what it took; None if it was not made here."""
 
     failed: bool
-    effort: Effort | None = None
+    effort: UnitEffort | None = None
 
 
 def advance_of(works: Sequence[UnitWork], bundle: Bundle, workers: int) -> Advance:
@@ -71,7 +71,7 @@ class Measured:
             return
         memory = peak()
         self._works += [
-            UnitWork(failed, Effort(seconds, memory)) for failed, seconds in self._waiting
+            UnitWork(failed, UnitEffort(seconds, memory)) for failed, seconds in self._waiting
         ]
         self._waiting = []
         _reset_peak()

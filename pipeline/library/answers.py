@@ -16,7 +16,7 @@ from pipeline.workflow import shelf
 from pipeline.workflow import status as states
 from pipeline.workflow import verify as verifying
 from pipeline.workflow.compare import Comparison
-from pipeline.workflow.plan import Plan
+from pipeline.workflow.plan import StudyPlan
 from pipeline.workflow.rounds import continued
 from pipeline.workflow.shelf import Shelved
 from pipeline.workflow.status import StudyStatus
@@ -25,7 +25,7 @@ from pipeline.workflow.verify import Verified
 
 def plan(
     experiment: ExperimentLike, *, cluster: ClusterLike = "local", **changes: Unpack[Changes]
-) -> Plan:
+) -> StudyPlan:
     """What `pipeline.run` would do: units, those that are done, predicted time and memory, bytes.
 
     Simulates for at most a second and stores nothing. Arguments as in `pipeline.run`. Raises

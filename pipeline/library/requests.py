@@ -106,7 +106,7 @@ def _content(experiment: ExperimentLike) -> Mapping[str, Any]:
     if isinstance(experiment, (str, os.PathLike)):
         return composition.named_experiment(os.fspath(experiment))
     if isinstance(experiment, Study):
-        return own_experiments.checked(own_experiments.mapping_of(experiment))
+        return own_experiments.mapping_of(experiment)
     if not isinstance(experiment, Mapping):
         raise InvalidInput(
             "experiment",

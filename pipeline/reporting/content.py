@@ -14,7 +14,7 @@ from pipeline.reporting.findings import Extreme, extremes, ranked
 from pipeline.reporting.formatting import percent
 from pipeline.reporting.methods import paragraphs
 from pipeline.reporting.promises import promises
-from pipeline.reporting.section import Facts, Section, Session
+from pipeline.reporting.section import Facts, PastSession, Section
 from pipeline.reporting.verdict_rows import VerdictRow
 from pipeline.reporting.verdict_words import tally
 
@@ -93,7 +93,7 @@ class ShownSection:
     unfinished: endings.Unfinished | None
     methods: Sequence[tuple[str, str]]
     budgets: runs.Budgets | None
-    sessions: Sequence[Session]
+    sessions: Sequence[PastSession]
     versions: Sequence[runs.Versions]
     mixed: Sequence[str]
     results: str

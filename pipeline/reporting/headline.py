@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pipeline.analysis.claims import CONTRADICTED, INCONCLUSIVE, NOT_TESTED
 from pipeline.reporting.content import ShownFigure, ShownSection
 from pipeline.reporting.findings import MOST_WRONG, Extreme, findings
-from pipeline.reporting.section import Session
+from pipeline.reporting.section import PastSession
 from pipeline.reporting.verdict_rows import VerdictRow
 from pipeline.reporting.verdict_words import tally
 
@@ -54,7 +54,7 @@ def first_screen(
     picture: ShownFigure | None = None,
 ) -> FirstScreen:
     """Findings, verdicts, and what was simulated. picture: of all sections, if there is one."""
-    sessions: list[Session] = []
+    sessions: list[PastSession] = []
     for section in sections:
         sessions += section.sessions
     decided = [row for row in judged if row.verdict not in (INCONCLUSIVE, NOT_TESTED)]

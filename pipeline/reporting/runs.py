@@ -9,7 +9,7 @@ from pathlib import Path
 import xarray as xr
 
 from pipeline.reporting.formatting import count, number, symbol
-from pipeline.reporting.section import Facts, Protection, Session
+from pipeline.reporting.section import Facts, PastSession, Protection
 
 Versions = Mapping[str, str]  # package -> version
 
@@ -84,7 +84,7 @@ def statements(sections: Iterable[Facts]) -> list[Statement]:
     return [*every]
 
 
-def versions(results: xr.Dataset, sessions: Sequence[Session]) -> list[Versions]:
+def versions(results: xr.Dataset, sessions: Sequence[PastSession]) -> list[Versions]:
     """Distinct sets of versions that took part, oldest first, from the sessions or else the
     dataset.
     """

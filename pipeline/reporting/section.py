@@ -57,7 +57,7 @@ class Effort:
 
 
 @dataclass(frozen=True)
-class Session:
+class PastSession:
     """A session of work on a study.
 
     seconds: that it lasted. lost: of its workers. machine: in words, "–" where it is not known.
@@ -113,7 +113,7 @@ class Facts:
     source: str | None = None
     experiment: str | None = None
     failures: Sequence[Failure] = ()
-    sessions: Sequence[Session] = ()
+    sessions: Sequence[PastSession] = ()
     privacy: Sequence[Protection] = ()
     shortfalls: str | None = None
     crossings: Sequence[str] = ()

@@ -286,7 +286,7 @@ def _figure(figure: object, key: str, shape: Shape) -> Spec:
     def reader(declared: Field[Any], value: object, value_key: str) -> object:
         return read_value(declared, value, value_key, shape)
 
-    unknown = f"{kind} has no such field"
-    spec = parameters.read(cls, values, f"{key}.", unknown=unknown, reader=reader)
+    parameters.check_keys(values, fields(cls), f"{key}.", f"{kind} has no such field")
+    spec = parameters.read(cls, values, f"{key}.", reader=reader)
     spec.check(key, shape)
     return spec

@@ -164,7 +164,7 @@ def trying(store: Store, writer_id: str) -> tuple[str, int] | None:
 
 
 def tries(store: Store) -> list[tuple[str, int]]:
-    """The same of all writers."""
+    """What processes of all writers began and did not finish; see `trying`."""
     all_tries = (trying(store, key) for key in sorted(store.backend.keys(TRYING)))
     return [begun for begun in all_tries if begun is not None]
 

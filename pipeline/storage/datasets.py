@@ -184,7 +184,7 @@ def summary_template(
     new = _new_group(files, coordinates)
 
     def form(*more: tuple[str, int]) -> Form:
-        """With further dimensions, each a name and a size."""
+        """The same form with further dimensions, each a name and a size."""
         sizes = [size for _, size in more]
         return Form(
             shape=(*layout.shape, *sizes),
@@ -338,7 +338,7 @@ def _everywhere(values: Array, cells: Array, layout: Layout) -> Array:
 
 
 def _without_constant_axes(variable: "xr.Variable") -> "xr.Variable":
-    """A variable without the axes that it does not depend on."""
+    """The variable without those axes along which it does not change."""
     for axis in variable.dims:
         first = variable.isel({axis: 0})
         if bool((variable == first).all()):

@@ -28,7 +28,7 @@ MOST = 4096  # entries of one file
 EVERY = 5.0  # seconds between two writes
 
 
-class Effort(NamedTuple):
+class UnitEffort(NamedTuple):
     """What a unit took: seconds, and the most bytes of memory of the process that made it."""
 
     seconds: float
@@ -36,9 +36,9 @@ class Effort(NamedTuple):
 
 
 class Efforts:
-    """The entries of one session, written now and then by whatever thread comes.
+    """The entries of one session, written from time to time by the thread that adds one.
 
-    `flush` writes all.
+    `flush` writes all that is left.
     """
 
     def __init__(self, store: Store, session: str):
@@ -51,11 +51,11 @@ class Efforts:
         self._written = time.monotonic()
         self._lock = threading.Lock()
 
-    def add(self, units: Iterable[tuple[int, int]], efforts: Iterable[Effort | None]) -> None:
+    def add(self, units: Iterable[tuple[int, int]], efforts: Iterable[UnitEffort | None]) -> None:
         """Note what some units took.
 
         units: (cell, block).
-        efforts: None of a unit that another driver made.
+        efforts: one for each unit, None for a unit that another driver made.
         """
         with self._lock:
             for (cell, block), effort in zip(units, efforts, strict=True):
@@ -85,7 +85,7 @@ class Efforts:
             self._written = time.monotonic()
 
 
-def record(store: Store, name: str, unit: tuple[int, int], effort: Effort) -> None:
+def record(store: Store, name: str, unit: tuple[int, int], effort: UnitEffort) -> None:
     """Write the entry of one unit, (cell, block), that no session counts. name: of the unit.
 
     Raises OSError.

@@ -71,7 +71,7 @@ class Folder(Backend):
                 yield Listed(key, entry.stat(follow_symlinks=False).st_size)
 
     def keys(self, prefix: str) -> Iterator[str]:
-        """The same without sizes, for which each file would have to be looked at."""
+        """Keys as in `listed`; without sizes, it is one request a folder."""
         return (key for key, _ in _below(f"{self.path}/{prefix}", ""))
 
     def delete(self, *keys: str) -> None:

@@ -233,7 +233,7 @@ class Store:
         self.write(cell, block, values, writer, error)
 
     def read(self, cell: int, block: int, failed: bool | None = None) -> Record:
-        """What is stored of a unit; None for failed looks for either.
+        """What is stored of a unit. failed: whether it failed; None where that is not known.
 
         Raises Damaged if it is missing or damaged.
         """
@@ -282,8 +282,8 @@ class Store:
         )
 
     def has_numbers(self, cell: int, block: int) -> bool:
-        """Whether a unit that did not fail is in a file of its own; one look, unlike
-        `holds`.
+        """Whether a unit that did not fail is in a file of its own. This is one
+        request, unlike `holds`.
         """
         return self._is_file(cell, block)
 

@@ -209,7 +209,7 @@ def _problems(
     thorough: bool,
     digests_of: Callable[[ZarrLocation, list[str]], Iterable[str]] | None = None,
 ) -> list[str]:
-    """The same, of a dataset whose root document has been read."""
+    """`problems_of` a dataset whose root document has been read."""
     if content is None:
         return [f"{ROOT}: is missing"]
     try:

@@ -317,7 +317,7 @@ def _is_address(url: str) -> bool:
     return is_server and not holds_more and re.fullmatch("[!-~]+", url) is not None
 
 
-class Failure(NamedTuple):
+class Fault(NamedTuple):
     """Why a request failed, in words.
 
     may_pass: whether trying again may help.
@@ -329,39 +329,39 @@ class Failure(NamedTuple):
     is_of_bucket: bool = False
 
 
-def _explain(error: Exception) -> Failure:
-    """What is wrong, without the server's own text, which may hold a key."""
+def _explain(error: Exception) -> Fault:
+    """Why a request failed, without the server's own text, which may contain a key."""
     text = str(error)
     code = _matched(r"<Code>(\w+)</Code>", text)
     status = _status(text)
     if code == "NoSuchBucket":
-        return Failure("no such bucket; create it, or choose another", is_of_bucket=True)
+        return Fault("no such bucket; create it, or choose another", is_of_bucket=True)
     if code == "AccessDenied":
-        return Failure(
+        return Fault(
             "denies access; these credentials must be allowed to list, read, write and delete there"
         )
     if code in REFUSED or status in (401, 403):
-        return Failure(
+        return Fault(
             f"refuses the credentials ({code or status}); look at {', '.join(KEYS)}, "
             "AWS_SESSION_TOKEN"
         )
     if code == "RequestTimeTooSkewed":
-        return Failure("refuses the clock of this machine; set it")
+        return Fault("refuses the clock of this machine; set it")
     if code in ELSEWHERE or status in (301, 307):
-        return Failure("is in another region; export AWS_REGION")
+        return Fault("is in another region; export AWS_REGION")
     if status:
         name = f"{status} {code}".rstrip()
-        return Failure(f"fails ({name})", may_pass=status >= 500 or status in (408, 429))
+        return Fault(f"fails ({name})", may_pass=status >= 500 or status in (408, 429))
     return _explain_silence(error, text)
 
 
-def _explain_silence(error: Exception, text: str) -> Failure:
+def _explain_silence(error: Exception, text: str) -> Fault:
     """Why there was no answer. text: of the error."""
     if isinstance(error, TimeoutError) or "kind: Timeout" in text:
-        return Failure("does not answer in time; look at the network", may_pass=True)
+        return Fault("does not answer in time; look at the network", may_pass=True)
     if "kind: Connect" in text:
-        return Failure("cannot be reached; look at AWS_ENDPOINT_URL and the network", may_pass=True)
-    return Failure("drops connections; look at the network", may_pass=True)
+        return Fault("cannot be reached; look at AWS_ENDPOINT_URL and the network", may_pass=True)
+    return Fault("drops connections; look at the network", may_pass=True)
 
 
 def _status(text: str) -> int:

@@ -70,7 +70,7 @@ def register(new: type[UrlBackend]) -> type[UrlBackend]:
 
 
 def forget() -> None:
-    """Let the next question find what was installed, or taken away, since the first.
+    """Search for installed backends again when one is needed next.
 
     What was registered is not known any more.
     """
@@ -139,7 +139,7 @@ def _load(entry: EntryPoint) -> type[UrlBackend] | Broken:
 
 
 def _lacks(backend: object) -> str:
-    """Why something is no backend; empty if it is one."""
+    """What a class lacks to be a backend; empty if it is one."""
     if not (inspect.isclass(backend) and issubclass(backend, UrlBackend)):
         return "is no subclass of UrlBackend"
     missing = [name for name in ATTRIBUTES if not hasattr(backend, name)]

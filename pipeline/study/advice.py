@@ -29,7 +29,7 @@ class Unknown:
 
 
 @dataclass(frozen=True)
-class Atlas:
+class AtlasGrid:
     """Cells of a problem that are solved in advance, for a first answer in seconds.
 
     See `pipeline.advice.atlas`.
@@ -40,7 +40,7 @@ class Atlas:
     differ from it. halves: a parameter of metrics -> the axis of which it is
     half, rounded down, in every cell.
 
-    >>> Atlas({"n": (10, 100), "epsilon": (0.1, 1, 10)}, ("laplace",), ("error",)).metrics
+    >>> AtlasGrid({"n": (10, 100), "epsilon": (0.1, 1, 10)}, ("laplace",), ("error",)).metrics
     ('error',)
     """
 
@@ -106,7 +106,7 @@ class Advice:
     derive: Mapping[str, str] = field(default_factory=dict)
     predicted: Mapping[str, Callable[..., float]] = field(default_factory=dict)
     stress: Callable[[Any], Mapping[str, Mapping[str, Any]]] = lambda model: {}
-    atlas: Atlas | None = None
+    atlas: AtlasGrid | None = None
     decisions: Mapping[str, str] = field(default_factory=dict)
     needed: tuple[str, ...] = ()
     survey: Callable[[Any, Any], str] = _no_survey

@@ -243,19 +243,17 @@ def read(
     *,
     keys: Iterable[str] = (),
     example: str = "",
-    unknown: str = "no such key",
     reader: Callable[[Field[Any], object, str], object] | None = None,
 ) -> Declared:
     """What `Checked.read` does, of any dataclass whose fields have meanings.
 
-    unknown: what is said of a key that there is not. reader: field, value, key -> the checked
-    value, for fields that are not made by `parameter`.
+    reader: field, value, key -> the checked value, for fields that are not made by `parameter`.
     """
     if not isinstance(values, Mapping):
         allowed = f"must be a mapping such as {example or '{NAME: VALUE}'}"
         raise InvalidInput(prefix.removesuffix("."), values, allowed)
     declared = {name: field for name, field in fields(cls).items() if name not in known_already}
-    check_keys(values, [*keys] or declared, prefix, unknown)
+    check_keys(values, [*keys] or declared, prefix)
     check_needed(values, declared, prefix)
     check_value = reader or check
     checked: dict[str, Any] = {}

@@ -79,7 +79,7 @@ class Assess(NeedsStores):
 
     @property
     def stores(self) -> list[Store]:
-        """Of all studies whose claims and figures these are."""
+        """The stores of all studies whose claims and figures these are."""
         return [source.store for source in self.sources]
 
     def __call__(self, items: list[Item]) -> list[tuple[Item, Any]]:
@@ -159,7 +159,7 @@ def assess(
         executor,
         Assess(sources, formats),
         weighted,
-        total_cost=float(len(weighted)),
+        bundling=sweep.Bundling(total_cost=float(len(weighted))),
         on_done=collect,
     )
     return answers

@@ -259,7 +259,7 @@ def difference(first: xr.Dataset, second: xr.Dataset, metric: str, paired: bool)
 
 
 def _alone(data: xr.Dataset, metric: str) -> xr.Dataset:
-    """A metric and what became of each replication, without what else the results hold."""
+    """One metric and the status of each replication, without the other variables of the results."""
     return data[[metric, "status"]].reset_coords(drop=True)
 
 

@@ -6,9 +6,7 @@ The command composes the same config from the words that ask for the same.
 import functools
 import os
 from collections.abc import Iterator, Mapping
-from importlib.resources.abc import Traversable
-from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -30,8 +28,7 @@ def named_experiment(name: str) -> dict[str, Any]:
     """The experiment of a name, or of the path of a person's own file. Raises InvalidInput."""
     if own_experiments.is_file(name):
         return own_experiments.read(name)
-    config_files.check_offered("experiment", name)
-    return _load(config_files.files("experiment")[name])
+    return mapping(yaml_text.read(config_files.experiment_file(name)), "experiment")
 
 
 @functools.cache
@@ -112,11 +109,6 @@ def plain(value: object) -> object:
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     return value
-
-
-def _load(path: Traversable) -> dict[str, Any]:
-    """The mapping of a file that a package brings."""
-    return mapping(yaml_text.load(read_regular(cast(Path, path)).decode()), "experiment")
 
 
 def _replace(config: dict[str, Any], key: str, value: object) -> None:

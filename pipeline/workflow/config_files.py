@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pipeline.execution.clusters import CLUSTERS
@@ -38,23 +38,31 @@ def files(group: str) -> dict[str, Path]:
     return {name: paths[0] for name, paths in _all(group).items()}
 
 
-def check_one(group: str, name: str) -> None:
-    """Raise InvalidInput where two packages bring a file of that name, as either may be meant."""
-    first, *others = _all(group).get(name, [Path()])
-    if others:
-        raise InvalidInput(
-            group, name, f"is both {first} and {others[0]}; must be only one of them"
-        )
+def experiment_file(name: str) -> Path:
+    """The file of an experiment. Raises InvalidInput as `check_offered`."""
+    paths = _all("experiment")
+    _check_name("experiment", name, paths, paths)
+    return paths[name][0]
 
 
 def check_offered(group: str, name: str) -> None:
     """Raise InvalidInput where a group offers no such name, or where two packages do."""
-    offered = options(group)
+    _check_name(group, name, options(group), _all(group))
+
+
+def _check_name(
+    group: str, name: str, offered: Collection[str], paths: Mapping[str, Sequence[Path]]
+) -> None:
+    """Raise InvalidInput unless one thing is offered under a name. paths: name -> all its files."""
     if name not in offered:
         left_out = f"; left out: package {', '.join(LEFT_OUT)}" if LEFT_OUT else ""
         advice = nearest(name, offered)
         raise InvalidInput(group, name, f"no such {group}; {advice}{left_out}")
-    check_one(group, name)
+    first, *others = paths.get(name, [Path()])
+    if others:  # either may be meant
+        raise InvalidInput(
+            group, name, f"is both {first} and {others[0]}; must be only one of them"
+        )
 
 
 def _all(group: str) -> dict[str, list[Path]]:

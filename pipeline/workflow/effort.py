@@ -1,4 +1,4 @@
-"""What the cells of a study cost, for its report."""
+"""Which cells of a study took most of the work, for its report."""
 
 from typing import TYPE_CHECKING
 

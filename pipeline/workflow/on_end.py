@@ -1,6 +1,5 @@
-"""`on_end=COMMAND`: a command of a person's own, once, when a run has ended.
-
-Such as one that sends a mail.
+"""`on_end=COMMAND`: call a command of a person's own, such as one that sends a mail, once a run has
+ended.
 """
 
 import os

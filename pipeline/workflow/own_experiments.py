@@ -8,7 +8,6 @@ from typing import Any
 
 from pipeline.study import refinement, until
 from pipeline.study.checks import mapping
-from pipeline.study.files import read_regular
 from pipeline.study.grid import Grid, Level
 from pipeline.study.parameters import DataFile, InvalidInput, path_of, shorten
 from pipeline.study.study import NAME, NAME_LONGEST, Study
@@ -83,7 +82,7 @@ def _loaded(file: Path, path: str) -> object:
     path: as a person gave it.
     """
     try:
-        loaded = yaml_text.load(read_regular(file).decode())
+        loaded = yaml_text.read(file)
         refuse_odd_values(loaded)
         return loaded
     except OSError as error:

@@ -13,7 +13,7 @@ from pipeline.workflow.studies import StoredStudy
 
 
 @dataclass(frozen=True)
-class Plan:
+class StudyPlan:
     """What is left to do of one study. storage: where it lies; kind: of the storage.
 
     units: all of them; done: of these. at_most: whether targets of precision may need fewer.
@@ -41,7 +41,7 @@ class Plan:
         return self.expected.seconds / self.workers
 
 
-def planned(studies: Sequence[StoredStudy], cluster: Cluster) -> Iterator[Plan]:
+def planned(studies: Sequence[StoredStudy], cluster: Cluster) -> Iterator[StudyPlan]:
     """The plan of each study, from at most a second of simulation each.
 
     Raises WrongPart where a part of one's own is not deterministic, or gives what its protocol does
@@ -52,7 +52,7 @@ def planned(studies: Sequence[StoredStudy], cluster: Cluster) -> Iterator[Plan]:
         study = stored.study
         listing = plan.listing_of(store)
         wanted = counted(study)
-        yield Plan(
+        yield StudyPlan(
             study=study,
             storage=str(store.backend),
             kind=store.backend.kind,

@@ -6,7 +6,7 @@ from pipeline.execution import sweep
 from pipeline.execution.bundles import Bundle
 from pipeline.execution.clusters import FEW_FILES, Cluster, workers_of
 from pipeline.execution.schedule import NeededBlocks
-from pipeline.execution.stopping import Advance, Prefix, Rule, Settled, Stopping
+from pipeline.execution.stopping import Prefix, PrefixReader, Rule, Settled, Stopping
 from pipeline.storage import results
 from pipeline.storage.layout import Layout, counted, positions
 from pipeline.storage.replications import Listing, Store
@@ -79,7 +79,7 @@ def needed_blocks(store: Store, listing: Listing, cluster: Cluster) -> NeededBlo
     with workers_of(cluster, listing.done.sum() > FEW_FILES) as executor:
         sweep.run(
             executor,
-            Advance(store, rule),
+            PrefixReader(store, rule),
             ((group, 1.0) for group in range(groups)),
             on_done=collect,
         )

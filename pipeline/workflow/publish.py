@@ -22,7 +22,7 @@ def publish(job: Job, interim: Sequence[StoredStudy] = ()) -> None:
     stores = [stored.store for stored in job.studies]
     stamps = [results.stamp(store) for store in stores]
     wanted = report_record.content(job.studies, stamps)
-    if is_run and report_record.is_current(page, folder / "report.yaml", wanted):
+    if is_run and report_record.is_up_to_date(page, folder / "report.yaml", wanted):
         job.tell(Reported(page, None))
         return
     if is_run and not all(is_current(store) for store in stores):

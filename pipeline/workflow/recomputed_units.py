@@ -19,7 +19,7 @@ from pipeline.storage.units import Record
 from pipeline.study.arrays import Array
 from pipeline.study.status import FAILED
 from pipeline.study.study import Study
-from pipeline.workflow.replay import Replay
+from pipeline.workflow.replay import UnitReplay
 
 CONFIDENCE = 0.95  # of the bound on what could be false
 NEAR = 1e-9  # of the largest value of a metric in a unit: other arithmetic differs by less
@@ -94,7 +94,7 @@ class Recompute:
         study = self.studies[numbered.study]
         labels = study.grid.labels(numbered.unit.cell)
         try:
-            values = Replay(study, numbered.unit, labels).values()
+            values = UnitReplay(study, numbered.unit, labels).values()
         except Exception:  # as a unit that is stored as failed did
             return None
         *metrics, status = values.values()
@@ -120,7 +120,8 @@ def compare(
 
     costs = [(numbered, _cost(studies, numbered)) for numbered in units]
     total = sum(cost for _, cost in costs)
-    sweep.run(executor, Recompute(studies), costs, total_cost=total, on_done=collect)
+    bundling = sweep.Bundling(total_cost=total)
+    sweep.run(executor, Recompute(studies), costs, bundling=bundling, on_done=collect)
     return Compared(
         units=of_all,
         drawn=len(outcomes),

@@ -56,7 +56,7 @@ def crossings(stored: StoredStudy) -> list[Crossed]:
 
 
 def boundary_lines(stored: StoredStudy) -> list[str]:
-    """The same, a line each."""
+    """Where curves and boundaries cross, a line each."""
     lines = []
     for crossing in crossings(stored):
         lines += lines_of(crossing)

@@ -14,7 +14,7 @@ from pipeline.study.study import Study
 
 
 @dataclass(frozen=True)
-class Replay:
+class UnitReplay:
     """A unit that is to be simulated again. labels: of its cell, axis -> level."""
 
     study: Study
@@ -27,7 +27,7 @@ class Replay:
             return self.study.simulate(self.labels, self.unit.block)
 
 
-def replay_of(study: Study, name: str | None) -> Replay:
+def replay_of(study: Study, name: str | None) -> UnitReplay:
     """The unit of a name, as a failure printed it. Raises InvalidInput where there is none."""
     if name is None:
         raise InvalidInput(
@@ -38,7 +38,7 @@ def replay_of(study: Study, name: str | None) -> Replay:
         raise InvalidInput(
             "unit", name, f"no such unit in {study.name}; task=status prints those that failed"
         )
-    return Replay(study, unit, study.grid.labels(unit.cell))
+    return UnitReplay(study, unit, study.grid.labels(unit.cell))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 from pipeline.identity import own_files
 from pipeline.identity.registry import problem
-from pipeline.storage import results as seal
+from pipeline.storage import results
 from pipeline.storage.folder import locked
 from pipeline.study.files import read_regular, write_whole
 from pipeline.study.parameters import path_of
@@ -36,14 +36,14 @@ _SHOWN: dict[str, str] = {}  # config -> its YAML
 
 
 class Replaced(OSError):
-    """Another driver sealed its view of the study in between."""
+    """Another driver replaced the sealed results while a report was made of them."""
 
     def __init__(self) -> None:
         super().__init__("the results changed while the report was written")
 
 
 def shown(raw: Mapping[str, Any]) -> str:
-    """YAML of what a report shows of a config: another title or figure asks for another page."""
+    """The part of a config that a report shows, as YAML; if it changes, so must the report."""
     import yaml
 
     lasting = {name: value for name, value in raw.items() if name not in SETTING_KEYS}
@@ -69,14 +69,14 @@ def folder(settings: Settings, studies: Sequence[StoredStudy], interim: bool = F
     An interim one goes beside any finished one, and beside one of another request.
     """
     suite = _suite_folder(settings, studies)
-    where = suite or studies[0].store.folder / seal.place(studies[0].store)
+    where = suite or studies[0].store.folder / results.place(studies[0].store)
     finished = finished_size(where / RECORD)
     if interim:
         request = _match_in(where / RECORD, f"{OF_REQUEST} (.+)")
         is_of_another = request not in ("", _request_digest(studies))
         is_taken = finished > 0 or is_of_another
     else:
-        wanted = sum(seal.size(stored.study) for stored in studies)
+        wanted = sum(results.size(stored.study) for stored in studies)
         is_taken = suite is not None and finished > wanted
     if is_taken:
         return _beside(studies, suite)
@@ -84,11 +84,11 @@ def folder(settings: Settings, studies: Sequence[StoredStudy], interim: bool = F
 
 
 def _beside(studies: Sequence[StoredStudy], suite: Path | None = None) -> Path:
-    """Folder of a request in that of its study or suite."""
+    """The folder of a request, within that of its study or suite."""
     if not suite:
-        return studies[0].store.folder / seal.REQUESTS / seal.request(studies[0].study)
-    requests = "".join(seal.request(stored.study) for stored in studies)
-    return suite / seal.REQUESTS / digest(requests, 8).hex()
+        return studies[0].store.folder / results.REQUESTS / results.request(studies[0].study)
+    requests = "".join(results.request(stored.study) for stored in studies)
+    return suite / results.REQUESTS / digest(requests, 8).hex()
 
 
 def _request_digest(studies: Sequence[StoredStudy]) -> str:
@@ -132,8 +132,8 @@ def content(studies: Sequence[StoredStudy], stamps: Sequence[str | None]) -> str
     sealed = "".join(f"{OF_RESULTS} {stamp}\n" for stamp in stamps)
     code = f"# of program {code_of(studies)}\n{OF_REQUEST} {_request_digest(studies)}\n"
     size = ""
-    if all(seal.is_sealed(stored.store) for stored in studies):
-        size = FINISHED.format(sum(seal.size(stored.study) for stored in studies)) + "\n"
+    if all(results.is_sealed(stored.store) for stored in studies):
+        size = FINISHED.format(sum(results.size(stored.study) for stored in studies)) + "\n"
     return configs + common + files + code + sealed + _protocols(studies) + size
 
 
@@ -166,7 +166,7 @@ def _code(packages: Iterable[str]) -> str:
     return digest.hexdigest()
 
 
-def is_current(page: Path, record: Path, wanted: str) -> bool:
+def is_up_to_date(page: Path, record: Path, wanted: str) -> bool:
     """Whether a page was made of what is wanted, and is as it was written."""
     try:
         line = _digest_line(wanted, page, _own_files(page))
@@ -223,7 +223,7 @@ def publishing(
         for _, store in sorted(stores.items()):
             stack.enter_context(store.locked())
         is_elsewhere = folder(settings, studies, interim) != page.parent
-        if is_elsewhere or [seal.stamp(stored.store) for stored in studies] != stamps:
+        if is_elsewhere or [results.stamp(stored.store) for stored in studies] != stamps:
             raise Replaced
         # Beside report.yaml: the folder then has all that a repetition needs.
         for file in own_files.loaded():
@@ -234,7 +234,7 @@ def publishing(
         write_whole(page.with_name(RECORD), record.encode())
         # What was here before the end.
         beside = _beside(studies, suite)
-        if beside != page.parent and not (beside / seal.SEALED).exists():
+        if beside != page.parent and not (beside / results.SEALED).exists():
             shutil.rmtree(beside, ignore_errors=True)
 
 

@@ -12,8 +12,7 @@ from pipeline.execution.schedule import failures, unit_in_words, unit_name
 from pipeline.execution.sessions import SessionRecord, sessions
 from pipeline.identity import own_files
 from pipeline.identity.registry import problem
-from pipeline.storage import contributions
-from pipeline.storage import results as seal
+from pipeline.storage import contributions, results
 from pipeline.storage.layout import counted
 from pipeline.study.checks import ROLES
 from pipeline.study.parameters import DataFile
@@ -37,7 +36,7 @@ if TYPE_CHECKING:  # a run with nothing to do must not wait for these
     from pipeline.analysis.claims import Judgement
     from pipeline.reporting.drawn import Drawn
     from pipeline.reporting.page import About, Section
-    from pipeline.reporting.section import Contributor, Facts, Session
+    from pipeline.reporting.section import Contributor, Facts, PastSession
     from pipeline.workflow.assess import Item, Source
 
 
@@ -119,7 +118,7 @@ def _section(
     experiment = stored.experiment
     study = stored.study
     claims = assess.claims_of(experiment)
-    summary = summarise_moments(seal.load(stored.store, source.summary))
+    summary = summarise_moments(results.load(stored.store, source.summary))
     summary = summary.assign(answers.get((assess.CONTROLLED, 0), {}))
     estimator = study.parameters.get(ROLES[2], "")
     return page.Section(
@@ -250,7 +249,7 @@ def facts(stored: StoredStudy, invocation: Invocation, interim: bool = False) ->
     if study.refine:
         crossing_confidence = study.refine.confidence
     return Facts(
-        folder=f"{store.backend}/{seal.place(store)}".rstrip("/"),
+        folder=f"{store.backend}/{results.place(store)}".rstrip("/"),
         seed=study.seed,
         replications=study.replications,
         units=int(counted(study).sum()),
@@ -292,11 +291,11 @@ def _contributors(stored: StoredStudy) -> "list[Contributor]":
     return contributors
 
 
-def _session(record: SessionRecord) -> "Session":
+def _session(record: SessionRecord) -> "PastSession":
     """What a page has of a session."""
-    from pipeline.reporting.section import Session
+    from pipeline.reporting.section import PastSession
 
-    return Session(
+    return PastSession(
         started=record.started or "–",
         seconds=record.seconds,
         units=record.units,

@@ -1,5 +1,5 @@
-"""Studies that grow by what they show: by levels where a mean crosses one, or by replications until
-claims are decided.
+"""Studies that grow with their results: new levels where a mean crosses a value, or replications
+until claims are decided.
 
 Each round is sealed, and what follows is a function of the sealed results.
 """
@@ -28,7 +28,7 @@ def continued(stored: StoredStudy, judged: Judged | None = None) -> StoredStudy:
 
 
 def what_follows(now: StoredStudy, then: StoredStudy) -> Round | None:
-    """The next round; None where there is none."""
+    """The event that tells what the next round adds; None where nothing follows."""
     before = now.study
     after = then.study
     if results.size(after) <= results.size(before):

@@ -25,20 +25,20 @@ LEAST_TIME = 1e-3  # seconds that a later round has at least, so that it stops i
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunOutcome:
     """How a task ended. failed_units: those of this shard."""
 
     failed_units: int
 
     @classmethod
-    def of(cls, parts: Sequence[ScheduledStudy]) -> "Outcome":
+    def of(cls, parts: Sequence[ScheduledStudy]) -> "RunOutcome":
         """The outcome of a task on some studies."""
         schedules = [part.schedule for part in parts]
         failed = (schedule.listing.failed & schedule.mine for schedule in schedules)
         return cls(sum(int(units.sum()) for units in failed))
 
 
-def run(job: Job) -> Outcome:
+def run(job: Job) -> RunOutcome:
     """Simulate what is missing, seal and report.
 
     Raises Stopped where units are left, SweepError where the sweep cannot go on, InvalidInput.
@@ -49,13 +49,13 @@ def run(job: Job) -> Outcome:
             job.tell(ShardDone(job.settings.shard))
         else:
             _seal_and_report(job.of([part.stored for part in parts]))
-    return Outcome.of(parts)
+    return RunOutcome.of(parts)
 
 
 def _seal_and_report(job: Job) -> None:
-    """Seal and report, again where another driver has another grid or more replications."""
+    """Seal and report; begin again if another driver replaced the results meanwhile."""
     for rounds_left in reversed(range(ROUNDS)):
-        seal(job.studies, job.cluster)
+        seal_results(job.studies, job.cluster)
         for stored in job.studies:
             _tell_what_was_reached(job, stored)
         try:
@@ -76,8 +76,8 @@ def _tell_what_was_reached(job: Job, stored: StoredStudy) -> None:
 
 
 def complete(job: Job) -> list[ScheduledStudy]:
-    """Simulate what is missing, of studies that grow by what they show in rounds: seal each round,
-    and go on with the levels or replications that follow.
+    """Simulate what is missing. Of studies that grow in rounds, seal each round and go on with the
+    levels or replications that follow from it.
 
     Returns the studies with all of these and their schedules, in which nothing is pending. Raises
     what `simulate` does.
@@ -92,7 +92,7 @@ def complete(job: Job) -> list[ScheduledStudy]:
         growing = [stored for stored in known if grows(stored)]
         if not growing:
             return parts
-        seal(growing, job.cluster)
+        seal_results(growing, job.cluster)
         following = [continued(stored, judged) for stored in job.studies]
         rounds = map(what_follows, known, following)
         growths = [growth for growth in rounds if growth is not None]
@@ -110,7 +110,7 @@ def results_of(job: Job) -> ScheduledStudy:
     """
     with job.taking_notices():
         (part,) = complete(job)
-        seal([part.stored], job.cluster)
+        seal_results([part.stored], job.cluster)
         shortfalls = line_of(part.stored) if job.subscribers else ""
         if shortfalls:
             job.tell(FellShort(part.stored.study.name, shortfalls))
@@ -127,7 +127,7 @@ def _until(deadline: float | None, job: Job) -> Job:
     )
 
 
-def report(job: Job) -> Outcome:
+def report(job: Job) -> RunOutcome:
     """Write the report of what is known: of the sealed results or, before the end, of the units
     that are done.
     """
@@ -144,12 +144,12 @@ def report(job: Job) -> Outcome:
         for part in parts:
             if part.schedule.pending and not is_current(part.stored.store):
                 unfinished.append(part.stored)
-        seal([stored for stored in job.studies if stored not in unfinished], job.cluster)
+        seal_results([stored for stored in job.studies if stored not in unfinished], job.cluster)
         with workers_of(job.cluster, reduce.worth_a_cluster(unfinished)) as executor:
             for stored in unfinished:
                 reduce.interim(stored, executor)
         publish(job, unfinished)
-    return Outcome.of(parts)
+    return RunOutcome.of(parts)
 
 
 def _begun(job: Job) -> Iterator[ScheduledStudy]:
@@ -163,7 +163,7 @@ def _begun(job: Job) -> Iterator[ScheduledStudy]:
         yield ScheduledStudy(stored, Schedule(stored.study, listing, needed=needed))
 
 
-def seal(studies: Sequence[StoredStudy], cluster: Cluster) -> None:
+def seal_results(studies: Sequence[StoredStudy], cluster: Cluster) -> None:
     """Seal the results of finished studies, where they are not sealed already."""
     waiting = [stored for stored in studies if not is_current(stored.store)]
     with workers_of(cluster, reduce.worth_a_cluster(waiting)) as executor:

@@ -1,4 +1,4 @@
-"""What a status says besides units: slow cells, memory of workers, jobs in a queue."""
+"""What a status says apart from units: slow cells, memory of workers, jobs in a queue."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class SlowCell:
 
 
 @dataclass(frozen=True)
-class Effort:
+class EffortSoFar:
     """What units took. seconds_of_work: of all; memory_of_worker: the most, in bytes, or None."""
 
     seconds_of_work: float
@@ -48,12 +48,12 @@ class Queue:
     jobs: str
 
 
-def effort(stored: StoredStudy) -> Effort:
+def effort(stored: StoredStudy) -> EffortSoFar:
     """What the units of a study took, and its slowest cells."""
     entries = efforts.read(stored.store)
     work = float(entries["seconds"].sum())
     if not len(entries):
-        return Effort(work, None, [])
+        return EffortSoFar(work, None, [])
     seconds = _seconds_of_cells(stored, entries)
     order = np.argsort(-np.nan_to_num(seconds, nan=-1.0), kind="stable")
     study = stored.study
@@ -62,7 +62,7 @@ def effort(stored: StoredStudy) -> Effort:
         if seconds[cell] > 0:
             labels = study.grid.labels(cell)
             slowest.append(SlowCell(labels, cell_in_words(study, cell), float(seconds[cell])))
-    return Effort(work, int(entries["memory"].max()), slowest)
+    return EffortSoFar(work, int(entries["memory"].max()), slowest)
 
 
 def _seconds_of_cells(stored: StoredStudy, entries: Array) -> Floats:

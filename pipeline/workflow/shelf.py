@@ -32,7 +32,7 @@ LONGEST_HEAD = 10_000  # bytes of a page in which its title is looked for
 
 
 @dataclass(frozen=True)
-class Part:
+class StudyPart:
     """A part of a study that may be deleted. starts: of its files; cost: of deleting it."""
 
     starts: tuple[str, ...]
@@ -40,19 +40,19 @@ class Part:
 
 
 PARTS = {
-    "units": Part(
+    "units": StudyPart(
         ("replications", "efforts"),
         "once sealed and if no more replications are wanted: results and report stay, "
         "but run and report of that study simulate it again from the start",
     ),
-    "results": Part(
+    "results": StudyPart(
         ("results.zarr", "summary.zarr"), "made again from the units, nothing is simulated"
     ),
-    "report": Part(
+    "report": StudyPart(
         ("report.html", "figures", "summary.csv", "verdicts.csv"),
         "made again from the results in seconds",
     ),
-    "temporary": Part(
+    "temporary": StudyPart(
         ("interim", "reductions"), "of unfinished studies; made again when they are needed"
     ),
 }

@@ -161,7 +161,7 @@ class Sweeping:
             self.job.tell(failed_units(part.stored, listing, self.job.invocation))
 
     def _compute_here(self) -> None:
-        """Compute in this process; workers get what it had no time for."""
+        """Compute in this process for a while, and leave the rest to workers."""
         self._agree()
         work = format_time(self.seconds)
         here = Executor(description=f"about {work} of work: no workers, computing in this process")
@@ -197,7 +197,7 @@ class Sweeping:
         """Simulate what is missing, one study after the other; start nothing after `patience`
         seconds.
 
-        Returns whether it took no longer.
+        Returns whether all was done in that time.
         """
         self.job.tell(ExecutorOpened(executor.description))
         ends = time.monotonic() + patience
@@ -237,7 +237,7 @@ class Sweeping:
             raise
         self._end(session, outcome)
 
-    def _end(self, session: Session, outcome: sweep.Outcome) -> None:
+    def _end(self, session: Session, outcome: sweep.SweepOutcome) -> None:
         """Note what a sweep of one study did."""
         if not outcome.interrupted:
             session.end("finished", outcome)
@@ -261,7 +261,7 @@ class _StudySweep:
         self.efforts = Efforts(self.store, session.name)
         session.at_beats(self.efforts.flush)
 
-    def run(self, executor: Executor, work: Runner, ends: float) -> sweep.Outcome:
+    def run(self, executor: Executor, work: Runner, ends: float) -> sweep.SweepOutcome:
         """Sweep, and start nothing after `ends`, a time of the monotonic clock."""
         total_cost = pace = driver = None
         # With targets it is not known how much is wanted, and large first bundles could be far more
@@ -282,13 +282,15 @@ class _StudySweep:
                 units_in_time,
                 stop=self.sweeping.stop,
                 on_done=self.count,
-                on_retired=self._warn,
-                total_cost=total_cost,
-                pace=pace,
-                shares=self.schedule.shares,
-                blame=work.blame,
-                last=lambda: elsewhere.bundles() + suspects.bundles(self.schedule),
-                on_halt=forget,
+                lost_workers=sweep.LostWorkers(
+                    on_retired=self._warn, blame=work.blame, on_halt=forget
+                ),
+                bundling=sweep.Bundling(
+                    total_cost=total_cost,
+                    pace=pace,
+                    shares=self.schedule.shares,
+                    last=lambda: elsewhere.bundles() + suspects.bundles(self.schedule),
+                ),
             )
         interrupted = outcome.interrupted or time.monotonic() >= ends
         return dataclasses.replace(outcome, interrupted=interrupted)

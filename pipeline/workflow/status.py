@@ -27,7 +27,7 @@ from pipeline.workflow.failed_units import failed_units
 from pipeline.workflow.invocation import Invocation
 from pipeline.workflow.precision import all_done, on_target, settled
 from pipeline.workflow.sealed import is_current
-from pipeline.workflow.seen import Effort, Queue
+from pipeline.workflow.seen import EffortSoFar, Queue
 from pipeline.workflow.shortfalls import line_of
 from pipeline.workflow.studies import StoredStudy
 from pipeline.workflow.until import ends
@@ -52,7 +52,7 @@ class Units:
 
 
 @dataclass(frozen=True)
-class Progress:
+class StudyProgress:
     """What is known of a study that was begun.
 
     groups_on_target: of cells that met their targets of precision, once sealed. shortfalls: what
@@ -93,9 +93,9 @@ class StudyStatus:
     wanted: Units
     targets: Sequence[str]
     stops: Sequence[EndedCells]
-    effort: Effort
+    effort: EffortSoFar
     queue: Queue | None
-    progress: Progress | None
+    progress: StudyProgress | None
 
     @property
     def units(self) -> Units:
@@ -147,7 +147,7 @@ def status_of(stored: StoredStudy, listing: Listing | None, invocation: Invocati
     )
 
 
-def _progress(stored: StoredStudy, listing: Listing, invocation: Invocation) -> Progress:
+def _progress(stored: StoredStudy, listing: Listing, invocation: Invocation) -> StudyProgress:
     """What is known of a study that was begun."""
     study = stored.study
     store = stored.store
@@ -157,7 +157,7 @@ def _progress(stored: StoredStudy, listing: Listing, invocation: Invocation) -> 
     running = [session for session in past if session.state == RUNNING and session.seconds]
     pace = cost_per_second(running)
     done = all_done(study, listing, settled(store, listing) if sealed else None)
-    return Progress(
+    return StudyProgress(
         sealed=sealed,
         units=Units(
             all=int(wanted.sum()),

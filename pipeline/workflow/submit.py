@@ -72,7 +72,8 @@ def submit(
     for stored in studies:
         make_folders(stored.store.folder)
         queued.record(
-            stored.store.folder, queued.Submitted(system.name, tuple(numbers), str(system.output))
+            stored.store.folder,
+            queued.SubmittedJobs(system.name, tuple(numbers), str(system.output)),
         )
     pending = sum(prediction.pending for prediction in expected)
     return Submitted(system, numbers, pending, _work(expected), job_sizes, words)

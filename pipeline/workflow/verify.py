@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pipeline.execution import sessions, sweep
 from pipeline.execution.clusters import Cluster, Executor, workers_of
-from pipeline.execution.reduction import Check, Digest
+from pipeline.execution.reduction import Digest, FileCheck
 from pipeline.execution.schedule import Schedule
 from pipeline.storage import agreement, contributions, efforts, results
 from pipeline.storage.datasets import ZarrLocation
@@ -245,9 +245,9 @@ def _damaged(integrity: Integrity, files: list[str], executor: Executor) -> Iter
 
     sweep.run(
         executor,
-        Check(integrity),
+        FileCheck(integrity),
         ((key, 1.0) for key in files),
-        total_cost=float(len(files)),
+        bundling=sweep.Bundling(total_cost=float(len(files))),
         on_done=collect,
     )
     yield from sorted(damaged)

@@ -1,9 +1,12 @@
 """YAML as a person writes it: numbers such as 1e3, no dates, and no key twice."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import yaml
+
+from pipeline.study.files import read_regular
 
 MOST_VALUES = 200_000  # of a text, each anchor counted as often as it is used
 FLOAT = re.compile(r"[-+]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)[eE][-+]?[0-9]+")
@@ -60,6 +63,11 @@ def load(text: str) -> object:
         return loader.construct_document(node)
     finally:
         loader.dispose()
+
+
+def read(path: Path) -> object:
+    """The value of a file, see `load`. Also raises OSError and UnicodeDecodeError."""
+    return load(read_regular(path).decode())
 
 
 def _size(node: yaml.Node, sizes: dict[int, int]) -> int:

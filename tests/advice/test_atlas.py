@@ -20,12 +20,12 @@ from pipeline.advice.interpolation import band, reduced
 from pipeline.advice.question import read
 from pipeline.advice.simulation import Simulator
 from pipeline.identity import registry
-from pipeline.study.advice import Atlas
+from pipeline.study.advice import AtlasGrid
 from pipeline.study.parameters import InvalidInput
 from tests.advice.test_advise import OWN, truth
 
 SHIPPED = ["clustering", "crowd", "ranking", "response"]
-CELLS = Atlas({"n": (5, 20, 80), "epsilon": (0.3, 1, 3, 10)}, ("laplace",), ("error_squared",))
+CELLS = AtlasGrid({"n": (5, 20, 80), "epsilon": (0.3, 1, 3, 10)}, ("laplace",), ("error_squared",))
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from pipeline.advice.simulation import Simulator
 from pipeline.advice.words import far_beyond
 from pipeline.analysis.paired_crossing import Crossing
 from pipeline.identity import registry
-from pipeline.study.advice import Advice, Atlas, Unknown
+from pipeline.study.advice import Advice, AtlasGrid, Unknown
 from pipeline.study.parameters import InvalidInput
 from tests.advice.test_advise import OWN
 from tests.helpers import toy_paper
@@ -58,7 +58,7 @@ TWO = dataclasses.replace(
         },
         {"model": "answers", "mechanism": "laplace"},
         ("mean",),
-        atlas=Atlas(
+        atlas=AtlasGrid(
             {"n": (10, 40, 160, 500), "epsilon": (0.25, 0.5, 1, 2)},
             ("laplace", "louder"),
             ("error_squared",),

@@ -103,15 +103,19 @@ def test_a_bound_that_can_only_be_refuted_is_not_supported(tolerance, verdict):
 
 @pytest.mark.parametrize("tolerance, verdict", [(AtMost(3), IDENTITY), (AtMost(2), CONTRADICTED)])
 def test_what_holds_by_construction_is_an_identity(tolerance, verdict):
-    one = claim(tolerance=tolerance, identity=True, make=scaled("v", 3))
+    one = claim(tolerance=tolerance, by_construction=True, make=scaled("v", 3))
     assert judge(one, DATA).verdict == judge(one, DATA).check.verdict == verdict
-    with pytest.raises(ValueError, match="toy must be an identity or only refutable"):
-        claim(identity=True, only_refutable=True)
+    with pytest.raises(ValueError, match="toy must be by_construction or only_refutable"):
+        claim(by_construction=True, only_refutable=True)
 
 
 @pytest.mark.parametrize(
     "changes, held",
-    [({}, SUPPORTED), (dict(identity=True), IDENTITY), (dict(only_refutable=True), NOT_REFUTED)],
+    [
+        ({}, SUPPORTED),
+        (dict(by_construction=True), IDENTITY),
+        (dict(only_refutable=True), NOT_REFUTED),
+    ],
 )
 @pytest.mark.parametrize("factor, verdict", [(0.1, None), (1.0, TOO_WEAK), (0.43, TOO_WEAK)])
 def test_a_check_that_does_not_reject_its_control_is_too_weak(changes, held, factor, verdict):

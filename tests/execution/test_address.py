@@ -23,7 +23,7 @@ from pipeline.execution import task
 from pipeline.execution.clusters import Address
 from pipeline.execution.clusters.address import differs_from, facts
 from pipeline.execution.errors import Unfit
-from pipeline.execution.sweep import SweepError, run
+from pipeline.execution.sweep import LostWorkers, SweepError, run
 from pipeline.execution.task import TOPIC
 from pipeline.problems.ranking.model import BTL
 from pipeline.study.parameters import InvalidInput
@@ -306,10 +306,16 @@ def test_an_unfit_worker_is_left_alone_and_the_others_finish(keys):
                 fit_if_allowed,
                 pairs(200),
                 on_done=lambda pids, *_: seen.extend(pids),
-                on_retired=lines.append,
+                lost_workers=LostWorkers(on_retired=lines.append),
             )
             assert (
-                run(executor, fit_if_allowed, pairs(20), on_retired=lines.append).units_done == 20
+                run(
+                    executor,
+                    fit_if_allowed,
+                    pairs(20),
+                    lost_workers=LostWorkers(on_retired=lines.append),
+                ).units_done
+                == 20
             )
             assert len(executor.alive()) == 2, "it may serve others"
     assert outcome.units_done == 200 == len(seen) and len(set(seen)) == 1 and outcome.lost == 0
@@ -328,7 +334,12 @@ def test_if_every_worker_is_unfit_the_reason_is_the_error(keys):
             cluster.open() as executor,
             pytest.raises(SweepError, match=r"^sees no folder in process \d+$"),
         ):
-            run(executor, fit_if_allowed, pairs(200), on_retired=lines.append)
+            run(
+                executor,
+                fit_if_allowed,
+                pairs(200),
+                lost_workers=LostWorkers(on_retired=lines.append),
+            )
     assert len(lines) == 1
 
 
@@ -390,9 +401,19 @@ def test_workers_of_other_code_or_without_it_are_left_alone_and_nothing_is_left_
         with cluster.open() as executor:
             assert executor.workers == 2, "of the one that is fit"
             threading.Timer(0.5, join, [bare]).start()
-            assert run(executor, pause, pairs(200), on_retired=lines.append).units_done == 200
+            assert (
+                run(
+                    executor, pause, pairs(200), lost_workers=LostWorkers(on_retired=lines.append)
+                ).units_done
+                == 200
+            )
             client.wait_for_workers(4)
-            assert run(executor, sorted, pairs(9), on_retired=lines.append).units_done == 9
+            assert (
+                run(
+                    executor, sorted, pairs(9), lost_workers=LostWorkers(on_retired=lines.append)
+                ).units_done
+                == 9
+            )
         waiting.until(lambda: left(client, fit) == ((before, set(), 0), ({}, set())))
         join(path=bare)
         client.wait_for_workers(5)
@@ -418,7 +439,12 @@ def test_a_worker_that_cannot_load_the_runner_is_left_alone(keys, tmp_path):
         join(path=without(__name__, tmp_path))
         wait_for_workers(cluster, 2)
         with cluster.open() as executor:
-            assert run(executor, pause, pairs(50), on_retired=lines.append).units_done == 50
+            assert (
+                run(
+                    executor, pause, pairs(50), lost_workers=LostWorkers(on_retired=lines.append)
+                ).units_done
+                == 50
+            )
             assert len(executor.alive()) == 2
     assert len(lines) == 1 and "cannot load the runner" in lines[0]
 
@@ -447,7 +473,11 @@ def test_a_restricted_bundle_does_not_wait_for_a_worker_that_is_gone(keys, tmp_p
 
             lines = []
             outcome = run(
-                executor, fit_if_allowed, pairs(300), on_done=one_goes, on_retired=lines.append
+                executor,
+                fit_if_allowed,
+                pairs(300),
+                on_done=one_goes,
+                lost_workers=LostWorkers(on_retired=lines.append),
             )
     assert outcome.units_done == 300 and len(pids) == 2 and len(lines) == 1
 

@@ -1,5 +1,6 @@
 """Workers that come and go while a sweep runs: all that there are have units, and the sealed bytes do not change."""
 
+import dataclasses
 import functools
 import threading
 import time
@@ -9,7 +10,7 @@ import pytest
 
 from pipeline.execution.clusters import Address
 from pipeline.execution.runner import Runner
-from pipeline.execution.sweep import run
+from pipeline.execution.sweep import Bundling, run
 from pipeline.storage.replications import Store
 from pipeline.workflow import reduce
 from tests.helpers.engine import pending, sealed, stored, study
@@ -108,13 +109,14 @@ def test_every_worker_that_comes_has_units_and_the_bytes_are_the_same(
         change(workers, len(done))
 
     with Address(workers.scheduler_address).open() as executor:
+        if window is not None:
+            executor = dataclasses.replace(executor, window=window)
         change(workers, 0)
         outcome = run(
             executor,
             functools.partial(meet, Runner(store, schedule.references)),
             iter(schedule),
-            bundle_seconds=1e-9,
-            window=window,
+            bundling=Bundling(seconds=1e-9),
             on_done=on_done,
         )
         assert (

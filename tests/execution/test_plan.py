@@ -42,10 +42,10 @@ def test_memory_is_extrapolated_to_the_block():
 
 def test_seconds_that_a_block_takes_whatever_its_size_are_counted_once():
     """5 ms a block and 20 µs a replication, of which the last trials were far from the whole block."""
-    trials = [probe.Trial(0, count, 5e-3 + 2e-5 * count, 0) for count in (1, 4, 16)]
+    trials = [probe.TimedTrial(0, count, 5e-3 + 2e-5 * count, 0) for count in (1, 4, 16)]
     assert probe._seconds(trials, 2000) == pytest.approx(5e-3 + 2e-5 * 2000)
     assert probe._seconds(trials[:1], 2000) == pytest.approx(2000 * 5.02e-3)
-    slower = probe.Trial(0, 64, 4e-3, 0)  # by chance less than before
+    slower = probe.TimedTrial(0, 64, 4e-3, 0)  # by chance less than before
     assert probe._seconds([*trials, slower], 2000) == pytest.approx(4e-3)
 
 

@@ -14,7 +14,7 @@ from pipeline.execution.clusters import Local
 from pipeline.execution.errors import Unfit
 from pipeline.execution.runner import TRIES, Runner, writer
 from pipeline.execution.schedule import Schedule, Unit, find_unit, unit_name
-from pipeline.execution.sweep import run
+from pipeline.execution.sweep import Bundling, LostWorkers, run
 from pipeline.execution.unit_work import UnitWork
 from pipeline.storage import agreement
 from pipeline.storage.backend import Unreachable
@@ -209,9 +209,8 @@ def test_a_reference_unit_that_ends_processes_is_blamed_and_no_other_unit(tmp_pa
             executor,
             work,
             iter(schedule),
-            total_cost=schedule.cost,
-            kills=1,
-            blame=work.blame,
+            bundling=Bundling(total_cost=schedule.cost),
+            lost_workers=LostWorkers(kills=1, blame=work.blame),
             on_done=lambda works, bundle, _: flags.update(zip(bundle.units, works, strict=True)),
         )
     bad, listing = schedule.references[0], store.listing()

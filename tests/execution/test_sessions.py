@@ -13,14 +13,14 @@ from pipeline.__main__ import main
 from pipeline.execution import sessions
 from pipeline.execution.progress import Advance
 from pipeline.execution.sessions import SILENT, Session
-from pipeline.execution.sweep import Outcome
+from pipeline.execution.sweep import SweepOutcome
 from pipeline.execution.systems import registry
 from pipeline.workflow.tasks import TASKS
 from tests.helpers.engine import arguments, environment, without_report
 
 
 def outcome(units):
-    return Outcome(units, 1.0, 2.04, 2, 0, interrupted=False)
+    return SweepOutcome(units, 1.0, 2.04, 2, 0, interrupted=False)
 
 
 def end_elsewhere(session, state, **changes):

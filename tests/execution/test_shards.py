@@ -15,7 +15,7 @@ from pipeline.storage.replications import Listing, Store
 from pipeline.study.parameters import InvalidInput
 from pipeline.workflow import reduce
 from pipeline.workflow.config import read_settings
-from pipeline.workflow.run import Outcome
+from pipeline.workflow.run import RunOutcome
 from pipeline.workflow.studies import ScheduledStudy, scheduled
 from tests.helpers.engine import (
     advance,
@@ -133,7 +133,7 @@ def test_the_outcome_of_a_shard_is_about_its_own_units(tmp_path):
     store, _ = failed(tmp_path, 1)
     for k in (0, 1):
         part = ScheduledStudy(None, Schedule(STUDY, store.listing(), (k, 2)))
-        assert Outcome.of([part]).failed_units == k
+        assert RunOutcome.of([part]).failed_units == k
 
 
 @pytest.mark.parametrize("share", [0, 0.5])

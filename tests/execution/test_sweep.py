@@ -16,7 +16,7 @@ from pipeline.execution.clusters import Executor, Local, Synchronous, Threads
 from pipeline.execution.clusters.executor import DASK
 from pipeline.execution.errors import Unfit
 from pipeline.execution.progress import interruptible
-from pipeline.execution.sweep import ALONE, KILLS, Sweep, SweepError, run
+from pipeline.execution.sweep import ALONE, KILLS, Bundling, LostWorkers, Sweep, SweepError, run
 from pipeline.execution.task import Ending
 
 
@@ -81,7 +81,7 @@ def test_unfit_processes_of_this_machine_are_replaced(times, tmp_path):
             executor,
             functools.partial(unfit_at_first, tmp_path / "unfit", times),
             pairs(range(400)),
-            on_retired=lines.append,
+            lost_workers=LostWorkers(on_retired=lines.append),
         )
     assert (
         outcome.units_done == 400
@@ -102,7 +102,7 @@ def test_if_all_workers_are_unfit_the_reason_is_the_error(tmp_path):
                 executor,
                 functools.partial(unfit_at_first, tmp_path, 100),
                 pairs(range(10)),
-                on_retired=lines.append,
+                lost_workers=LostWorkers(on_retired=lines.append),
             )
         assert len(lines) < most
 
@@ -120,7 +120,7 @@ def test_order_changes_nothing(executor, tmp_path):
             executor,
             functools.partial(record, folder),
             pairs(units),
-            total_cost=300.0,
+            bundling=Bundling(total_cost=300.0),
             on_done=lambda results, bundle, workers, seen=seen: seen.extend(results),
         )
         assert outcome.units_done == 300 and not outcome.interrupted and outcome.lost == 0
@@ -147,7 +147,7 @@ def test_units_are_taken_lazily_and_the_window_is_bounded(executor, tmp_path):
         executor,
         functools.partial(record, tmp_path, seconds=0.005),
         stream(),
-        bundle_seconds=0.01,
+        bundling=Bundling(seconds=0.01),
         on_done=on_done,
     )
     assert taken[0] == done[0] == 200 and widest[0] <= 4 * 4
@@ -186,7 +186,7 @@ def test_an_executor_serves_several_sweeps(executor):
 
 def test_work_is_sent_once(executor):
     Heavy.pickled = 0
-    run(executor, Heavy(), pairs(range(100)), bundle_seconds=1e-9)
+    run(executor, Heavy(), pairs(range(100)), bundling=Bundling(seconds=1e-9))
     assert Heavy.pickled <= 3  # measuring, sending, and in threads the copy
 
 
@@ -238,7 +238,7 @@ def test_work_seconds_are_measured_in_workers(executor, tmp_path):
         executor,
         functools.partial(record, tmp_path, seconds=0.02),
         pairs(range(40)),
-        total_cost=40.0,
+        bundling=Bundling(total_cost=40.0),
     )
     assert 0.8 <= outcome.seconds_work <= executor.workers * outcome.seconds_wall
 
@@ -251,29 +251,33 @@ def drain(bundler, price):
 
 
 def test_bundles_start_with_one_unit_and_reach_the_wanted_seconds():
-    bundles = list(drain(Bundler(pairs(range(10_000)), None, 1.0), price=0.01))
+    bundles = list(drain(Bundler(pairs(range(10_000)), Bundling(seconds=1.0)), price=0.01))
     sizes = [len(bundle.units) for bundle in bundles]
     assert sizes[:4] == [1, 4, 16, 64] and set(sizes[4:-1]) == {100}
     assert [unit for bundle in bundles for unit in bundle.units] == list(range(10_000))
 
 
 def test_bundles_shrink_towards_the_end_when_the_total_is_known():
-    sizes = [len(b.units) for b in drain(Bundler(pairs(range(1000)), 1000.0, 1.0), price=0.01)]
+    sizes = [
+        len(b.units) for b in drain(Bundler(pairs(range(1000)), Bundling(1000.0, 1.0)), price=0.01)
+    ]
     assert max(sizes) == 100 and sizes[-1] <= 5 and sizes[-10:] == sorted(sizes[-10:], reverse=True)
 
 
 def test_bundles_follow_costs_and_never_exceed_the_largest_size():
     stream = [(0, 100.0), *((unit, 1.0) for unit in range(1, 500))]
-    sizes = [len(b.units) for b in drain(Bundler(stream, None, 1.0), price=0.01)]
+    sizes = [len(b.units) for b in drain(Bundler(stream, Bundling(seconds=1.0)), price=0.01)]
     assert sizes[0] == 1 and max(sizes) <= 101
-    free = Bundler(pairs(range(50_000), 0.0), None, 1.0)
+    free = Bundler(pairs(range(50_000), 0.0), Bundling(seconds=1.0))
     assert max(len(b.units) for b in drain(free, 1e-9)) == MOST_UNITS
 
 
 @pytest.mark.parametrize("group, sizes", [(6, {12}), (15, {15}), (50, {20, 10}), (1, {10})])
 def test_bundles_end_with_units_that_share_data(group, sizes):
     """Where that takes less than twice what is wanted; longer groups are cut."""
-    bundler = Bundler(pairs(range(600)), None, 1.0, shares=lambda unit: unit % group != group - 1)
+    bundler = Bundler(
+        pairs(range(600)), Bundling(seconds=1.0, shares=lambda unit: unit % group != group - 1)
+    )
     bundles = list(drain(bundler, price=0.1))
     ends = [bundle.units[-1] + 1 for bundle in bundles]
     assert {
@@ -288,17 +292,17 @@ def test_first_bundles_follow_predicted_cost(cost, first):
 
     None is planned for longer than 1.7 s.
     """
-    bundler = Bundler(((unit, cost) for unit in range(10_000_000)), 1e7 * cost, pace=1e-9)
+    bundler = Bundler(((unit, cost) for unit in range(10_000_000)), Bundling(1e7 * cost, pace=1e-9))
     assert {len(bundler.next(1000).units) for _ in range(2000)} == {first}
 
 
 def test_first_bundles_leave_something_for_every_worker():
-    bundler, sizes = Bundler(pairs(range(20_000), 1e7), 2e11, pace=1e-9), []
+    bundler, sizes = Bundler(pairs(range(20_000), 1e7), Bundling(2e11, pace=1e-9)), []
     for _ in range(400):
         sizes.append(len(bundler.next(500).units))
     assert sizes[0] == 20 and sizes == sorted(sizes, reverse=True) and sum(sizes) < 20_000
     assert (
-        len(Bundler(pairs(range(20_000), 1e7), 2e11, pace=1e-9).next(10).units) == 1
+        len(Bundler(pairs(range(20_000), 1e7), Bundling(2e11, pace=1e-9)).next(10).units) == 1
     )  # few workers: no hurry
 
 
@@ -307,7 +311,7 @@ def test_a_wrong_prediction_is_forgotten_after_the_first_bundle(wrong):
     """Units of 10 ms that were predicted to take 100 times as long, or as short: then bundles of 2
     s follow.
     """
-    bundler, sizes = Bundler(pairs(range(100_000), 1e7), None, pace=wrong * 1e-9), []
+    bundler, sizes = Bundler(pairs(range(100_000), 1e7), Bundling(pace=wrong * 1e-9)), []
     while (bundle := bundler.next(480)) and len(sizes) < 8:
         bundler.learn(bundle, 0.01 * len(bundle.units))
         sizes.append(len(bundle.units))
@@ -361,7 +365,9 @@ def test_a_unit_is_blamed_only_after_its_workers_died_while_nothing_else_ran(bef
     pool, blamed = Deadly(), []
     units = [*pairs(range(before)), ("bad", 1.0), *pairs(range(before, 100))]
     sweep = Sweep(
-        pool, Bundler(units, None), KILLS, None, blame=lambda unit, _: blamed.append(unit) or True
+        pool,
+        Bundler(units),
+        lost_workers=LostWorkers(blame=lambda unit, _: blamed.append(unit) or True),
     )
     sweep.drive(threading.Event())
     assert blamed == ["bad"] and sweep.units_done == len(units) and pool.beside == []
@@ -410,7 +416,7 @@ def test_no_worker_is_an_error_not_a_hang(tmp_path):
         Deaf(), 2, dict, lambda: revived.append(1), description="two imaginary workers"
     )
     with pytest.raises(SweepError, match=r"no worker for 0.5 s \(two imaginary workers\)"):
-        run(empty, Heavy(), pairs(range(3)), worker_timeout=0.5)
+        run(empty, Heavy(), pairs(range(3)), lost_workers=LostWorkers(worker_timeout=0.5))
     assert revived
 
 
@@ -442,7 +448,7 @@ def test_many_workers_get_longer_bundles(workers, units):
     """Of 1 s for up to 240 workers, of 4 s for 1,000: or they would ask more often than a scheduler
     can answer.
     """
-    bundler = Bundler(pairs(range(10_000)), None)
+    bundler = Bundler(pairs(range(10_000)))
     sizes = []
     while bundle := bundler.next(workers):
         bundler.learn(bundle, 0.01 * bundle.cost)
@@ -470,7 +476,7 @@ def test_what_a_frozen_worker_has_is_done_by_another(tmp_path, monkeypatch):
             executor,
             functools.partial(freeze_at, tmp_path, 150),
             pairs(range(200)),
-            total_cost=200.0,
+            bundling=Bundling(total_cost=200.0),
             on_done=lambda results, *_: done.extend(unit for unit, _ in results),
         )
     assert sorted(done) == list(range(200)) and outcome.units_done == 200

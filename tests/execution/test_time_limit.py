@@ -11,7 +11,7 @@ from pipeline.execution import runner, time_limit
 from pipeline.execution.bundles import Bundle, Bundler
 from pipeline.execution.clusters import Executor, Local
 from pipeline.execution.runner import Runner
-from pipeline.execution.sweep import run
+from pipeline.execution.sweep import Bundling, run
 from pipeline.execution.time_limit import TimeLimit, _Watch, limited
 from pipeline.problems.ranking.estimators.moments import Debiased
 from pipeline.storage.replications import Store
@@ -120,7 +120,7 @@ def test_a_worker_stuck_in_compiled_code_is_ended_and_its_unit_blamed(tmp_path):
             executor,
             Stuck(store, schedule.references, most_seconds=5.0),
             iter(schedule),
-            total_cost=schedule.cost,
+            bundling=Bundling(total_cost=schedule.cost),
             on_done=lambda works, bundle, _: failed.extend(
                 unit for unit, work in zip(bundle.units, works, strict=True) if work.failed
             ),
@@ -177,11 +177,11 @@ def test_bundles_say_what_they_should_take_once_others_have_ended():
             expected.append(bundle.expected)
             return bundle.units
 
-    run(Executor(), Careful(), ((unit, 1.0) for unit in range(20)), bundle_seconds=1e-9)
+    run(Executor(), Careful(), ((unit, 1.0) for unit in range(20)), bundling=Bundling(seconds=1e-9))
     assert (
         expected[0] is None and len(expected) > 2 and all(seconds > 0 for seconds in expected[1:])
     )
-    bundler = Bundler([(0, 3.0), (1, 5.0)], None)
+    bundler = Bundler([(0, 3.0), (1, 5.0)])
     bundler.learn(bundler.next(1), 6.0)
     assert bundler.expected(bundler.next(1)) == 10.0
 

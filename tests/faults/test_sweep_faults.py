@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from pipeline.execution.clusters import Local
-from pipeline.execution.sweep import SweepError, run
+from pipeline.execution.sweep import Bundling, LostWorkers, SweepError, run
 from tests.helpers.engine import environment
 from tests.helpers.fault_runs import FULL
 
@@ -82,20 +82,19 @@ def killing(*arguments):
         killer.join()
 
 
-def kill_workers(stop, times, every, folder=None):
+def kill_workers(stop, times, every, folder=None, counted=None):
     """SIGKILL a random worker of this process, `times` times; half of them after work in `folder`.
 
-    With a folder, some unit ends between two kills. So no unit that runs alone is killed twice, on
-    a machine of any pace, and no innocent unit is blamed.
+    With a list of units that the sweep has counted, it counts one between two kills. So no unit
+    that runs alone is killed twice, on a machine of any pace, and no innocent unit is blamed.
     """
     chance, killed = random.Random(7), 0
-    ended_before = set()
+    counted_before = 0
     while killed < times and not stop.wait(every):
-        if folder and killed:
-            ended_now = ended(folder)
-            if ended_now == ended_before:
+        if counted is not None and killed:
+            if len(counted) == counted_before:
                 continue
-            ended_before = ended_now
+            counted_before = len(counted)
         children = workers_of(os.getpid())
         if folder and killed % 2:
             children = [child for child in children if (folder / f"{child.pid}.worker").exists()]
@@ -114,12 +113,12 @@ def test_killed_workers_cost_time_only(tmp_path):
             taken.append(len(taken))
             yield taken[-1], 1.0
 
-    with Local(workers=2).open() as executor, killing(KILLS, 0.25, tmp_path) as killer:
+    with Local(workers=2).open() as executor, killing(KILLS, 0.25, tmp_path, done) as killer:
         outcome = run(
             executor,
             functools.partial(record, tmp_path, 0.01),
             until_all_are_killed(killer),
-            bundle_seconds=0.2,
+            bundling=Bundling(seconds=0.2),
             on_done=lambda results, *_: done.extend(results),
         )
     assert sorted(done) == taken and ended(tmp_path) == set(taken)
@@ -141,7 +140,12 @@ def test_a_unit_that_kills_its_workers_is_named_and_the_rest_is_kept(
 ):
     """Also the first and the last of a few, beside which innocent ones run."""
     with pytest.raises(SweepError, match=f"unit {bad}: its worker was killed {kills} times"):
-        run(two_workers, functools.partial(poison, tmp_path, bad), pairs(units), kills=kills)
+        run(
+            two_workers,
+            functools.partial(poison, tmp_path, bad),
+            pairs(units),
+            lost_workers=LostWorkers(kills=kills),
+        )
     assert bad not in ended(tmp_path) and (not bad or bad - 1 in ended(tmp_path))
     record_alone = functools.partial(record, tmp_path, 0.0)
     assert run(two_workers, record_alone, [(bad, 1.0)]).units_done == 1
@@ -155,8 +159,9 @@ def test_units_that_kill_their_workers_are_blamed_and_the_sweep_goes_on(two_work
         two_workers,
         functools.partial(poisons, tmp_path, bad),
         pairs(20),
-        kills=2,
-        blame=lambda unit, event: blamed.append((unit, event)) or "bad",
+        lost_workers=LostWorkers(
+            kills=2, blame=lambda unit, event: blamed.append((unit, event)) or "bad"
+        ),
         on_done=lambda values, bundle, _: done.extend(zip(bundle.units, values, strict=True)),
     )
     assert sorted(blamed) == [(unit, "its worker was killed 2 times") for unit in bad]
@@ -175,8 +180,7 @@ def test_workers_that_never_come_back_end_the_sweep(tmp_path):
                 executor,
                 functools.partial(record, tmp_path, 0.1),
                 pairs(1000),
-                worker_timeout=2.0,
-                kills=10**6,
+                lost_workers=LostWorkers(worker_timeout=2.0, kills=10**6),
             )
 
 

@@ -73,7 +73,8 @@ def advance(what, folder, executor=None, order=None, **options):
     schedule = pending(what, store)
     units = order(list(schedule)) if order else iter(schedule)
     runner = Runner(store, schedule.references)
-    outcome = sweep.run(executor or Executor(), runner, units, total_cost=schedule.cost, **options)
+    options.setdefault("bundling", sweep.Bundling(total_cost=schedule.cost))
+    outcome = sweep.run(executor or Executor(), runner, units, **options)
     return schedule, outcome
 
 

@@ -75,7 +75,7 @@ def test_same_bytes_on_any_cluster_and_after_interruptions(how, expected, tmp_pa
     if (
         how == "interrupted"
     ):  # with units of the second round done, then between its end and its sealing
-        sealing = run.seal
+        sealing = run.seal_results
         monkeypatch.setattr(run, "seal", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             complete(refined(), tmp_path)

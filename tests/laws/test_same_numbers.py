@@ -9,6 +9,7 @@ import xarray as xr
 
 from pipeline.execution.clusters import Executor, Local, Synchronous, Threads
 from pipeline.execution.runner import Runner
+from pipeline.execution.sweep import Bundling
 from pipeline.storage.replications import Store
 from pipeline.workflow import reduce
 from tests.helpers.engine import GRID, advance, contents, pending, sealed, stamps, stored, study
@@ -42,7 +43,9 @@ def test_scheduler_and_workers(cluster, tmp_path, expected):
         assert sealed(study(), tmp_path / "in order", executor) == expected
         # Short bundles: every worker gets some, in many.
         assert (
-            sealed(study(), tmp_path / "shuffled", executor, shuffled, bundle_seconds=1e-3)
+            sealed(
+                study(), tmp_path / "shuffled", executor, shuffled, bundling=Bundling(seconds=1e-3)
+            )
             == expected
         )
 
@@ -62,7 +65,7 @@ def test_interruptions(tmp_path, expected):
             study(),
             tmp_path,
             stop=stop,
-            bundle_seconds=1e-9,
+            bundling=Bundling(seconds=1e-9),
             on_done=lambda *_, stop=stop: stop.set(),
         )
         done = int(Store(study(), tmp_path).listing().done.sum())

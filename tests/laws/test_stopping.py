@@ -63,7 +63,7 @@ def finish(what, folder, executor=None, order=None, stops=()):
             units,
             on_done=on_done,
             stop=stop,
-            bundle_seconds=0.02,
+            bundling=sweep.Bundling(seconds=0.02),
         )
     reduce.seal(one, executor)
     parts = {part: contents(folder / part) for part in (SEALED, SUMMARY)}

@@ -78,7 +78,7 @@ def complete(stored, folder, cluster=None, told=None, **settings):
     if told is not None:
         job = job.subscribed(told.append)
     (part,) = run.complete(job)
-    run.seal([part.stored], Synchronous())
+    run.seal_results([part.stored], Synchronous())
     return part.stored
 
 

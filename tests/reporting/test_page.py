@@ -23,7 +23,7 @@ from pipeline.reporting import archive, endings, methods, page, specs
 from pipeline.reporting.drawn import render
 from pipeline.reporting.findings import findings
 from pipeline.reporting.formatting import check_lines, with_interval
-from pipeline.reporting.section import CellOfCost, Effort, Facts, Failure, Protection, Session
+from pipeline.reporting.section import CellOfCost, Effort, Facts, Failure, PastSession, Protection
 from pipeline.reporting.specs import FORMATS
 
 FIGURES = [
@@ -81,7 +81,7 @@ def verdict(name, word, estimate=None, control="contradicted"):
     )
 
 
-SESSION = Session(
+SESSION = PastSession(
     started="2026-01-01",
     seconds=61.0,
     units=3,
@@ -98,7 +98,7 @@ FACTS = {
     "folder": "outputs/a",
     "sessions": [
         SESSION,
-        Session(
+        PastSession(
             "2026-01-02", 10, units=5, workers=4, lost=0, state="finished", machine="–", versions={}
         ),
     ],

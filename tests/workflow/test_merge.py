@@ -32,7 +32,7 @@ def _run(folder, shard=None):
     store.begin()
     schedule = Schedule(small, store.listing(), shard or (0, 1))
     runner = Runner(store, schedule.references)
-    sweep.run(Executor(), runner, iter(schedule), total_cost=schedule.cost)
+    sweep.run(Executor(), runner, iter(schedule), bundling=sweep.Bundling(total_cost=schedule.cost))
     return store
 
 

@@ -122,7 +122,7 @@ def test_jobs_in_the_queue_and_their_reasons_are_shown_and_none_is_an_end(
     squeue.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     assert status_in(tmp_path).state == State.MORE_TO_DO, "nothing was submitted"
-    queued.record(tmp_path, queued.Submitted("slurm", ("7", "8"), "logs"))
+    queued.record(tmp_path, queued.SubmittedJobs("slurm", ("7", "8"), "logs"))
     (tmp_path / "queue").write_text(
         "7_1|RUNNING|None\n7_[2-9]|PENDING|Priority\n8|PENDING|Dependency\n"
     )

@@ -26,7 +26,7 @@ WORKERS = "pipeline-workers"  # name of all jobs
 
 
 @dataclass
-class Job:
+class BatchJob:
     """One job: its number in the queue, the name of its workers, and when they were last seen."""
 
     number: str
@@ -61,7 +61,7 @@ class Jobs:
         self.scheduler = scheduler
         self.wanted = system.jobs
         self.least = system.fewest
-        self.jobs: list[Job] = []
+        self.jobs: list[BatchJob] = []
         self.submitted = 0
         self.failed_starts = 0
         self.refused = 0
@@ -84,9 +84,9 @@ class Jobs:
         environment = inherited_environment(self.system.hides_environment)
         number = self.system.submit(self.system.options_of_workers(), script, (), environment)
         digits = re.findall(r"\d+", number)[0]  # as they stand in the list of jobs
-        self.jobs.append(Job(digits, name, busy=time.monotonic()))
+        self.jobs.append(BatchJob(digits, name, busy=time.monotonic()))
 
-    def end(self, jobs: Sequence[Job]) -> None:
+    def end(self, jobs: Sequence[BatchJob]) -> None:
         """Cancel jobs; it does not matter if one has ended already."""
         ended = {job.number for job in jobs}
         self.jobs = [job for job in self.jobs if job.number not in ended]
@@ -177,7 +177,7 @@ class Jobs:
                 f"{self._last_output(ended[-1])}"
             )
 
-    def _last_output(self, job: Job) -> str:
+    def _last_output(self, job: BatchJob) -> str:
         for path in self.system.output.iterdir():
             if job.number not in re.findall(r"\d+", path.name):
                 continue

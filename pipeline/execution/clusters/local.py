@@ -121,7 +121,7 @@ class Local(Cluster, Checked):
 
     @contextlib.contextmanager
     def open_while(self, work: Callable[[], None]) -> Iterator[Executor]:
-        """The same; the work is done while the workers' processes start."""
+        """Open the cluster, and do some work while the workers' processes start."""
         self.check()
         count = self.workers or default_workers()
         limit = self._limit(count)

@@ -22,7 +22,7 @@ FOLDER = "submitted"  # of a study: a file for each submission
 
 
 @dataclass(frozen=True)
-class Submitted:
+class SubmittedJobs:
     """The jobs of one `task=submit`.
 
     system: name of the batch system. jobs: their numbers. output: folder of what they print.
@@ -33,7 +33,7 @@ class Submitted:
     output: str
 
 
-def record(folder: Path, submitted: Submitted) -> None:
+def record(folder: Path, submitted: SubmittedJobs) -> None:
     """Note in the folder of a study which jobs were submitted for it. Raises OSError."""
     stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
     name = re.sub(r"\W", "_", submitted.jobs[0])
@@ -41,7 +41,7 @@ def record(folder: Path, submitted: Submitted) -> None:
     write_whole(folder / FOLDER / f"{stamp}-{name}.json", content.encode())
 
 
-def latest(folder: Path) -> Submitted | None:
+def latest(folder: Path) -> SubmittedJobs | None:
     """What was submitted last for the study in a folder.
 
     None where nothing was, or the note is damaged.
@@ -50,13 +50,13 @@ def latest(folder: Path) -> Submitted | None:
     with suppress(OSError, ValueError, KeyError, TypeError, IndexError):
         content = json.loads(read_regular(paths[-1]))
         numbers = tuple(map(str, content["jobs"]))
-        submitted = Submitted(str(content["system"]), numbers, str(content["output"]))
+        submitted = SubmittedJobs(str(content["system"]), numbers, str(content["output"]))
         if submitted.system in systems() and submitted.jobs:
             return submitted
     return None
 
 
-def unfinished(submitted: Submitted) -> list[Queued] | None:
+def unfinished(submitted: SubmittedJobs) -> list[Queued] | None:
     """Jobs that are in the queue, waiting or running.
 
     None where the system cannot be queried here.

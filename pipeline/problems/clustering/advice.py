@@ -9,7 +9,7 @@ import numpy as np
 
 from pipeline.privacy.composition import answer_budget
 from pipeline.privacy.no_privacy import NoPrivacy
-from pipeline.study.advice import Advice, Atlas, Plan, Unknown
+from pipeline.study.advice import Advice, AtlasGrid, Plan, Unknown
 from pipeline.study.arrays import Floats
 from pipeline.study.designs import of_design
 from pipeline.study.guarantee import CURATOR, NOBODY
@@ -226,7 +226,7 @@ ADVICE = Advice(
         Plan(NOBODY, {"mechanism": "pairwise_preference"}),
         Plan(CURATOR, {"mechanism": "noisy_co_occurrences"}),
     ),
-    atlas=Atlas(
+    atlas=AtlasGrid(
         {
             "U": (1000, 3000, 10_000, 30_000),
             "N": (10, 20, 50),

@@ -50,7 +50,7 @@ MOST.type = int
 CHANGE = {"replace_one": "replaced by others", "add_remove": "there or not"}
 
 
-class Answer(NamedTuple):
+class AnswerRow(NamedTuple):
     """What one row says: person, a name or None, group, side and times, as in `bounded_counts`."""
 
     person: str | None
@@ -79,7 +79,7 @@ class RowReader(Protocol):
 
     named: bool
 
-    def answer(self, row: int) -> Answer | None:
+    def answer(self, row: int) -> AnswerRow | None:
         """What a row says, None where that is nothing, as a tie.
 
         Raises `Unreadable` with the reason if the row is wrong.
@@ -88,7 +88,7 @@ class RowReader(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class AnswerRows:
     """Answers in a file, row by row.
 
     person: names, or None where the header has no column of them. group, side, times:
@@ -105,7 +105,7 @@ class Answers:
 
 
 @dataclass(frozen=True, eq=False)
-class Request:
+class ReleaseRequest:
     """The checked arguments of a release.
 
     name: of the mechanism. settings: others than its own. data: the file of the rows.
@@ -125,7 +125,7 @@ def request_of(
     of: str,
     others: Mapping[str, Field[Any]],
     mechanisms: Mapping[str, type[Any]] = MECHANISMS,
-) -> Request:
+) -> ReleaseRequest:
     """The checked arguments of a release. meaning: of data.path; of: whose names data.items has.
 
     mechanisms: by name, the first one the default.
@@ -140,7 +140,7 @@ def request_of(
     other_settings = {key: value for key, value in settings.items() if key not in SETTINGS}
     with keys_as_typed():
         mechanism: Publishes = build(kind, of_mechanism)
-    return Request(name, mechanism, other_settings, data, names)
+    return ReleaseRequest(name, mechanism, other_settings, data, names)
 
 
 def public_names(arguments: Mapping[str, Any], of: str) -> tuple[str, ...]:
@@ -174,7 +174,9 @@ def listed(items: DataFile, of: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def answers_of(request: Request, expected: str, reader_of: Callable[[Sheet], RowReader]) -> Answers:
+def answers_of(
+    request: ReleaseRequest, expected: str, reader_of: Callable[[Sheet], RowReader]
+) -> AnswerRows:
     """The answers in the file of a request: see `answers_in`."""
     encoding = request.settings.get("encoding", ENCODING.default)
     return answers_in(request.data, encoding, expected, reader_of)
@@ -182,7 +184,7 @@ def answers_of(request: Request, expected: str, reader_of: Callable[[Sheet], Row
 
 def answers_in(
     data: DataFile, encoding: str, expected: str, reader_of: Callable[[Sheet], RowReader]
-) -> Answers:
+) -> AnswerRows:
     """The answers in a file; a row that is wrong by itself is left out, as `release_rows` says.
 
     expected: the header in words. reader_of: makes the reader of the rows below a
@@ -196,7 +198,7 @@ def answers_in(
         raise InvalidInput("data.path", data.path, str(error)) from None
     left_out = list(table.left_out)
     rows: list[int] = []
-    answers: list[Answer] = []
+    answers: list[AnswerRow] = []
     for row, number in enumerate(table.sheet.numbers):
         try:
             answer = reader.answer(row)
@@ -210,16 +212,16 @@ def answers_in(
     group = np.array([answer.group for answer in answers], np.int64)
     side = np.array([answer.side for answer in answers], np.int64)
     times = np.array([answer.times for answer in answers], np.int64)
-    return Answers(person, group, side, times, tuple(left_out), tuple(rows))
+    return AnswerRows(person, group, side, times, tuple(left_out), tuple(rows))
 
 
-def checked(answers: Answers) -> str:
+def checked(answers: AnswerRows) -> str:
     """What `check=true` prints."""
     return check_report(len(answers.group), answers.left_out)
 
 
 def published(
-    request: Request, answers: Answers, groups: int, answer: str
+    request: ReleaseRequest, answers: AnswerRows, groups: int, answer: str
 ) -> tuple[PublishedCounts, int]:
     """Noisy counts, (groups, 2), and how many answers of a person count.
 
@@ -248,7 +250,7 @@ def published(
 
 
 def statement(
-    request: Request, result: PublishedCounts, most: int, named: bool, answer: str, of: str
+    request: ReleaseRequest, result: PublishedCounts, most: int, named: bool, answer: str, of: str
 ) -> dict[str, Any]:
     """What was released, how private it is, and what was not released.
 
@@ -291,7 +293,11 @@ def statement(
 
 
 def count_disclosure(
-    request: Request, result: PublishedCounts, most: int, account: Mapping[str, Any], named: bool
+    request: ReleaseRequest,
+    result: PublishedCounts,
+    most: int,
+    account: Mapping[str, Any],
+    named: bool,
 ) -> Disclosure:
     """What the release says of itself. most: answers of a person that count. named: whether the
     file names persons.

@@ -10,7 +10,7 @@ from scipy.special import ndtr
 from pipeline.privacy.composition import answer_budget
 from pipeline.privacy.shuffling import shuffled_answer_budget
 from pipeline.problems.common.person import in_each_round
-from pipeline.study.advice import Advice, Atlas, Plan, Unknown
+from pipeline.study.advice import Advice, AtlasGrid, Plan, Unknown
 from pipeline.study.arrays import Floats
 from pipeline.study.designs import of_design
 from pipeline.study.guarantee import CURATOR, NOBODY, SHUFFLER
@@ -254,7 +254,7 @@ ADVICE = Advice(
         Plan(SHUFFLER, {"mechanism": "shuffled_response"}),
         Plan(CURATOR, {"mechanism": "noisy_votes"}),
     ),
-    atlas=Atlas(
+    atlas=AtlasGrid(
         {
             "n": (10, 30, 100, 300, 1000, 3000, 10_000),
             "m": (5, 15, 50),

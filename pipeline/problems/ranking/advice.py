@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pipeline.problems.common.person import in_each_round
-from pipeline.study.advice import Advice, Atlas, Plan, Unknown
+from pipeline.study.advice import Advice, AtlasGrid, Plan, Unknown
 from pipeline.study.arrays import Floats
 from pipeline.study.guarantee import CURATOR, NOBODY, SHUFFLER
 from pipeline.study.protocols import Mechanism
@@ -171,7 +171,7 @@ ADVICE = Advice(
         Plan(CURATOR, {"mechanism": "noisy_counts"}),
         Plan(CURATOR, {"mechanism": "noisy_scores"}),
     ),
-    atlas=Atlas(
+    atlas=AtlasGrid(
         {
             "L": (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000),
             "m": (5, 10, 20, 50),

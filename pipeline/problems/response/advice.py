@@ -10,7 +10,7 @@ from scipy.special import expit, ndtr
 from pipeline.privacy.accounting import zcdp_rho
 from pipeline.privacy.integer_laws import laplace_variance
 from pipeline.problems.common.person import in_each_round
-from pipeline.study.advice import Advice, Atlas, Plan, Unknown
+from pipeline.study.advice import Advice, AtlasGrid, Plan, Unknown
 from pipeline.study.arrays import Floats
 from pipeline.study.designs import of_design
 from pipeline.study.guarantee import CURATOR, NOBODY, SHUFFLER
@@ -281,7 +281,7 @@ ADVICE = Advice(
         Plan(SHUFFLER, {"mechanism": "shuffled_response"}),
         Plan(CURATOR, {"mechanism": "noisy_differences"}),
     ),
-    atlas=Atlas(
+    atlas=AtlasGrid(
         {
             "n": (100, 300, 1000, 3000, 10_000),
             "m": (5, 10, 20, 50),

@@ -19,7 +19,7 @@ from pipeline.problems.clustering.theory.co_occurrence_sensitivity import (
     co_occurrence_sensitivity,
     listed_co_occurrence_sensitivity,
 )
-from pipeline.problems.common.count_release import Answers
+from pipeline.problems.common.count_release import AnswerRows
 
 pytest.importorskip(
     "opendp", reason="OpenDP is not installed: releases of real data are NOT tested here"
@@ -191,7 +191,7 @@ def sums_of(rows, items, most, reading):
     """Sums without noise. rows: (person, item, liked)."""
     columns = list(zip(*rows, strict=True)) or [(), (), ()]
     numbers = [np.array(column, np.int64) for column in (*columns[1:], [1] * len(rows))]
-    ratings = Answers(columns[0], *numbers, (), tuple(range(len(rows))))
+    ratings = AnswerRows(columns[0], *numbers, (), tuple(range(len(rows))))
     study = NoisyCoOccurrences(N=items, w=most, person=1.0, reading=reading)
     return study.summed(*co_occurrences_of(without_several(ratings), items, most))
 

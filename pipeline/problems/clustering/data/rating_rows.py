@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pipeline.problems.common.count_release import Answer, Answers
+from pipeline.problems.common.count_release import AnswerRow, AnswerRows
 from pipeline.problems.common.rating_files import ROLES
 from pipeline.problems.common.release_rows import LeftOut
 from pipeline.problems.common.sheets import Sheet, is_missing
@@ -46,7 +46,7 @@ class RatingReader:
         self._index = {name: k for k, name in enumerate(items)}
         self._liked = liked
 
-    def answer(self, row: int) -> Answer | None:
+    def answer(self, row: int) -> AnswerRow | None:
         """A rating: its group is the item, its side whether that is liked.
 
         None where it is missing.
@@ -65,10 +65,10 @@ class RatingReader:
         rating = self._sheet.measure(text)
         if rating is None:
             raise Unreadable(f"rating is {shorten(text, 30)!r}; must be a number")
-        return Answer(user, self._index[item], int(rating >= self._liked))
+        return AnswerRow(user, self._index[item], int(rating >= self._liked))
 
 
-def without_several(ratings: Answers) -> Answers:
+def without_several(ratings: AnswerRows) -> AnswerRows:
     """Ratings without those of an item about which a person has several
     rows.
 
@@ -84,7 +84,7 @@ def without_several(ratings: Answers) -> Answers:
     )
     single = np.flatnonzero(is_single).tolist()
     several = [LeftOut(ratings.numbers[row], SEVERAL) for row in np.flatnonzero(~is_single)]
-    return Answers(
+    return AnswerRows(
         [users[row] for row in single],
         ratings.group[is_single],
         ratings.side[is_single],
@@ -94,7 +94,7 @@ def without_several(ratings: Answers) -> Answers:
     )
 
 
-def co_occurrences_of(ratings: Answers, items: int, most: int) -> tuple[Integers, Integers]:
+def co_occurrences_of(ratings: AnswerRows, items: int, most: int) -> tuple[Integers, Integers]:
     """(pairs,) twice: how many persons rated both items otherwise, and how
     many alike.
 
@@ -102,7 +102,7 @@ def co_occurrences_of(ratings: Answers, items: int, most: int) -> tuple[Integers
     rows. ratings: each item of a person once. Pairs are in the order of
     `numpy.triu_indices`. O(rows + persons · most²).
 
-    >>> alice = Answers(["a", "a", "a"], *np.array([[0, 1, 2], [1, 1, 0], [1, 1, 1]]), (), (1, 2, 3))
+    >>> alice = AnswerRows(["a", "a", "a"], *np.array([[0, 1, 2], [1, 1, 0], [1, 1, 1]]), (), (1, 2, 3))
     >>> [counts.tolist() for counts in co_occurrences_of(alice, 3, most=3)]
     [[0, 1, 1], [1, 0, 0]]
     """

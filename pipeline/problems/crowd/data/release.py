@@ -13,8 +13,8 @@ from typing import Any
 from pipeline.privacy.published_counts import PublishedCounts
 from pipeline.problems.common import count_release
 from pipeline.problems.common.count_release import (
-    Answer,
-    Request,
+    AnswerRow,
+    ReleaseRequest,
     answers_of,
     checked,
     count_disclosure,
@@ -132,7 +132,7 @@ class _Reader:
         self._code = {normal_label(name): k for k, name in enumerate(labels)}
         self._allowed = shorten(", ".join(labels))
 
-    def answer(self, row: int) -> Answer:
+    def answer(self, row: int) -> AnswerRow:
         """An answer. Raises `Unreadable` with the reason if the row is wrong."""
         task = self._tasks[row]
         worker = self._workers[row]
@@ -147,10 +147,12 @@ class _Reader:
                 f"label is {shorten(label, 30)!r}; must be one of {self._allowed} "
                 "(parameters.labels)"
             )
-        return Answer(worker, self._index[task], code)
+        return AnswerRow(worker, self._index[task], code)
 
 
-def _tables(request: Request, labels: tuple[str, str], result: PublishedCounts) -> dict[str, Table]:
+def _tables(
+    request: ReleaseRequest, labels: tuple[str, str], result: PublishedCounts
+) -> dict[str, Table]:
     """The table of a release by the name of its file, from counts (tasks, 2), noisy."""
     names = [plain_text(label) for label in labels]
     rows = [
@@ -164,7 +166,7 @@ def _tables(request: Request, labels: tuple[str, str], result: PublishedCounts) 
 
 
 def _net_tables(
-    request: Request, labels: tuple[str, str], result: PublishedCounts
+    request: ReleaseRequest, labels: tuple[str, str], result: PublishedCounts
 ) -> dict[str, Table]:
     """The table of a release of differences, (tasks, 1), noisy, by the name of its file."""
     names = [plain_text(label) for label in labels]

@@ -383,7 +383,7 @@ CLAIMS = (
         "items alike in every "
         "replication.",
         source="eq. (3) of Xu, Sun and Cheng; against their finding of Figure 6",
-        identity=True,
+        by_construction=True,
         experiment="xu/scenario_5",
         measure=_unlike_rankings,
         tolerance=NoException(0.01),

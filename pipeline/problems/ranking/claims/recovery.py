@@ -231,7 +231,7 @@ CLAIMS = (
         "midpoint between the true "
         "K-th and (K+1)-th, over K.",
         source="Xu, Sun and Cheng, Lemma 4",
-        identity=True,
+        by_construction=True,
         experiment="xu/recovery",
         measure=_above_lemma_4,
         tolerance=NoException(1e-3),

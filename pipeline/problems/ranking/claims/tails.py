@@ -228,7 +228,7 @@ CLAIMS = (
         why="An inequality of every such matrix; 2λ is reached.",
         conditions=_PROOFS,
         control=_multiplied("hessian_ratio", 1.01),
-        identity=True,
+        by_construction=True,
         simulated=NotSimulated("It holds at every vector, however that was estimated."),
     ),
     Claim(
@@ -272,7 +272,7 @@ CLAIMS = (
         "≥ 2√(m − 1): always at m = 5, at m = 20 from κ = 6.6 on, as here.",
         conditions=_PROOFS,
         control=_multiplied("entry_ratio", 60),
-        identity=True,
+        by_construction=True,
         simulated=NotSimulated(
             "Its first term exceeds every entry of every vector of sum 0 at these κ and m."
         ),

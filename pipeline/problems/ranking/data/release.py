@@ -12,8 +12,8 @@ import numpy as np
 from pipeline.privacy.published_counts import PublishedCounts
 from pipeline.problems.common import count_release
 from pipeline.problems.common.count_release import (
-    Answer,
-    Request,
+    AnswerRow,
+    ReleaseRequest,
     answers_of,
     checked,
     count_disclosure,
@@ -122,7 +122,7 @@ class _Reader:
                 "has columns of users and of counts; a row must be one comparison of its user"
             )
 
-    def answer(self, row: int) -> Answer | None:
+    def answer(self, row: int) -> AnswerRow | None:
         """A comparison, None for a tie. Raises `Unreadable` with the reason if the row is wrong."""
         pair = winner_and_loser(self._sheet, self._roles, row)
         if pair is None:
@@ -143,10 +143,10 @@ class _Reader:
         winner = self._index[pair[0]]
         loser = self._index[pair[1]]
         group = int(pair_index(winner, loser, len(self._index)))
-        return Answer(person, group, int(winner > loser), times)
+        return AnswerRow(person, group, int(winner > loser), times)
 
 
-def _tables(request: Request, result: PublishedCounts) -> dict[str, Table]:
+def _tables(request: ReleaseRequest, result: PublishedCounts) -> dict[str, Table]:
     """The tables of a release by the names of their files, from counts (pairs, 2), noisy."""
     counts = result.counts
     names = [plain_text(name) for name in request.names]
@@ -174,7 +174,7 @@ def _leads(scores: SingleScores) -> list[tuple[str | float, ...]]:
     return [(*end, chance) for end, chance in zip(ends, chances, strict=True)]
 
 
-def _score_tables(request: Request, result: PublishedCounts) -> dict[str, Table]:
+def _score_tables(request: ReleaseRequest, result: PublishedCounts) -> dict[str, Table]:
     """The table of a release of scores, (m,), noisy, by the name of its file."""
     scores = result.counts
     names = [plain_text(name) for name in request.names]

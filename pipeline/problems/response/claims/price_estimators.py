@@ -6,6 +6,7 @@ with its first-order constant (`theory.noise_risk`).
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -171,18 +172,16 @@ def _claim(
     why: str,
     control: NegativeControl,
     simulated: SimulatedControl,
-    conditions: str = _CONDITIONS,
-    source: str = "",
 ) -> Claim:
     return Claim(
         id=f"nguyen.{name}",
         statement=statement,
         experiment="nguyen/price_estimators",
         measure=how,
-        source=source or "sharpens Nguyen and Zhang, supplement, Theorem 3.3",
+        source="sharpens Nguyen and Zhang, supplement, Theorem 3.3",
         tolerance=tolerance,
         why=why,
-        conditions=conditions,
+        conditions=_CONDITIONS,
         control=control,
         simulated=simulated,
     )
@@ -208,7 +207,7 @@ def _doubled(norm: str) -> Claim:
     source = "Nguyen and Zhang, supplement, Theorem 3.3"
     if norm != "inf":
         source += ", in the other norm"
-    return _claim(
+    claim = _claim(
         f"supplement_3_3.spectral.{norm}",
         f"Where np² is at least {SIZE} m²/ε², privacy at most doubles the "
         f"spectral algorithm's error {symbol}.",
@@ -222,15 +221,16 @@ def _doubled(norm: str) -> Claim:
             scaled(metric, lambda r: 1 + 0.5 * (r["mechanism"] == PRIVATE)),
         ),
         LOUDER,
-        f"Cells with np²ε²/m² ≥ {SIZE}, p = ½ among them; tight calibration, β* "
-        "uniform on (−2, 2).",
-        source,
     )
+    conditions = (
+        f"Cells with np²ε²/m² ≥ {SIZE}, p = ½ among them; tight calibration, β* uniform on (−2, 2)."
+    )
+    return replace(claim, source=source, conditions=conditions)
 
 
 def _price(estimator: str, norm: str) -> Claim:
     metric, symbol = NORMS[norm]
-    return _claim(
+    claim = _claim(
         f"price.{estimator}.{norm}",
         f"What privacy adds to the square of the {ESTIMATORS[estimator]}'s error "
         f"{symbol}, relative to the error without it, is {_IN_M[norm]}.",
@@ -245,12 +245,12 @@ def _price(estimator: str, norm: str) -> Claim:
             lambda r: r.assign_coords(n=r["n"] ** 0.5),
         ),
         _WORLDS[estimator],
-        f"Cells with an excess of 0.1 to 2. {_CONDITIONS}",
     )
+    return replace(claim, conditions=f"Cells with an excess of 0.1 to 2. {_CONDITIONS}")
 
 
 def _constant(estimator: str) -> Claim:
-    return _claim(
+    claim = _claim(
         f"price.constant.{estimator}",
         f"What privacy adds to the squared error of the {ESTIMATORS[estimator]} "
         "is what the first-order formula says.",
@@ -261,21 +261,15 @@ def _constant(estimator: str) -> Claim:
         "apart here, and more for β* that spreads further.",
         NegativeControl("predictions of half the noise's variance", scaled("noise_risk", 0.5)),
         LOUD,
-        "Cells where 0.05 to 0.75 of the squared error without privacy is "
-        f"predicted. {_CONDITIONS}",
     )
+    conditions = (
+        f"Cells where 0.05 to 0.75 of the squared error without privacy is predicted. {_CONDITIONS}"
+    )
+    return replace(claim, conditions=conditions)
 
 
-CLAIMS = (
-    _doubled("inf"),
-    _doubled("l2"),
-    _price("spectral", "inf"),
-    _price("spectral", "l2"),
-    _price("pairwise_likelihood", "inf"),
-    _price("pairwise_likelihood", "l2"),
-    _constant("spectral"),
-    _constant("pairwise_likelihood"),
-    _claim(
+def _missing_responses() -> Claim:
+    claim = _claim(
         "price.missing",
         "Where responses are missing, what privacy adds, relative to the rest, "
         "times n, is proportional to 1/p³.",
@@ -292,7 +286,22 @@ CLAIMS = (
             "shares p read as their square root", lambda r: r.assign_coords(p=r["p"] ** 0.5)
         ),
         LEAST_OWN_NOISE,
+    )
+    conditions = (
         "Pairs of cells with p = ½ and 1 at one m ≥ 20, m/ε² and np²ε²/m; excess "
-        "of 0.05 to 1; tight calibration.",
-    ),
+        "of 0.05 to 1; tight calibration."
+    )
+    return replace(claim, conditions=conditions)
+
+
+CLAIMS = (
+    _doubled("inf"),
+    _doubled("l2"),
+    _price("spectral", "inf"),
+    _price("spectral", "l2"),
+    _price("pairwise_likelihood", "inf"),
+    _price("pairwise_likelihood", "l2"),
+    _constant("spectral"),
+    _constant("pairwise_likelihood"),
+    _missing_responses(),
 )

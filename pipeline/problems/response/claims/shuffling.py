@@ -73,7 +73,7 @@ CLAIMS = (
         statement="Shuffling is charged, and allows a report a larger budget "
         "than ε, exactly where ε is below log(n/(16 log(2/δ))).",
         source="the range of the same theorem; with 200 persons ε = 0.23, with 1,000 ε = 1.84",
-        identity=True,
+        by_construction=True,
         experiment="nguyen/shuffling",
         measure=_gain,
         tolerance={_BELOW: AtLeast(ABOVE_ONE), _BEYOND: Within(1, ROUNDING)},
