@@ -259,3 +259,25 @@ def test_tasks_of_an_array_in_pods_and_what_ends_it_elsewhere(
     assert main([*arguments(tmp_path / "here", **SMALL), in_bucket]) == 0
     assert "nothing to do: all 8 units were done before" in capsys.readouterr().out
     assert bucket.sealed() == laptop
+
+
+RELEASES = """
+import os
+from pipeline.__main__ import main
+
+rows = [f"p{person},{person % 2},{person % 3 % 2},1" for person in range(60)]
+with open("/tmp/data.csv", "w") as data:
+    data.write("\\n".join(["person,a,b,c", *rows]))
+words = "task=release problem=response data.path=/tmp/data.csv outputs=/tmp/released"
+code = main([*words.split(), "parameters.epsilon_user=1", "parameters.delta=1e-6"])
+print(code, os.getuid(), *sorted(os.listdir("/tmp/released")))
+"""
+
+
+def test_real_data_are_released_in_a_pod():
+    """By a user without a name and a home, on a root that nobody writes."""
+    pytest.importorskip("opendp")
+    done = Pod("release", {}).run(["-c", RELEASES])
+    assert done.returncode == 0, done.stderr
+    code, user, *files = done.stdout.splitlines()[-1].split()
+    assert code == "0" and int(user) == pods.USER and "release.json" in files, done.stdout
