@@ -90,7 +90,7 @@ def reaches(driver, condition, seconds=120):
         if driver.poll() is not None:
             return False
         assert time.monotonic() < end, "timed out"
-        time.sleep(0.01)
+        time.sleep(0.02)
     return True
 
 
