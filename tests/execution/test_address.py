@@ -133,13 +133,9 @@ def without(package, folder):
 
 
 def wait_for_workers(cluster, count=1):
-    end = time.monotonic() + 60
-    while True:
-        with cluster.open() as executor:
-            if len(executor.alive()) >= count:
-                return
-        assert time.monotonic() < end
-        time.sleep(0.1)
+    """Wait by a client alone: to open the cluster reads all files of the program, in each process."""
+    with contextlib.ExitStack() as stack:
+        cluster._connect(stack).wait_for_workers(count, timeout=60)
 
 
 def test_sweep_on_an_encrypted_scheduler(encrypted, capsys):
