@@ -23,6 +23,8 @@ NAMES = {
     "noise": "noise on the integers: seeded samplers, OpenDP's, the published ones",
     "rasch": "spectral fits of the Rasch model: batched, as published, NumPy's solver",
     "blocks": "samplers of the block model: against the generator alone, and a dense transcription",
+    "coverage": "coverage of 95 % intervals in 60 drawn cells, and what standard errors cost",
+    "quantiles": "quantiles of 10⁸ values, merged block by block in bounded memory",
     "crowd": "Dawid–Skene on crowds: batched, NumPy loops, crowd-kit",
     "arithmetic": (
         "one arithmetic for all machines: what two types of processor refuse, and its cost"
