@@ -71,9 +71,14 @@ def pytest_collection_modifyitems(config, items):
     items.sort(key=lambda item: places.get(str(item.path), len(places)))
 
 
-def pytest_collection():
-    """Search nothing for garbage while 13,000 tests are made, which stay: a third of that time."""
-    gc.disable()
+def pytest_collection(session):
+    """Search nothing for garbage while 13,000 tests are made, which stay: a third of that time.
+
+    What only starts others, by pytest-xdist, makes none.
+    """
+    is_worker = hasattr(session.config, "workerinput")
+    if is_worker or not session.config.getoption("numprocesses", None):
+        gc.disable()
 
 
 def pytest_collection_finish():
