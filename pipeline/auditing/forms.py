@@ -35,6 +35,7 @@ def audited(subject: Subject, pair: Pair, promise: Promise, plan: Plan) -> Findi
     finding = _counted(form, pair, promise, plan, "a call gives")
     if finding is not None:
         return finding
+    _check_one_form(form, subject, pair)
     if _has_no_noise(subject, pair):
         return _counted(_output_of(subject), pair, promise, plan, "every call gives")
     return None
@@ -67,6 +68,15 @@ def _check_runs(subject: Subject, pair: Pair) -> None:
             errors.append(error)
     if len(errors) == 2:
         raise InvalidInput("mechanism", subject.name, f"fails on both data sets: {errors[0]}")
+
+
+def _check_one_form(form: Trait, subject: Subject, pair: Pair) -> None:
+    """Raise InvalidInput where forms differ by chance: samples of a call share theirs."""
+    forms = _traits(form, pair.first)
+    if len(forms) > 1:
+        texts = " or ".join(sorted(forms))
+        allowed = f"gives {texts} by chance; let all outputs have one shape, as by padding"
+        raise InvalidInput("mechanism", subject.name, allowed)
 
 
 def _has_no_noise(subject: Subject, pair: Pair) -> bool:

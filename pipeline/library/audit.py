@@ -54,6 +54,7 @@ def audit(
     """
     seconds = options.pop("call_seconds", workflow.CALL_SECONDS.default)
     call_seconds = workflow.checked_seconds(seconds)
+    where = {name: options[name] for name in OF_KEEPING if name in options}
     keeping = _keeping(options)
     budgets = {name: options.pop(name) for name in BUDGETS if name in options}
     _check_names(options)
@@ -64,7 +65,7 @@ def audit(
         case = workflow.case_of_part(mechanism, audits, chosen.grid, promise)
     else:
         case = _case_of_callable(mechanism, pair, promise, chosen)
-    command = workflow.call_of(case, budgets, options)
+    command = workflow.call_of(case, budgets, {**options, **where})
     with threadpoolctl.threadpool_limits(1, "blas"):
         request = AuditRequest(case, chosen, command, call_seconds)
         if keeping is not None:

@@ -56,9 +56,10 @@ def describe(trade_off: TradeOff) -> str:
         f"{len(trade_off.certified)} certified points, at most {highest:.3g} above guessing. "
         f"Verdict: {trade_off.verdict}."
     )
-    for alarm, power in trade_off.broken[:1]:
-        text = f"{text} Breaks the promise: power {power:.4g} at {alarm:.4g} false alarms."
-    return text
+    if not trade_off.broken:
+        return text
+    alarm, power = max(trade_off.broken, key=lambda point: point[1] - point[0])
+    return f"{text} Breaks the promise: power {power:.4g} at {alarm:.4g} false alarms."
 
 
 def _promised(axes: "Axes", trade_off: TradeOff) -> None:

@@ -207,3 +207,11 @@ def test_less_than_it_spends_is_refuted(name):
     budgets = {**EXACT[name], "epsilon": 0.99 * EXACT[name]["epsilon"]}
     audited = pl.audit(SHIP[name], samples=5_000, repeats=0, **budgets)
     assert audited.violates and audited.level == "law"
+
+
+def test_a_shape_that_changes_by_chance_is_one_line_and_no_finding():
+    def padded_at_random(bits, samples, rng):
+        return rng.normal(size=(samples, int(rng.integers(1, 4))))
+
+    with pytest.raises(pl.InvalidInput, match="by chance; let all outputs have one shape"):
+        pl.audit(padded_at_random, ([0], [1]), epsilon=1.0, samples=2_000, repeats=0)

@@ -61,6 +61,22 @@ def test_a_page_of_each_section_runs(name, capsys, monkeypatch):
     plt.close("all")
 
 
+@pytest.mark.parametrize("package", ["opendp", "diffprivlib", "pure_ldp"])
+def test_pages_that_audit_other_packages_run(package, capsys, monkeypatch):
+    """Their wrappers have ten lines at most; the second mechanism, which is wrong, is refuted."""
+    page, audit = ROOT / f"docs/gallery/privacy/audit_{package}.py", pl.audit
+    monkeypatch.setattr(
+        pl, "audit", lambda *words, **options: audit(*words, **options | {"samples": 5_000})
+    )
+    monkeypatch.setattr(plt, "show", lambda: None)
+    exec(compile(page.read_text(), page.name, "exec"), {"__name__": "__main__"})
+    verdicts = re.findall(r": ([a-z ]+), ε between", capsys.readouterr().out)
+    assert verdicts == ["not refuted", "violates"]
+    wrapper = re.search(r"^def .*?\n\n", page.read_text(), re.M | re.S)[0]
+    assert len(wrapper.strip().splitlines()) <= 10
+    plt.close("all")
+
+
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
 def test_pages_ask_one_question_with_names_that_exist(page):
     text = page.read_text()
