@@ -284,7 +284,7 @@ def test_a_limit_of_time_is_that_of_all_rounds_together(monkeypatch):
     for name, fake in {
         "simulate": simulate,
         "grows": lambda stored: True,
-        "seal": lambda *_: None,
+        "seal_results": lambda *_: None,
         "continued": lambda stored, judged: stored,
         "what_follows": lambda *_: next(rounds),
     }.items():
