@@ -291,6 +291,35 @@ def shuffling():
     )
 
 
+def persons():
+    """Of the first order where nobody is trusted; fewer errors for more answers otherwise."""
+    axes = dict(
+        mechanism=["randomized_response", "shuffled_response", "noisy_differences"],
+        estimator=["item_shares", "spectral"],
+        person=[1.0, 4.0, 10.0],
+        questions=[1, 2, 4, 5, 7, 10],
+        n=[2_000, 6_000, 20_000],
+    )
+
+    def error(c):
+        each = np.tanh(c["person"] / (2 * c["questions"]))
+        alone = (1 / each**2 - 0.2) / c["questions"]
+        is_local = c["mechanism"] == "randomized_response"
+        return np.sqrt(100 * xr.where(is_local, alone, 0.5 / c["questions"]) / c["n"])
+
+    results = sealed(axes, {}, error_l2=error)
+    is_local = results["mechanism"] == "randomized_response"
+    one_nat = results["person"] == 1
+    of_one = (results["n"] == 6_000) & one_nat & (results["questions"] == 1)
+    trusted = (results["n"] == 2_000) & one_nat & results["questions"].isin([2, 5, 10])
+    is_spectral = results["mechanism"] == "noisy_differences"
+    fits = (results["estimator"] == "spectral") == is_spectral
+    ran = fits & xr.where(is_local, (results["n"] == 20_000) | of_one, trusted)
+    status = results["status"].where(ran, 0).transpose(*results["status"].dims)
+    errors = results["error_l2"].where(ran).transpose(*status.dims)
+    return results.assign(error_l2=errors, status=status.astype("int8"))
+
+
 MAKERS = (
     entrywise,
     few_responses,
@@ -307,3 +336,4 @@ MAKERS = (
     shuffling,
 )
 IDEAL = {f"nguyen/{make.__name__}": cache(make) for make in MAKERS}
+IDEAL["person/response"] = cache(persons)

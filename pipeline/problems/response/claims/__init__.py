@@ -7,6 +7,7 @@ from . import (
     figure_1,
     inference,
     pair_share,
+    persons,
     price,
     price_estimators,
     privacy,
@@ -30,4 +31,5 @@ CLAIMS = (
     *recorded.CLAIMS,
     *pair_share.CLAIMS,
     *sparse.CLAIMS,
+    *persons.CLAIMS,
 )

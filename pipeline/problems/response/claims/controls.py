@@ -26,6 +26,7 @@ from pipeline.study.wrong_worlds import Change
 from ..estimators.spectral import Spectral
 from ..mechanisms.noisy_differences import DiscreteLaplace, NoisyDifferences
 from ..mechanisms.randomized_response import RandomizedResponse
+from ..mechanisms.shuffled import ShuffledResponse
 from ..misspecified import MisspecifiedRasch
 from ..model import GivenResponses, Rasch, Responses
 from ..releases import Differences, PairwiseRelease
@@ -241,4 +242,31 @@ QUIET_SPARSE = SimulatedControl(
 LOUD_TIGHT = SimulatedControl(
     "noise of 100 times the variance where it is made for what a row can change",
     noisier(_much_more, is_tight),
+)
+
+
+# ------------------------------------------------------------------------- budgets of persons
+
+
+def _whole_each(part: object) -> object:
+    """Every answer has the budget of all of them."""
+    if not isinstance(part, RandomizedResponse) or part.person is None:
+        return part
+    return replace(part, person=part.person * part.answers, person_delta=0.0)
+
+
+def _budget_divided(part: object) -> object:
+    """The budget is divided by the square of the number of answers."""
+    if not isinstance(part, ShuffledResponse | NoisyDifferences) or part.person is None:
+        return part
+    return replace(part, person=part.person / part.answers**2)
+
+
+WHOLE_EACH = SimulatedControl(
+    "every answer has the budget of all of them, and estimators know it",
+    replaced_part("mechanism", _whole_each),
+)
+BUDGET_DIVIDED = SimulatedControl(
+    "budgets divided by the square of the number of answers",
+    replaced_part("mechanism", _budget_divided),
 )
