@@ -479,6 +479,7 @@ SLOW = {
     "nguyen/figure_1",
     "nguyen/figure_p0",
     "nguyen/sparse",
+    "person/response",
     "wang/limits",
     "wang/experts",
     "wang/initialisation",
