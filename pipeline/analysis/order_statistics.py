@@ -21,7 +21,7 @@ from pipeline.analysis.estimate import Estimate
 from pipeline.study.arrays import Floats, Integers
 from pipeline.study.parameters import InvalidInput
 
-MOST = 4096  # different counts of a sketch: 64 KB
+MOST = 1 << 16  # different counts of a sketch: 1 MB
 BITS = 63  # that may be dropped of a key: then one count is left for each sign
 POSITIVE = np.int64(0x7FFF_FFFF_FFFF_FFFF)
 
@@ -71,8 +71,9 @@ class Sketch:
         """The least value that a share of all values do not exceed, and its interval.
 
         Between order statistics of ranks that a binomial number of values leaves out with chance
-        1 − confidence at most, whatever the law of the values. Infinite ends where there are too
-        few. Raises InvalidInput unless 0 < share < 1, and without values.
+        1 − confidence at most, whatever the law of the values, and wider by what values that share
+        a count may differ. Infinite ends where there are too few. Raises InvalidInput unless
+        0 < share < 1, and without values.
         """
         if not 0 < share < 1:
             raise InvalidInput("share", share, "must be above 0 and below 1")
@@ -81,8 +82,8 @@ class Sketch:
             raise InvalidInput("values", 0, "none is finite; at least one is needed")
         value = self.order_statistic(max(1, math.ceil(share * n)))
         ranks = _ranks(n, share, (1 - confidence) / 2)
-        low = self.order_statistic(ranks.low) if ranks.low >= 1 else -math.inf
-        high = self.order_statistic(ranks.high) if ranks.high <= n else math.inf
+        low = self._end(ranks.low, last=False) if ranks.low >= 1 else -math.inf
+        high = self._end(ranks.high, last=True) if ranks.high <= n else math.inf
         error = (high - low) / (2 * float(special.ndtri((1 + confidence) / 2)))
         return Estimate(value, low, high, error)
 
@@ -107,6 +108,14 @@ class Sketch:
         error = math.sqrt(variance / n) / (1 - 2 * share)
         reach = float(special.stdtrit(max(n - 2 * cut - 1, 1), (1 + confidence) / 2)) * error
         return Estimate(mean, mean - reach, mean + reach, error)
+
+    def _end(self, rank: int, last: bool) -> float:
+        """The least, or the last, value that the order statistic of this rank may be."""
+        position = int(np.searchsorted(np.cumsum(self.counts), rank))
+        key = self.keys[position : position + 1] << self.dropped
+        if last:
+            key = key + ((1 << self.dropped) - 1)
+        return float(_floats(key)[0])
 
     def _values(self) -> Floats:
         """The value of each count: the middle of its range."""
