@@ -21,7 +21,7 @@ from pipeline.workflow.tasks import TASKS  # noqa: E402
 
 JSON = "--json"
 AGAINST = "against="  # of task=compare: with which finished study a part is compared
-TYPED = ("against", "archive", "share", "licence")  # texts of tasks without a config
+TYPED = ("against", "archives", "archive", "share", "licence")  # texts of tasks without a config
 COMPLETION = (["-sc"], ["--shell-completion"])
 
 
@@ -247,6 +247,20 @@ def _archive(arguments: list[str]) -> int:
     return archive.perform(_pairs(arguments), JSON in arguments)
 
 
+def _shelf(arguments: list[str]) -> int:
+    """Perform `task=shelf`: archives say themselves what they are."""
+    from pipeline.cli import site
+
+    return site.perform(_pairs(arguments), JSON in arguments)
+
+
+def _skill(arguments: list[str]) -> int:
+    """Perform `task=skill`."""
+    from pipeline.cli import skill
+
+    return skill.perform(_pairs(arguments))
+
+
 def _stand(arguments: list[str]) -> int:
     """Perform `task=compare against=STUDY`, whose config is that of the study."""
     from pipeline.cli import standing
@@ -279,6 +293,8 @@ def _pairs(arguments: list[str]) -> dict[str, Any]:
 WITHOUT_CONFIG = {
     "archive": _archive,
     "reproduce": _reproduce,
+    "shelf": _shelf,
+    "skill": _skill,
     "new": _new,
     "advise": _advise,
     "audit": _audit,

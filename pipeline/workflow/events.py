@@ -291,8 +291,17 @@ class Merged:
     writers: tuple[VerifiedWriter, ...]
 
 
+@dataclass(frozen=True)
+class SiteWritten:
+    """A site of archives was written. page: its index."""
+
+    page: Path
+    archives: int
+
+
 Event: TypeAlias = (
     Archived
+    | SiteWritten
     | UnitsVerified
     | Merged
     | PartChecked

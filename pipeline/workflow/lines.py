@@ -24,6 +24,7 @@ from pipeline.workflow.events import (
     Reported,
     Reproduced,
     ShardDone,
+    SiteWritten,
     SweepBegins,
     UnitsVerified,
     Warned,
@@ -238,3 +239,9 @@ def _(event: Merged) -> list[str]:
     if event.shared:
         line += f"; {event.shared:,} that both have are equal"
     return [line]
+
+
+@lines_of.register
+def _(event: SiteWritten) -> list[str]:
+    archives = "1 archive" if event.archives == 1 else f"{event.archives} archives"
+    return [f"wrote {event.page}, with {archives}: open it, or put its folder on any web host"]

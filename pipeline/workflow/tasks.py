@@ -94,6 +94,21 @@ _ALL = (
         answers=True,
     ),
     Task(
+        "shelf",
+        "a static site of archives, with a search field: archives=A.zip,B.zip or a folder, "
+        "save=site; --json",
+        words="archives=FILE.zip,FILE.zip or FOLDER, save=FOLDER",
+        bare="archives",
+        composes=False,
+        answers=True,
+    ),
+    Task(
+        "skill",
+        "a page of Markdown that tells an assistant how to use this program: save=SKILL.md",
+        words="save=FILE.md",
+        composes=False,
+    ),
+    Task(
         "remove",
         "take finished studies away, with all that was simulated: studies=NAME sure=true",
         alone=("studies", "sure"),
