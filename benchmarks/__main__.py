@@ -54,6 +54,10 @@ NAMES = {
         "advice on 40 drawn questions against exhaustive search: targets met, distance from the "
         "least, seconds"
     ),
+    "persons": (
+        "advice to persons on 60 drawn questions, by trust: certified, met, against a fine grid of "
+        "questions and budgets"
+    ),
     "planted_faults": "audits of 78 faults in nine right mechanisms: how many are found",
     "false_alarms": "1,000 audits of right mechanisms at 99.9 %: false alarms",
     "histograms": "certified bounds of audits beside a tester by histograms, at equal samples",
@@ -61,7 +65,7 @@ NAMES = {
     "memory": "peak memory of the driver against the number of units planned",
 }
 # Those that may be followed by how much of them is run.
-COUNTED = ("advise", "planted_faults", "false_alarms", "histograms")
+COUNTED = ("advise", "persons", "planted_faults", "false_alarms", "histograms")
 
 
 def main(arguments: list[str]) -> int:
