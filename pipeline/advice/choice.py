@@ -1,7 +1,8 @@
 """Which mechanism is advised: the one whose targets are met at most levels of the unknown."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from pipeline.advice.question import Question
 from pipeline.advice.records import MechanismRow
@@ -13,13 +14,17 @@ from pipeline.study.parameters import InvalidInput, fields
 
 @dataclass(frozen=True)
 class Candidate:
-    """What was found of a mechanism: where its targets begin to be met, or why that is nowhere."""
+    """What was found of a mechanism: where its targets begin to be met, or why that is nowhere.
+
+    left_out: parameters that were given and that it does not take.
+    """
 
     mechanism: str
     simulator: Simulator | None = None
     reached: Reached | None = None
     nowhere: Nowhere | None = None
     error: InvalidInput | None = None
+    left_out: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def reach(self) -> float:
@@ -33,7 +38,9 @@ class Candidate:
             return MechanismRow(self.mechanism, None, None, None, None, self._why())
         estimator = self.simulator.question.values["estimator"]
         low, boundary, high = self.reached.shown()
-        return MechanismRow(self.mechanism, estimator, boundary, low, high, self._why())
+        return MechanismRow(
+            self.mechanism, estimator, boundary, low, high, self._why(), self.left_out
+        )
 
     def _why(self) -> str | None:
         if self.error is not None:
@@ -90,10 +97,12 @@ def _candidate(question: Question, mechanism: str, portion: float) -> Candidate:
     """What a search finds of a mechanism."""
     simulator = None
     try:
+        with_mechanism = question
         if mechanism != question.values["mechanism"]:
-            question = question.using(mechanism)
-        simulator = Simulator(question, portion=portion)
-        return Candidate(mechanism, simulator, find(simulator))
+            with_mechanism = question.using(mechanism)
+        left_out = question.left_out(with_mechanism)
+        simulator = Simulator(with_mechanism, portion=portion)
+        return Candidate(mechanism, simulator, find(simulator), left_out=left_out)
     except Nowhere as nowhere:
         return Candidate(mechanism, simulator, nowhere=nowhere)
     except InvalidInput as error:

@@ -156,7 +156,8 @@ def first(question: Question) -> First:
             refused = refused or str(error)
             continue
         low, boundary, high = crossed.shown()
-        rows.append(MechanismRow(name, solved.estimator, boundary, low, high, None))
+        left_out = question.left_out(fitted)
+        rows.append(MechanismRow(name, solved.estimator, boundary, low, high, None, left_out))
         if best is None or crossed.reach > best.reach:
             best = crossed
     if best is None:

@@ -6,7 +6,7 @@ Checked before anything is simulated.
 import inspect
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -44,7 +44,8 @@ class Question:
     chosen: names of parameters that the person gave; typed: these, the unknown and the seed, as
     they were typed. Without a word all is known, and the axis is the mechanism. trust: the only
     kind of trust that is wanted; empty for any. risk: how much an attacker may learn of a person;
-    None for no limit. person_from_risk: whether the budget of a person follows from it.
+    None for no limit. person_from_risk: whether the budget of a person follows from it. kept:
+    whether the risk is kept at a level of the unknown; None where nobody asks.
     """
 
     problem: Problem
@@ -58,6 +59,7 @@ class Question:
     trust: str = ""
     risk: Risk | None = None
     person_from_risk: bool = False
+    kept: Callable[[float], bool] | None = field(default=None, compare=False)
 
     @cached_property
     def advice(self) -> Advice:
@@ -102,12 +104,14 @@ class Question:
         return possible(low, start, high, self.whole, self.refusal)
 
     def refusal(self, level: float) -> InvalidInput | None:
-        """Why the parts cannot be made at a level; None where they can."""
+        """Why the parts cannot be made at a level, or break the risk; None where they do not."""
         try:
             self.parts(level)
         except InvalidInput as error:
             return error
-        return None
+        if self.kept is None or self.kept(level):
+            return None
+        return InvalidInput("risk", self.risk, f"is broken at {self.word}={self.shown(level):g}")
 
     def shown(self, level: float) -> float:
         """A level of the parameter as the person names it.
@@ -176,6 +180,15 @@ class Question:
         taken_values = {name: value for name, value in values.items() if name in taken}
         return replace(self, values=taken_values)
 
+    def left_out(self, other: "Question") -> dict[str, Any]:
+        """Parameters that the person gave and that the parts of another question do not take."""
+        left_out = {}
+        for key in sorted(self.chosen):
+            name = self.advice.parameter_of(key) or key
+            if name in self.values and name not in other.values:
+                left_out[name] = self.values[name]
+        return left_out
+
     def fits(self, mechanism: str) -> bool:
         """Whether the estimator that the person chose, if any, takes what a mechanism releases."""
         if "estimator" not in self.chosen:
@@ -212,7 +225,8 @@ def read(request: Mapping[str, Any]) -> Question:
     InvalidInput, in one line, for every mistake.
 
     target: texts such as `kendall<=0.1`, with commas between, or a list of them. unknown: a word of
-    the problem's advice; where it is not given, the one parameter that is needed and not given.
+    the problem's advice; where it is not given, the one parameter that is needed and not given: of
+    budgets that of a person, not that of an answer.
     Other keys are parameters, by their names or by those words; data.path, data.items and
     data.truth are files.
     """
@@ -247,7 +261,7 @@ def read(request: Mapping[str, Any]) -> Question:
             raise InvalidInput(key, value, f"is {name}, which is given too; give one of both")
         values[name] = level
         derive.pop(name, None)
-    person_from_risk = _takes_budget_from_risk(advice, word, values, risk)
+    person_from_risk = _takes_budget_from_risk(problem, advice, word, {**values, **derive}, risk)
     if person_from_risk:
         assert risk is not None
         values[advice.parameter_of("person")] = risk.single_budget()
@@ -296,13 +310,18 @@ def _risk(advice: Advice, text: object) -> Risk | None:
 
 
 def _takes_budget_from_risk(
-    advice: Advice, word: object, values: Mapping[str, Any], risk: Risk | None
+    problem: Problem, advice: Advice, word: object, known: Mapping[str, Any], risk: Risk | None
 ) -> bool:
-    """Whether the budget of a person is neither given nor asked for, but a risk is."""
-    if risk is None or word in ("person", advice.parameter_of("person")):
+    """Whether the budget of a person is neither given nor asked for, but a risk is.
+
+    Where nothing else is left to ask, it is asked for.
+    """
+    person = advice.parameter_of("person")
+    if risk is None or word in ("person", person):
         return False
-    names = (advice.parameter_of("person"), advice.parameter_of("epsilon"))
-    return all(values.get(name) is None for name in names)
+    if any(known.get(name) is not None for name in (person, advice.parameter_of("epsilon"))):
+        return False
+    return word is not None or bool(_missing(problem, advice, known, {*known, person}))
 
 
 def _parameter(advice: Advice, key: str, value: object) -> tuple[str, Any]:
@@ -387,11 +406,27 @@ def _missing(
     problem: Problem, advice: Advice, values: Mapping[str, Any], to_be_known: Collection[str]
 ) -> dict[str, str]:
     """What is needed and will not be known: word -> the word with its parameter."""
-    return {
+    missing = {
         word: _with_parameter(word, unknown)
         for word, unknown in advice.unknowns.items()
         if _is_needed(problem, values, to_be_known, unknown.parameter)
     }
+    return _in_persons(problem, advice, values, missing)
+
+
+def _in_persons(
+    problem: Problem, advice: Advice, values: Mapping[str, Any], missing: dict[str, str]
+) -> dict[str, str]:
+    """What is needed, with the budget of a person in place of an answer's: people are promised
+    something per person. The same where the parts know no budget of a person.
+    """
+    person = advice.unknowns.get("person")
+    if "epsilon" not in missing or person is None:
+        return missing
+    if not [*_declared(problem, values, person.parameter)]:
+        return missing
+    others = {word: name for word, name in missing.items() if word not in ("epsilon", "person")}
+    return {"person": _with_parameter("person", person), **others}
 
 
 def _is_needed(
@@ -426,7 +461,7 @@ def _nothing_left(
     for word, unknown in advice.unknowns.items():
         if unknown.parameter in replaced or not [*_declared(problem, values, unknown.parameter)]:
             continue
-        if unknown.parameter not in values:
+        if unknown.parameter not in values and word not in ("epsilon", "person"):
             ask_for.append(f"unknown={word}")
         elif word in entries or unknown.parameter in entries:
             leave_out.append(word)

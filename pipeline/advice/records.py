@@ -4,7 +4,7 @@ Each record has its own entry of JSON, by the names of its fields.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.advice.person import Terms, terms
@@ -51,6 +51,7 @@ class MechanismRow:
     """Where the targets begin to be met with one mechanism, with the ends of its interval or band.
 
     why: they are not met with it at any level, or are met at every level; None otherwise.
+    left_out: parameters that were given and that it does not take.
     """
 
     mechanism: str
@@ -59,6 +60,7 @@ class MechanismRow:
     low: float | None
     high: float | None
     why: str | None
+    left_out: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

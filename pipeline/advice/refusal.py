@@ -58,7 +58,7 @@ def _missed(question: Question, at: str, limit: str) -> str:
 
 def _met(question: Question, at: str) -> str:
     """That targets are met everywhere. at: what was measured, and where."""
-    if question.word == "epsilon":
+    if question.word in ("epsilon", "person"):
         return f"a guess does as well: {at}; give a harder target"
     return (
         f"it is met at every {question.level_name} that was tried: {at}; "

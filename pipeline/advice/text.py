@@ -95,7 +95,19 @@ def _mechanism(row: MechanismRow) -> str:
     """Where a mechanism's targets are just met, or why that is nowhere."""
     if row.why:
         return row.why
-    return f"{number(row.boundary)} {interval(row)} with {row.estimator}"
+    where = f"{number(row.boundary)} {interval(row)} with {row.estimator}"
+    if not row.left_out:
+        return where
+    return f"{where}, without {names_and_values(row.left_out)}, which it does not take"
+
+
+def names_and_values(parameters: Mapping[str, object]) -> str:
+    """Parameters as they are typed.
+
+    >>> names_and_values({"votes": "net", "p": 0.5})
+    'votes=net, p=0.5'
+    """
+    return ", ".join(f"{name}={value}" for name, value in parameters.items())
 
 
 def promise_lines(promise: Promise) -> Iterator[str]:

@@ -10,8 +10,9 @@ from pipeline.advice.answer import Answer, certified_answer
 from pipeline.advice.both import Both, both_of
 from pipeline.advice.question import Question
 from pipeline.advice.records import MechanismRow
-from pipeline.advice.text import three_digits
-from pipeline.advice.ways import Certified, Way, certified_ways
+from pipeline.advice.refusal import refusal
+from pipeline.advice.text import names_and_values, three_digits
+from pipeline.advice.ways import Certified, Way, budget_remark, certified_ways
 from pipeline.study.advice import Plan
 from pipeline.study.guarantee import CURATOR, EVERYBODY, NOBODY, SHUFFLER, amount
 from pipeline.study.parameters import InvalidInput
@@ -69,7 +70,8 @@ class Trusted:
                 lines.append(f"If {trust} is trusted: {row.mechanism} {row.why}.")
                 continue
             sentence = words.survey(row.question, row.level)
-            lines.append(f"If {trust} is trusted: {sentence[0].lower()}{sentence[1:]}")
+            beside = _beside(self.question, row)
+            lines.append(f"If {trust} is trusted: {sentence[0].lower()}{sentence[1:]}{beside}")
         lines += [f"If {WHOM[both.trust]} is trusted: {both}." for both in self.both]
         lines.append(_how_sure(self.rows))
         return lines
@@ -89,7 +91,7 @@ class Trusted:
         """The answer as one object of strict JSON; see docs/advise.md."""
         entries: dict[str, object] = {
             "in_words": self.lines(),
-            "ways": [_entries(row) for row in self.rows],
+            "ways": [_entries(self.question, row) for row in self.rows],
             "both": [{"trust": both.trust, **asdict(both)} for both in self.both],
             "certified": self.certified,
             "best": self.best.record(),
@@ -150,7 +152,7 @@ def answer_by_trust(question: Question) -> Trusted:
     if first is None:
         raise _refusal(question, [row for row in rows if isinstance(row, Way)])
     assert first.way.simulator is not None and first.way.reached is not None
-    shown = [_row(way) for way in (first.way, *first.others)]
+    shown = [_row(question, way) for way in (first.way, *first.others)]
     best = certified_answer(first.way.simulator, first.way.reached, first.certificate, shown)
     return Trusted(question, rows, best, both_of(question, rows))
 
@@ -170,10 +172,18 @@ def _no_way(question: Question) -> InvalidInput:
 
 
 def _refusal(question: Question, ways: Sequence[Way]) -> InvalidInput:
-    """Why no kind of trust has an answer: what each way says, or the one mistake of all."""
+    """Why no kind of trust has an answer: what fresh replications show of one that meets its
+    targets everywhere, or else nowhere; or what each way says, or the one mistake of all.
+    """
     errors = [way.error for way in ways if way.error is not None]
     if len(errors) == len(ways) and len({error.key for error in errors}) == 1:
         return errors[-1]
+    searched = [way for way in ways if way.nowhere is not None and way.simulator is not None]
+    searched.sort(key=lambda way: not way.everywhere)
+    for way in searched:
+        assert way.simulator is not None and way.nowhere is not None
+        mechanism = way.mechanism if len(ways) > 1 else None
+        return refusal(way.simulator, way.nowhere, mechanism)
     reasons = [f"{way.mechanism} {way.why}" for way in ways]
     return InvalidInput("target", ",".join(map(str, question.targets)), "; ".join(reasons))
 
@@ -184,13 +194,15 @@ def _plan(row: Certified | Way) -> Plan:
     return row.plan
 
 
-def _row(way: Way) -> MechanismRow:
+def _row(question: Question, way: Way) -> MechanismRow:
     """A way as one mechanism beside others of the same kind of trust."""
     if way.reached is None or way.simulator is None:
         return MechanismRow(way.mechanism, None, None, None, None, way.why)
     low, boundary, high = way.reached.shown()
-    estimator = way.simulator.question.values["estimator"]
-    return MechanismRow(way.mechanism, estimator, boundary, low, high, None)
+    planned = way.simulator.question
+    left_out = question.left_out(planned)
+    estimator = planned.values["estimator"]
+    return MechanismRow(way.mechanism, estimator, boundary, low, high, None, left_out)
 
 
 def _under(heads: Sequence[str], cells: Mapping[str, str]) -> list[str]:
@@ -241,7 +253,23 @@ def _how_sure(rows: Sequence[Certified | Way]) -> str:
     return f"NOT certified: the line of {', '.join(failed)}."
 
 
-def _entries(row: Certified | Way) -> Mapping[str, Any]:
+def _beside(question: Question, row: Certified) -> str:
+    """What was left out of the question, and how far its budget can be trusted to be the largest;
+    sentences that follow another one.
+    """
+    texts = []
+    left_out = question.left_out(row.question)
+    if left_out:
+        texts.append(
+            f"{names_and_values(left_out)} is left out: {row.way.mechanism} does not take it."
+        )
+    remark = budget_remark(row.question)
+    if remark:
+        texts.append(remark)
+    return "".join(f" {text}" for text in texts)
+
+
+def _entries(question: Question, row: Certified | Way) -> Mapping[str, Any]:
     """A row as an object of JSON."""
     if isinstance(row, Way):
         return {
@@ -270,5 +298,6 @@ def _entries(row: Certified | Way) -> Mapping[str, Any]:
         "measured": [measured.record() for measured in row.certificate.measured],
         "boundary_with_all_questions": with_all,
         "survey": words.survey(row.question, row.level),
+        "left_out": question.left_out(row.question),
         "why": None,
     }

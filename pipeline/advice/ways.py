@@ -32,7 +32,7 @@ class Way:
 
     questions: of each person; None where that is given, asked for, or no parameter of the plan.
     rough: None where the targets are met nowhere, everywhere, or the parts cannot be made; then
-    `why` says so.
+    `why` says so, and `nowhere` or `error` holds the reason.
     """
 
     plan: Plan
@@ -41,8 +41,13 @@ class Way:
     rough: Rough | None = None
     precise: Reached | None = None
     why: str = ""
-    everywhere: bool = False
+    nowhere: Nowhere | None = None
     error: InvalidInput | None = None
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether the targets are met at every level."""
+        return self.nowhere is not None and self.nowhere.met
 
     @property
     def reached(self) -> Reached | None:
@@ -142,7 +147,7 @@ class _Search:
             why = f"meets the targets at no {level}"
             if nowhere.met:
                 why = f"meets the targets at every {level}"
-            return Way(self.plan, questions, simulator, why=why, everywhere=nowhere.met)
+            return Way(self.plan, questions, simulator, why=why, nowhere=nowhere)
         except InvalidInput as error:
             why = f"cannot be used here: {error}"
             return Way(self.plan, questions, why=why, error=error)
@@ -180,9 +185,10 @@ def with_plan(question: Question, plan: Plan, questions: int | None) -> Question
 
 
 def _within_risk(planned: Question, risk: Risk) -> Question:
-    """The question with the largest budget that keeps a risk, or with its own, if that keeps it.
+    """The question with the largest budget that keeps a risk at the lowest level of the unknown; or
+    with its own, at the levels of the unknown at which that keeps it.
 
-    InvalidInput where it does not, or where none does.
+    InvalidInput where none does.
     """
     name = planned.advice.parameter_of("person")
     if planned.parameter == name:
@@ -193,18 +199,31 @@ def _within_risk(planned: Question, risk: Risk) -> Question:
             raise InvalidInput("risk", risk, "no budget of a person keeps it")
         return replace(planned, values={**planned.values, name: largest})
     person = planned.values[name]
-    chance = power(planned, risk, person)
-    if chance <= risk.most:
-        return planned
-    largest = largest_budget(planned, risk)
-    fewest = ""
-    if planned.word in ("items", "questions"):  # of which fewer tell more of each
-        fewest = f" with {planned.word}={planned.limits.low:g}"
-    raise InvalidInput(
-        "risk",
-        risk,
-        f"at {name}={person:g} the best attack has {chance:.3g} true alarms{fewest}; {name} may "
-        f"be {largest:.{DIGITS}g} at most",
+    limits = planned.limits
+    within = replace(planned, kept=lambda level: power(planned, risk, person, level) <= risk.most)
+    try:
+        _ = within.limits
+    except InvalidInput:
+        ends = (limits.low, limits.high)
+        chance = min(power(planned, risk, person, level) for level in ends)
+        largest = max(largest_budget(planned, risk, level) for level in ends)
+        raise InvalidInput(
+            "risk",
+            risk,
+            f"at {name}={person:g} the best attack has {chance:.3g} true alarms, or more; {name} "
+            f"may be {largest:.{DIGITS}g} at most",
+        ) from None
+    return within
+
+
+def budget_remark(planned: Question) -> str:
+    """At how many items or questions a risk allows the budget, where they are asked for; or ""."""
+    if not planned.person_from_risk or planned.word not in ("items", "questions"):
+        return ""
+    name = planned.advice.parameter_of("person")
+    return (
+        f"Its budget of {planned.values[name]:.{DIGITS}g} nats is the largest that keeps the risk "
+        f"with {planned.word}={planned.limits.low:g}, the fewest; with more, a larger one may keep it."
     )
 
 

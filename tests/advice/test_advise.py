@@ -228,7 +228,9 @@ def test_an_answer_says_what_it_means_for_a_person_and_what_would_be_beside(own)
     assert one["missed_by"] == pytest.approx(one["mean"] - 0.1) and one["low"] > 0.1
     assert nobody["measured"] == [] and "n=0: must be a whole number" in nobody["why"]
 
-    found = answer({"problem": "ranking", "m": 5, "L": 100, "target": "kendall<=0.2"}).record()
+    found = answer(
+        {"problem": "ranking", "m": 5, "L": 100, "unknown": "epsilon", "target": "kendall<=0.2"}
+    ).record()
     rows = {one["mechanism"]: one for one in found["mechanisms"]}
     assert (
         set(rows) == {"randomized_response", "laplace"}
@@ -300,6 +302,7 @@ def test_the_command_prints_one_object_and_the_same_again(capsys):
         "problem=ranking",
         "m=4",
         "L=200",
+        "unknown=epsilon",
         "target='kendall<=0.2'",
         "mechanism=laplace",
         "--json",
@@ -328,12 +331,19 @@ def test_the_command_prints_one_object_and_the_same_again(capsys):
             "mechanism": "discrete_laplace",
             "target": "kendall<=0.25",
         },
-        {"problem": "crowd", "people": 20, "items": 30, "target": "label_error<=0.1"},
+        {
+            "problem": "crowd",
+            "people": 20,
+            "items": 30,
+            "unknown": "epsilon",
+            "target": "label_error<=0.1",
+        },
         {
             "problem": "clustering",
             "N": 10,
             "U": 3000,
             "w": 5,
+            "unknown": "epsilon",
             "b": "0.9, 0.1",
             "mechanism": "max_sense",
             "target": "misclassified<=0.1",
@@ -342,6 +352,7 @@ def test_the_command_prints_one_object_and_the_same_again(capsys):
             "problem": "ranking",
             "m": 6,
             "L": 90,
+            "unknown": "epsilon",
             "mechanism": "laplace",
             "target": "kendall<=0.15, error_inf<=2",
         },

@@ -261,10 +261,17 @@ def test_the_atlas_is_small():
 
 
 ASKED = [  # sizes that are no cells, for every word of every problem
-    {"problem": "ranking", "m": 8, "L": 300, "target": "kendall<=0.12", "mechanism": "laplace"},
+    {
+        "problem": "ranking",
+        "m": 8,
+        "L": 300,
+        "unknown": "epsilon",
+        "target": "kendall<=0.12",
+        "mechanism": "laplace",
+    },
     {"problem": "ranking", "m": 8, "epsilon": 0.7, "target": "error_l2<=0.25"},
     {"problem": "ranking", "L": 150, "epsilon": 1.5, "target": "error_inf<=0.18"},
-    {"problem": "response", "m": 7, "n": 400, "target": "kendall<=0.2"},
+    {"problem": "response", "m": 7, "n": 400, "unknown": "epsilon", "target": "kendall<=0.2"},
     {
         "problem": "response",
         "m": 7,
@@ -288,7 +295,14 @@ ASKED = [  # sizes that are no cells, for every word of every problem
         "unknown": "missing",
         "target": "kendall<=0.05",
     },
-    {"problem": "crowd", "m": 12, "n": 80, "answered": 0.3, "target": "label_error<=0.1"},
+    {
+        "problem": "crowd",
+        "m": 12,
+        "n": 80,
+        "answered": 0.3,
+        "unknown": "epsilon",
+        "target": "label_error<=0.1",
+    },
     {"problem": "crowd", "m": 12, "epsilon": 1, "target": "label_error<=0.05"},
     {"problem": "crowd", "n": 60, "epsilon": 1.4, "target": "ability_error_l2<=0.2"},
     {
@@ -299,7 +313,14 @@ ASKED = [  # sizes that are no cells, for every word of every problem
         "unknown": "missing",
         "target": "label_error<=0.05",
     },
-    {"problem": "clustering", "N": 12, "U": 3000, "w": 6, "target": "misclassified<=0.1"},
+    {
+        "problem": "clustering",
+        "N": 12,
+        "U": 3000,
+        "w": 6,
+        "unknown": "epsilon",
+        "target": "misclassified<=0.1",
+    },
     {"problem": "clustering", "N": 12, "epsilon": 1.2, "w": 6, "target": "recovered>=0.75"},
     {"problem": "clustering", "U": 3000, "epsilon": 1.2, "w": 6, "target": "misclassified<=0.2"},
     {

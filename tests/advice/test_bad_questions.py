@@ -47,12 +47,12 @@ BAD = [  # words of the command -> what the line has
     (f"{RANKING} K=2 {K}", "K=2: no part of this question has such a parameter"),
     (
         f"problem=ranking m=5 {K}",
-        "unknown=?: one thing can be asked for at a time: give all but one of epsilon",
+        "unknown=?: one thing can be asked for at a time: give all but one of person",
     ),
-    (f"problem=ranking {K}", "give all but one of epsilon, people (L), items (m)"),
+    (f"problem=ranking {K}", "give all but one of person, people (L), items (m)"),
     (
         f"problem=ranking {K} unknown=people",
-        "one thing can be asked for at a time: give epsilon, items (m), too",
+        "one thing can be asked for at a time: give person, items (m), too",
     ),
     (f"{RANKING} epsilon=1 {K}", "m=5: nothing is left to ask: leave out epsilon, people or items"),
     (f"{RANKING} mechanism=none {K}", "m=5: nothing is left to ask: leave out people or items"),
@@ -136,23 +136,26 @@ BAD = [  # words of the command -> what the line has
     ),
     (
         "problem=clustering N=900 U=100000 w=10 'b=0.9, 0.1' mechanism=pairwise_preference "
-        "target=misclassified<=0.1",
+        "unknown=epsilon target=misclassified<=0.1",
         "mechanism=pairwise_preference: takes too long: some 0.25 s for one replication",
     ),
-    ("problem=response m=8 n=900000000 target=kendall<=0.01", "n=900000000: takes"),
+    ("problem=response m=8 n=900000000 unknown=epsilon target=kendall<=0.01", "n=900000000: takes"),
     (
-        "problem=ranking m=1000000 L=9 target=kendall<=0.01",
+        "problem=ranking m=1000000 L=9 unknown=epsilon target=kendall<=0.01",
         "m=1000000: takes 22,351.7 GiB for one replication",
     ),
     (
-        "problem=ranking m=9 L=50 mechanism=laplace target=kendall<=0.6",
+        "problem=ranking m=9 L=50 unknown=epsilon mechanism=laplace target=kendall<=0.6",
         "is met already, a guess does as well",
     ),
     (
-        "problem=ranking m=8 L=9 target=kendall<=0.01",
+        "problem=ranking m=8 L=9 unknown=epsilon target=kendall<=0.01",
         "is out of reach at any epsilon: kendall = 0.07",
     ),
-    ("problem=ranking m=8 L=9 target=kendall>=0.3", "has the wrong direction: kendall = 0.5"),
+    (
+        "problem=ranking m=8 L=9 unknown=epsilon target=kendall>=0.3",
+        "has the wrong direction: kendall = 0.5",
+    ),
 ]
 
 

@@ -107,7 +107,7 @@ def test_no_budget_does_both_and_how_many_more_people_would():
         ({"person": 1.0, "trust": "nobdy"}, "trust=nobdy: did you mean 'nobody'"),
         ({"person": 1.0, "risk": "attacker<=0.03"}, "must be such as attacker@0.01<=0.03"),
         ({"person": 1.0, "risk": "attacker@0.1<=0.03"}, "the second above the first"),
-        ({"L": 100, "trust": "nobody"}, "is for budgets of persons"),
+        ({"L": 100, "unknown": "epsilon", "trust": "nobody"}, "is for budgets of persons"),
         ({"person": 1.0, "trust": ["nobody"]}, "trust=['nobody']: "),
         ({"risk": "attacker@0.01<=1"}, "risk=attacker@0.01<=1: the rates"),
         (
@@ -122,10 +122,10 @@ def test_no_budget_does_both_and_how_many_more_people_would():
                 "risk": "attacker@0.01<=0.03",
                 "trust": "nobody",
             },
-            "true alarms with questions=1; person may be 1.0986 at most",
+            "true alarms, or more; person may be ",
         ),
         ({"person": 5.0, "risk": "attacker@0.01<=0.03", "trust": "nobody"}, "the best attack has"),
-        ({"L": 2, "unknown": "person", "target": "kendall<=1e-9"}, "at no budget of a person"),
+        ({"L": 2, "unknown": "person", "target": "kendall<=1e-9"}, "at any budget of a person"),
     ],
 )
 def test_what_has_no_answer_is_one_line(words, message):
@@ -153,7 +153,8 @@ def test_a_mechanism_of_no_plan_is_answered_by_itself():
 def test_the_whole_answer_is_named_after_the_trust_that_it_is_of(answer):
     """Also below a way that meets the targets everywhere, and is first for that."""
     first = answer.rows[0].way
-    everywhere = replace(answer.rows[-1].way, everywhere=True, why="meets the targets everywhere")
+    nowhere = ways.Nowhere(True, 1.0)
+    everywhere = replace(answer.rows[-1].way, nowhere=nowhere, why="meets the targets everywhere")
     text = repr(replace(answer, rows=[everywhere, *answer.rows[:-1]]))
     assert f"\nWhere {trusted.WHOM[first.plan.trust]} is trusted:\n" in text
 
@@ -172,13 +173,13 @@ def test_all_questions_of_more_items_are_tried(monkeypatch):
 
     def nowhere(simulator):
         tried.append(simulator.question.values.get("questions"))
-        raise ways.Nowhere(False, 1.0)
+        raise ways.Nowhere(False, 3.0)
 
     monkeypatch.setattr(ways, "roughly", nowhere)
     asked = read(
         {**SMALL, "m": None, "L": 100, "unknown": "items", "person": 1.0, "trust": "curator"}
     )
-    with pytest.raises(pl.InvalidInput, match="at no number of items"):
+    with pytest.raises(pl.InvalidInput, match="at any number of items"):
         trusted.answer_by_trust(asked)
     assert tried.count(None) == 2, "of both mechanisms of a curator"
 
@@ -196,7 +197,7 @@ def test_one_way_is_answered_as_before():
     assert not trusted.is_about_a_person(
         question(**FEW, mechanism="randomized_response", questions=1)
     )
-    assert not trusted.is_about_a_person(question(L=100))
+    assert not trusted.is_about_a_person(question(L=100, unknown="epsilon"))
     assert trusted.is_about_a_person(question(**FEW, mechanism="randomized_response"))
 
 
@@ -206,3 +207,44 @@ def test_the_command_prints_the_table_and_takes_a_risk_as_typed(capsys):
     (way,) = json.loads(capsys.readouterr().out)["ways"]
     assert way["trust"] == "curator" and way["certified"]
     assert math.exp(way["person"]) * 0.05 <= 0.2 * 1.001
+
+
+def test_what_is_asked_is_the_budget_of_a_person_where_people_are_known():
+    """Of an answer only where that is asked for, or where nobody knows of persons."""
+    assert question(L=40).word == "person" and trusted.is_about_a_person(question(L=40))
+    assert question(L=40, unknown="epsilon").word == "epsilon"
+    assert question(L=40, mechanism="laplace").word == "person"
+    assert question(epsilon=1.0).word == question(person=1.0).word == "people"
+    own = {"problem": "crowd", "m": 5, "n": 9, "target": "label_error<=0.1"}
+    assert read(own).word == "person"
+    asked = question(L=40, risk="attacker@0.05<=0.2")
+    assert asked.word == "person" and not asked.person_from_risk
+
+
+def test_what_a_mechanism_does_not_take_is_said():
+    """A curator adds noise to the sums of all, whatever the budgets of groups."""
+    mixed = question(**FEW, profile="0.5:1, 0.5:2", trust="curator", seed=3)
+    answer = trusted.answer_by_trust(mixed)
+    (line,) = [line for line in answer.lines() if line.startswith("If a curator")]
+    (way,) = answer.record()["ways"]
+    assert f"profile=0.5:1, 0.5:2 is left out: {way['mechanism']} does not take it." in line
+    assert way["left_out"] == {"profile": "0.5:1, 0.5:2"}
+    assert all(row.left_out == way["left_out"] for row in answer.best.mechanisms)
+    kept = ways.with_plan(mixed, question(**FEW).advice.plans[0], 1)
+    assert mixed.left_out(kept) == {} and kept.values["profile"] == "0.5:1, 0.5:2"
+
+
+def test_a_risk_narrows_the_unknown_to_where_the_budget_keeps_it():
+    """Exactly: more questions tell less of each; the attack at one number fewer breaks the risk."""
+    risk = risks.read_risk("attacker@0.05<=0.2")
+    asked = question(L=50, unknown="questions", person=2.0, risk=str(risk), trust="nobody")
+    plan = asked.advice.plans[0]
+    narrowed = ways.with_plan(asked, plan, None)
+    low = narrowed.limits.low
+    assert 1 < low < 6 == narrowed.limits.high
+    assert power(narrowed, risk, 2.0, low) <= risk.most < power(narrowed, risk, 2.0, low - 1)
+    assert ways.budget_remark(narrowed) == ""
+    free = question(L=50, unknown="questions", risk=str(risk), trust="nobody")
+    planned = ways.with_plan(free, plan, None)
+    remark = ways.budget_remark(planned)
+    assert "1.3862 nats is the largest that keeps the risk with questions=1, the fewest" in remark
