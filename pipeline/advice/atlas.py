@@ -249,6 +249,9 @@ def _check(question: Question, atlas: Atlas) -> None:
     """Raise NotInAtlas where a parameter is not what the cells have."""
     if question.derive:
         raise NotInAtlas("no cells for data of one's own")
+    person = advice_of(question.problem).parameter_of("person")
+    if person and (question.parameter == person or question.values.get(person) is not None):
+        raise NotInAtlas("it knows no budgets of persons; give epsilon, or ask for unknown=epsilon")
     if question.parameter not in atlas.axes:
         raise NotInAtlas(f"no axis {question.word}")
     fixed = {**advice_of(question.problem).parameters, **atlas.parameters}

@@ -50,6 +50,27 @@ def possible(low: float, start: float, high: float, whole: bool, refusal: Refusa
     return Range(bottom, top, below, above)
 
 
+def narrowed(limits: Range, whole: bool, refusal: Refusal) -> Range:
+    """The part of a range that something else does not refuse, which has one of its ends.
+
+    Raises the refusal of the low end where it has neither. O(log(high/low)) questions.
+
+    >>> def few(level):
+    ...     return None if level >= 7 else InvalidInput("n", level, "is too few")
+    >>> narrowed(Range(3, 90), True, few)
+    Range(low=7, high=90, below='is too few', above=None)
+    """
+    inside = limits.high
+    if refusal(inside) is not None:
+        inside = limits.low
+    refused = refusal(inside)
+    if refused is not None:
+        raise refused
+    bottom, below = _end(inside, limits.low, whole, refusal)
+    top, above = _end(inside, limits.high, whole, refusal)
+    return Range(bottom, top, below or limits.below, above or limits.above)
+
+
 def _taken(low: float, start: float, high: float, whole: bool, refusal: Refusal) -> float:
     """A level that no part refuses: `start`, or the nearest rung of a ladder."""
     first_refusal = refusal(start)

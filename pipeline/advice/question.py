@@ -6,7 +6,7 @@ Checked before anything is simulated.
 import inspect
 import math
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -44,8 +44,8 @@ class Question:
     chosen: names of parameters that the person gave; typed: these, the unknown and the seed, as
     they were typed. Without a word all is known, and the axis is the mechanism. trust: the only
     kind of trust that is wanted; empty for any. risk: how much an attacker may learn of a person;
-    None for no limit. person_from_risk: whether the budget of a person follows from it. kept:
-    whether the risk is kept at a level of the unknown; None where nobody asks.
+    None for no limit. person_from_risk: whether the budget of a person follows from it. within: the
+    levels of the unknown at which the risk is kept; None for all at which the parts can be made.
     """
 
     problem: Problem
@@ -59,7 +59,7 @@ class Question:
     trust: str = ""
     risk: Risk | None = None
     person_from_risk: bool = False
-    kept: Callable[[float], bool] | None = field(default=None, compare=False)
+    within: Range | None = None
 
     @cached_property
     def advice(self) -> Advice:
@@ -98,20 +98,20 @@ class Question:
         They are within those that the problem looks at. InvalidInput, with the key that the person
         gave, where there is none.
         """
+        if self.within is not None:
+            return self.within
         low = rounded(self.unknown.low, self.whole)
         start = rounded(self.unknown.start, self.whole)
         high = rounded(self.unknown.high, self.whole)
         return possible(low, start, high, self.whole, self.refusal)
 
     def refusal(self, level: float) -> InvalidInput | None:
-        """Why the parts cannot be made at a level, or break the risk; None where they do not."""
+        """Why the parts cannot be made at a level; None where they can."""
         try:
             self.parts(level)
         except InvalidInput as error:
             return error
-        if self.kept is None or self.kept(level):
-            return None
-        return InvalidInput("risk", self.risk, f"is broken at {self.word}={self.shown(level):g}")
+        return None
 
     def shown(self, level: float) -> float:
         """A level of the parameter as the person names it.

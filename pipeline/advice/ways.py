@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pipeline.advice.certificate import Certificate, certify
+from pipeline.advice.levels import narrowed
 from pipeline.advice.question import Question
 from pipeline.advice.risk import Risk
 from pipeline.advice.risk_budgets import DIGITS, largest_budget, power
@@ -198,22 +199,32 @@ def _within_risk(planned: Question, risk: Risk) -> Question:
         if largest == 0:
             raise InvalidInput("risk", risk, "no budget of a person keeps it")
         return replace(planned, values={**planned.values, name: largest})
+    if planned.word not in ("items", "questions"):
+        refused = _broken(planned, risk, planned.limits.low)
+        if refused is not None:
+            raise refused
+        return planned
+    kept = narrowed(planned.limits, planned.whole, lambda level: _broken(planned, risk, level))
+    return replace(planned, within=kept)
+
+
+def _broken(planned: Question, risk: Risk, level: float) -> InvalidInput | None:
+    """That a person's budget breaks a risk at a level of the unknown; None where it keeps it."""
+    name = planned.advice.parameter_of("person")
     person = planned.values[name]
-    limits = planned.limits
-    within = replace(planned, kept=lambda level: power(planned, risk, person, level) <= risk.most)
-    try:
-        _ = within.limits
-    except InvalidInput:
-        ends = (limits.low, limits.high)
-        chance = min(power(planned, risk, person, level) for level in ends)
-        largest = max(largest_budget(planned, risk, level) for level in ends)
-        raise InvalidInput(
-            "risk",
-            risk,
-            f"at {name}={person:g} the best attack has {chance:.3g} true alarms, or more; {name} "
-            f"may be {largest:.{DIGITS}g} at most",
-        ) from None
-    return within
+    chance = power(planned, risk, person, level)
+    if chance <= risk.most:
+        return None
+    where = ""
+    if planned.word in ("items", "questions"):  # of which more tell less of each
+        where = f" with {planned.word}={level:g}"
+    largest = largest_budget(planned, risk, level)
+    return InvalidInput(
+        "risk",
+        risk,
+        f"at {name}={person:g} the best attack has {chance:.3g} true alarms{where}; {name} may "
+        f"be {largest:.{DIGITS}g} at most",
+    )
 
 
 def budget_remark(planned: Question) -> str:
@@ -273,7 +284,7 @@ def most_questions(question: Question, plan: Plan) -> int | None:
     level = planned.advice.unknowns[planned.word].start
     values = {**planned.values, planned.parameter: level}
     values.pop(name, None)
-    return int(replace(planned, word="questions", values=values).limits.high)
+    return int(replace(planned, word="questions", values=values, within=None).limits.high)
 
 
 def answers_by_default(question: Question, plan: Plan) -> int | None:

@@ -157,7 +157,7 @@ function say(found, axis, people) {
   }
   if (asks) given.unshift(`mechanism=${asks.name}`);
   const fixed = Object.entries(problem.parameters).map(([name, value]) => `${name}='${value}'`);
-  $("command").textContent = ["pipeline task=advise", `problem=${problem.name}`, ...given, ...fixed,
+  $("command").textContent = ["pipeline task=advise", `problem=${problem.name}`, ...given, ...fixed, "unknown=epsilon",
     `target='${metric.name}${metric.sign > 0 ? "<=" : ">="}${target}'`].join(" ");
   const lines = found.flatMap(one => range(axis.logs[0], axis.logs.at(-1), POINTS).map((x, k) => [problem.name, one.one.name,
     one.one.estimator, ...sizes.map((v, j) => one.one.axes.includes(problem.axes[j].name) ? v : ""), Math.exp(x).toPrecision(6), metric.name, ...one.values[k].map(v => v.toPrecision(5))].join(",")));

@@ -103,13 +103,17 @@ BAD = [  # words of the command -> what the line has
     (f"{RANKING} seed=-1 {K}", "seed=-1: must be a whole number ≥ 0"),
     (f"{RANKING} quick=maybe {K}", "quick=maybe: must be true or false"),
     (
-        f"{RANKING} quick=true {K}",
+        f"{RANKING} unknown=epsilon quick=true {K}",
         "L=9 lies outside of its cells, 10 to 10000; without quick it is simulated",
     ),
     (f"{RANKING} save=a.txt {K}", "must be a file that ends with .html, .csv, .svg, .pdf, .png"),
     (f"{RANKING} save=/no/such/a.html {K}", "there is no such folder"),
     (
-        f"{RANKING} save=a.csv {K}",
+        f"{RANKING} quick=true {K}",
+        "no first answer from the atlas: it knows no budgets of persons; give epsilon, or ask for",
+    ),
+    (
+        f"{RANKING} unknown=epsilon save=a.csv {K}",
         "save=a.csv: the atlas has nothing to write about this question: L=9 lies outside",
     ),
     (f"problem=ranking data.path=no.csv {K}", "data.path=no.csv: cannot be read (No such file"),

@@ -33,6 +33,7 @@ def page(tmp_path_factory):
         "problem=ranking",
         "m=5",
         "L=100",
+        "unknown=epsilon",
         "mechanism=randomized_response",
         "target='kendall<=0.2'",
     ]
