@@ -51,6 +51,11 @@ class Way:
         return self.nowhere is not None and self.nowhere.met
 
     @property
+    def is_rough(self) -> bool:
+        """Whether it may be looked at longer."""
+        return self.rough is not None and self.precise is None and self.simulator is not None
+
+    @property
     def reached(self) -> Reached | None:
         """Where the targets begin to be met, as precisely as that is known; None where nowhere."""
         if self.precise is not None or self.rough is None:
@@ -158,13 +163,23 @@ class _Search:
         return max(self.tried.values(), key=lambda way: way.reach)
 
     def look_closer(self) -> None:
-        """Look longer at the best ones, of which a few replications do not tell which is best."""
-        ranked = sorted(self.tried.values(), key=lambda way: -way.reach)
-        for way in ranked[:CLOSE]:
-            if way.reach < ranked[0].reach - WORSE or way.rough is None or way.simulator is None:
-                break
+        """Look longer at the best ones, of which a few replications do not tell which is best.
+
+        Until one is the best that was looked at for long: the best of many rough estimates is too
+        good.
+        """
+        looked = 0
+        while True:
+            best = self.best()
+            near = [way for way in self.tried.values() if way.reach >= best.reach - WORSE]
+            unsure = [way for way in near if way.is_rough]
+            if not unsure or (looked >= CLOSE and not best.is_rough):
+                return
+            way = max(unsure, key=lambda candidate: candidate.reach)
+            assert way.rough is not None and way.simulator is not None
             precise = precisely(way.simulator, way.rough)
             self.tried[way.questions] = replace(way, precise=precise)
+            looked += 1
 
 
 def with_plan(question: Question, plan: Plan, questions: int | None) -> Question:
@@ -350,7 +365,9 @@ def _try_between(search: _Search) -> None:
 def _certified(searches: Sequence[_Search]) -> Certified | Way:
     """The best way of several plans of one kind of trust, certified where there is one."""
     search = max(searches, key=lambda candidate: candidate.best().reach)
-    search.look_closer()
+    while search.best().is_rough:
+        search.look_closer()
+        search = max(searches, key=lambda candidate: candidate.best().reach)
     way = search.best()
     if way.reached is None or way.simulator is None:
         return way

@@ -251,3 +251,30 @@ def test_a_risk_narrows_the_unknown_to_where_the_budget_keeps_it():
     planned = ways.with_plan(free, plan, None)
     remark = ways.budget_remark(planned)
     assert "1.3862 nats is the largest that keeps the risk with questions=1, the fewest" in remark
+
+
+def test_no_rough_estimate_is_advised(monkeypatch, answer):
+    """The best of many is too good: where a longer look says so, the next one is looked at."""
+    way = answer.rows[-1].way
+    axis = way.reached.axis
+    crossing = way.reached.crossings[0]
+    anywhere = (axis.position(1), axis.position(10**6))
+    rough = {1: 30.0, 2: 40.0, 3: 31.0}  # people that each number of questions seems to need
+    true = {1: 50.0, 2: 41.0, 3: 45.0}
+
+    def reached(people):
+        at = crossing._replace(value=axis.position(people))
+        return replace(way.reached, crossings=[at], window=anywhere)
+
+    search = ways._Search(question(**FEW), way.plan, 1.0)
+    for questions, people in rough.items():
+        search.tried[questions] = replace(
+            way,
+            questions=questions,
+            simulator=replace(way.simulator, drawn=questions),
+            rough=way.rough._replace(reached=reached(people)),
+            precise=None,
+        )
+    monkeypatch.setattr(ways, "precisely", lambda simulator, _: reached(true[simulator.drawn]))
+    search.look_closer()
+    assert search.best().questions == 2 and not search.best().is_rough
