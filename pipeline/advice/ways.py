@@ -149,10 +149,7 @@ class _Search:
             simulator.portion = self.portion
             return Way(self.plan, questions, simulator, roughly(simulator))
         except Nowhere as nowhere:
-            level = self.question.level_name
-            why = f"meets the targets at no {level}"
-            if nowhere.met:
-                why = f"meets the targets at every {level}"
+            why = self._why(nowhere)
             return Way(self.plan, questions, simulator, why=why, nowhere=nowhere)
         except InvalidInput as error:
             why = f"cannot be used here: {error}"
@@ -176,10 +173,22 @@ class _Search:
             if not unsure or (looked >= CLOSE and not best.is_rough):
                 return
             way = max(unsure, key=lambda candidate: candidate.reach)
-            assert way.rough is not None and way.simulator is not None
-            precise = precisely(way.simulator, way.rough)
-            self.tried[way.questions] = replace(way, precise=precise)
+            self.tried[way.questions] = self._looked_at(way)
             looked += 1
+
+    def _looked_at(self, way: Way) -> Way:
+        """A way after a longer look, which may tell that it reaches the targets nowhere."""
+        assert way.rough is not None and way.simulator is not None
+        try:
+            return replace(way, precise=precisely(way.simulator, way.rough))
+        except Nowhere as nowhere:
+            return replace(way, rough=None, nowhere=nowhere, why=self._why(nowhere))
+
+    def _why(self, nowhere: Nowhere) -> str:
+        level = self.question.level_name
+        if nowhere.met:
+            return f"meets the targets at every {level}"
+        return f"meets the targets at no {level}"
 
 
 def with_plan(question: Question, plan: Plan, questions: int | None) -> Question:

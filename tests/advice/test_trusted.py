@@ -278,3 +278,12 @@ def test_no_rough_estimate_is_advised(monkeypatch, answer):
     monkeypatch.setattr(ways, "precisely", lambda simulator, _: reached(true[simulator.drawn]))
     search.look_closer()
     assert search.best().questions == 2 and not search.best().is_rough
+
+    def nowhere(*_):
+        raise ways.Nowhere(False, 1.0)
+
+    search.tried[2] = replace(search.tried[2], precise=None)
+    monkeypatch.setattr(ways, "precisely", nowhere)
+    search.look_closer()
+    assert search.best().questions == 3, "a longer look may find that it is nowhere"
+    assert search.tried[2].why == "meets the targets at no number of people"
