@@ -228,8 +228,8 @@ def _within_risk(planned: Question, risk: Risk) -> Question:
         if refused is not None:
             raise refused
         return planned
-    kept = narrowed(planned.limits, planned.whole, lambda level: _broken(planned, risk, level))
-    return replace(planned, within=kept)
+    narrower = narrowed(planned.limits, planned.whole, lambda level: _broken(planned, risk, level))
+    return replace(planned, within=narrower)
 
 
 def _broken(planned: Question, risk: Risk, level: float) -> InvalidInput | None:
