@@ -76,7 +76,9 @@ def test_same_bytes_on_any_cluster_and_after_interruptions(how, expected, tmp_pa
         how == "interrupted"
     ):  # with units of the second round done, then between its end and its sealing
         sealing = run.seal_results
-        monkeypatch.setattr(run, "seal_results", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        monkeypatch.setattr(
+            run, "seal_results", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
+        )
         with pytest.raises(KeyboardInterrupt):
             complete(refined(), tmp_path)
         monkeypatch.setattr(run, "seal_results", sealing)
