@@ -41,7 +41,7 @@ def advise(
     quick, where the atlas has no cells for the question.
 
     >>> import pipeline as pl
-    >>> answer = pl.advise("ranking", "kendall<=0.2", m=6, L=200)
+    >>> answer = pl.advise("ranking", "kendall<=0.2", m=6, L=200, unknown="epsilon")
     >>> answer.unknown, answer.certified, 0.1 < answer.value < 0.3
     ('epsilon', True, True)
     """

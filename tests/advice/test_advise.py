@@ -92,7 +92,8 @@ def test_theory_says_where_to_begin(level, problem, metric, people, given):
     """
 
     def asked_for(target, count):
-        return read({"problem": problem, "target": f"{metric}{target}", "people": count, **given})
+        known = {"problem": problem, "unknown": "epsilon", "people": count, **given}
+        return read({**known, "target": f"{metric}{target}"})
 
     mean = float(Simulator(asked_for(0.1, people)).sample([level], 400).values[0][0].mean())
     found, control = (start(asked_for(mean, count)) / level for count in (people, 16 * people))

@@ -175,6 +175,7 @@ def test_an_end_that_a_part_sets_is_said():
             "w": 5,
             "b": "0.9, 0.1",
             "mechanism": "multi_max_sense",
+            "unknown": "epsilon",
             "target": "misclassified<=0.01",
         }
     )
