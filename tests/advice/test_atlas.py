@@ -385,6 +385,7 @@ def test_a_size_of_one_mechanism_only_is_asked_of_it_alone():
     """
     known = {
         "problem": "clustering",
+        "unknown": "epsilon",
         "N": 12,
         "U": 3000,
         "w": 6,
