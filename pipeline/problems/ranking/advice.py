@@ -151,7 +151,7 @@ ADVICE = Advice(
     },
     parameters={"model": "btl", "mechanism": "randomized_response"},
     estimators=("weighted",),
-    recorded={"model": "pooled", "data_items": None, "most_items": 100},
+    recorded={"model": "pooled", "data_items": None, "most_items": 100, "most_answers": None},
     derive={"m": "file_items", "L": "file_users", "given": "file_answers"},
     predicted={"kendall": kendall, "error_l2": error_l2, "error_inf": error_inf},
     stress=stress,
