@@ -394,7 +394,7 @@ def test_what_ended_most_jobs_stays_last_where_workers_were_not_prepared():
     """As in a new job: all of its workers are unprepared at first."""
     ended = [Bundle(["first"], 1.0, 1), Bundle(["second"], 1.0, 1), Bundle(["third"], 1.0, 2)]
     pool = Unprepared()
-    sweep = Sweep(pool, Bundler([], None), KILLS, None, last=lambda: ended)
+    sweep = Sweep(pool, Bundler([], Bundling(last=lambda: ended)))
     sweep.drive(threading.Event())
     assert sorted(pool.order[:2]) == ["first", "second"] and pool.order[2:] == ["third"]
 
