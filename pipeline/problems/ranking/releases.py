@@ -204,12 +204,15 @@ class NoisyWins(ReleasedWins):
 
     @property
     def added_variance(self) -> Floats:
-        """(1, 1, 1): that of the curator's noise, whatever the number of comparisons.
+        """That of the curator's noise, whatever the number of comparisons; 0 where there is none.
 
-        Noise of scores is not independent over pairs, but its sums for items have the covariance of
-        noise that is, of this variance: see `mechanisms.curator.NoisyScores`.
+        (1, 1, 1) where all users compared all pairs, else (reps or 1, 1, pairs).
         """
-        return np.full((1, 1, 1), self.variance)
+        if self.compared is None:
+            return np.full((1, 1, 1), self.variance)
+        shares_one_array = self.compared.strides[0] == 0
+        compared = self.compared[:1] if shares_one_array else self.compared
+        return np.where(compared > 0, self.variance, 0.0)
 
     @property
     def equivalent_epsilon(self) -> Floats:
@@ -220,4 +223,20 @@ class NoisyWins(ReleasedWins):
         """
         trials = float(np.mean(self.trials))
         spread = np.sqrt(self.variance / trials)
-        return np.full(len(self.users), 2 * np.arcsinh(1 / (2 * spread)))
+        with np.errstate(divide="ignore"):  # without noise it is ∞
+            equivalent = 2 * np.arcsinh(1 / (2 * spread))
+        return np.full(len(self.users), equivalent)
+
+
+@dataclass(frozen=True)
+class NoisyScoreWins(NoisyWins):
+    """Wins with noisy scores: on pairs that were compared, so that each item has its score.
+
+    variance: of independent noise in the wins of all pairs that gives scores, whose sum is known,
+    the same covariance.
+    """
+
+    @property
+    def added_variance(self) -> Floats:
+        """(1, 1, 1): of all pairs, compared or not; only its sums for items have a meaning."""
+        return np.full((1, 1, 1), self.variance)

@@ -1,6 +1,7 @@
 """Rankings from sums with a curator's noise: sensitivities by enumeration, laws, errors."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,8 @@ import pytest
 import pipeline as pl
 from pipeline.privacy.published_counts import bounded_counts, count_sensitivity
 from pipeline.problems.ranking.mechanisms.sums import scores_of as item_scores
+from pipeline.problems.ranking.model import CountedComparisons
+from pipeline.problems.ranking.releases import NoisyWins
 from pipeline.problems.ranking.theory.risk import sandwich_risk
 from pipeline.problems.ranking.theory.score_sensitivity import (
     listed_score_sensitivity,
@@ -165,3 +168,45 @@ def test_budgets_that_cannot_be_and_answers_not_charged():
     people = pl.simulate_data(pl.ranking.BTL(m=4, L=50), seed=1)
     with pytest.raises(InvalidInput, match="made 6 comparisons"):
         pl.simulate_release(pl.ranking.NoisyScores(m=4, L=50, person=1.0, questions=2), people)
+
+
+def along_a_path(reps):
+    """Comparisons of 3 items in which nobody compared the first with the last."""
+    trials = np.repeat([[2000, 0, 2000]], reps, axis=0)
+    wins = np.repeat([[1200, 0, 1500]], reps, axis=0)
+    return CountedComparisons(wins, trials, 3)
+
+
+def test_scores_are_enough_where_some_pairs_are_not_compared():
+    """Without noise the estimate is that of the counts."""
+    part = pl.ranking.Debiased(m=3, lambda_scale=0.0)
+    rng = np.random.default_rng(1)
+    fits = []
+    for kind in (pl.ranking.NoisyCounts, pl.ranking.NoisyScores):
+        release = kind(m=3, L=2000, person=1e3).release(along_a_path(1), rng)
+        fits.append(part.fit(release, rng))
+    np.testing.assert_allclose(fits[1].theta, fits[0].theta, rtol=1e-6)
+    gaps = -np.diff(fits[1].theta[0])
+    np.testing.assert_allclose(gaps, np.log([1200 / 800, 1500 / 500]), rtol=1e-6)
+
+
+def test_errors_of_scores_where_some_pairs_are_not_compared():
+    """Of noise alone; n = 4,000, α = 1e-6. Noise of compared pairs alone is another one."""
+    rng = np.random.default_rng(2)
+    reps = 4000
+    mechanism = pl.ranking.NoisyScores(m=3, L=2000, person=0.5)
+    release = mechanism.release(along_a_path(reps), rng)
+    part = pl.ranking.Debiased(m=3, lambda_scale=0.0)
+    spread = part.fit(release, rng).theta.var(axis=0)
+    single = replace(release, wins=release.wins[:1], compared=release.compared[:1])
+    variances = {}
+    for law in (type(single), NoisyWins):
+        both = part.fit(law(**vars(single)), rng).errors[0] ** 2
+        alone = part.fit(law(**vars(replace(single, variance=0.0))), rng).errors[0] ** 2
+        variances[law] = both - alone
+    ratio = spread / variances[type(single)]
+    control = spread / variances[NoisyWins]
+    bound = 5 * np.sqrt(6 / reps)
+    print(f"n={reps}: ratios {ratio}, bound 1 ± {bound:.3f}; of pairs alone {control}")
+    assert np.abs(ratio - 1).max() < bound
+    assert np.abs(control - 1).max() > bound

@@ -67,8 +67,6 @@ class MeanScores(ScoreLaw):
         share = np.matvec(trials.mT, weights) / total
         comparison = np.matvec(trials.mT, weights**2) / total**2
         privacy = np.matvec(release.added_variance.mT, weights**2) / total**2
-        if not share.all():  # pairs without comparisons have no part in eq. (3)
-            privacy = np.where(share > 0, privacy, 0)
         return _Shares(
             _square(share, release.items),
             _square(comparison, release.items),

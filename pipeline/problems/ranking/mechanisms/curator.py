@@ -11,16 +11,17 @@ from pipeline.privacy.attacks import Attack
 from pipeline.privacy.budgeted_noise import BudgetedNoise
 from pipeline.privacy.published_counts import CHANGED
 from pipeline.privacy.sensitivities import Sensitivity
+from pipeline.problems.common.laplacians import laplacian_of
 from pipeline.problems.common.person import PERSON_DELTA, ROUNDS, over_noise
 from pipeline.study.abstract import Abstract
-from pipeline.study.arrays import Floats, Integers
+from pipeline.study.arrays import Booleans, Floats, Integers
 from pipeline.study.guarantee import CURATOR, ONE_PERSON, REPLACED, THERE_OR_NOT, Guarantee
 from pipeline.study.parameters import parameter
 from pipeline.study.parts import BaseMechanism
 
 from ..design import QUESTIONS, asked_of_person, check_charge
 from ..model import Comparisons
-from ..releases import NoisyWins
+from ..releases import NoisyScoreWins, NoisyWins
 from .sums import ProtectedCounts, ProtectedScores, ProtectedSums, scores_of
 
 
@@ -227,8 +228,9 @@ class NoisyScores(CuratorNoise):
     """Wins minus losses of each item, with noise: m numbers in place of m(m−1).
 
     Given how often each pair is compared, the scores are sufficient for the model:
-    estimators get wins that have these scores, (s_i − s_j)/(2m) above a half of each
-    pair's comparisons.
+    estimators get wins that have these scores, (x_i − x_j)/2 above a half of each
+    pair's comparisons. Where all pairs are compared x = s/m; otherwise x = K⁺s, K
+    the Laplacian of the graph of pairs that are.
     """
 
     by_replication: ClassVar[bool] = True
@@ -247,8 +249,25 @@ class NoisyScores(CuratorNoise):
         scores = scores_of(2 * wins - trials)
         noisy = scores + self.noise.draw(rng, self.width, scores.shape)
         leads = (noisy[:, first] - noisy[:, second]) / self.m
+        if compared is not None:
+            is_sparse = ~np.all(compared[:, 0], axis=1)
+            heights = _heights(noisy[is_sparse], compared[is_sparse, 0] > 0)
+            leads[is_sparse] = heights[:, first] - heights[:, second]
         halves = (trials + leads) / 2
-        # Independent noise of this variance in the wins of all pairs gives scores,
-        # whose sum is known, the same covariance.
         variance = self.noise.variance(self.width) / (4 * self.m)
-        return self._released(halves, variance, compared, data.items)
+        released = self._released(halves, variance, compared, data.items)
+        return NoisyScoreWins(**vars(released))
+
+
+def _heights(scores: Floats, is_compared: Booleans) -> Floats:
+    """x, (reps, m), whose differences over pairs that were compared sum up to these scores.
+
+    is_compared: (reps, pairs). Of items that no pairs link each part's scores are taken to sum to 0.
+    """
+    m = scores.shape[1]
+    first, second = np.triu_indices(m, 1)
+    edges = np.zeros((len(scores), m, m))
+    edges[:, first, second] = is_compared
+    edges[:, second, first] = is_compared
+    heights: Floats = np.matvec(np.linalg.pinv(laplacian_of(edges), hermitian=True), scores)
+    return heights
