@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.study.arrays import Floats
+from pipeline.study.arrays import Booleans, Floats
 
 # An inverse keeps about four digits at this condition number.
 WORST_CONDITION = 1e12
@@ -41,6 +41,23 @@ def inverse_laplacian(weights: Floats, ridge: Floats) -> Floats:
     condition = np.einsum("rii->r", inverse) * lift
     inverse[~((condition > 0) & (condition < WORST_CONDITION))] = np.nan
     return inverse
+
+
+def is_definite(weights: Floats) -> Booleans:
+    """Whether the Laplacian has one eigenvalue 0 and others above it, (reps,).
+
+    weights: (reps, m, m), symmetric, zero diagonal. Only weights below 0, as of noisy counts, or NaN
+    make it indefinite: where there are none it is taken to be definite, without eigenvalues.
+    """
+    definite = np.ones(len(weights), bool)
+    rows = np.flatnonzero(((weights < 0) | np.isnan(weights)).any(axis=(1, 2)))
+    is_finite = np.isfinite(weights[rows]).all(axis=(1, 2))
+    definite[rows] = is_finite
+    rows = rows[is_finite]
+    values = np.linalg.eigvalsh(laplacian_of(weights[rows]))
+    # Where one is below 0, the next may be the 0 of the vector 1, rounded up.
+    definite[rows] = (values[:, 1] > 0) & (values[:, 0] > -1e-9 * values[:, -1])
+    return definite
 
 
 def invert(matrix: Floats) -> Floats:

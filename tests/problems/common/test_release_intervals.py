@@ -111,6 +111,11 @@ def test_difficulties_of_a_release_without_the_number_of_persons_cover() -> None
 def test_what_is_not_available_is_empty() -> None:
     drowned = count_scores(np.zeros(3), np.full((3, 2), -5), 9.0)
     assert score_cells(drowned)[0] == ("", "", 1, 3)
+    # One eigenvalue is below 0, and the 0 of the vector 1 is rounded up.
+    wins = [[-41, -18], [60, 8], [32, -1], [-28, -37], [73, 19], [91, 1]]
+    fitted = np.array([-0.17142097, 0.1560906, 0.08952869, -0.27090463])
+    for turned in (fitted, fitted / 2, np.zeros(4)):
+        assert np.isnan(count_scores(turned, np.array(wins), 400.0).errors).all()
     assert cells(Interval(np.array([1.0, np.nan]), np.array([2.0, np.nan]))) == [
         (1.0, 2.0),
         ("", ""),

@@ -20,7 +20,7 @@ Source: first principles; the sandwich and the step as in `theory.inference`.
 import numpy as np
 from scipy.special import expit
 
-from pipeline.problems.common.laplacians import inverse_laplacian, laplacian_of
+from pipeline.problems.common.laplacians import inverse_laplacian, is_definite, laplacian_of
 from pipeline.problems.common.normal_scores import SingleScores
 from pipeline.study.arrays import Array, Floats
 
@@ -45,11 +45,10 @@ def count_scores(fitted: Floats, counts: Array, variance: float) -> SingleScores
     curvature = total * ahead * behind
     spread = np.maximum(curvature, 0) + variance * (ahead**2 + behind**2) * (1 - np.eye(m))
     pull = (won * behind - won.T * ahead).sum(axis=1)
-    slope = laplacian_of(curvature[None])
     with np.errstate(all="ignore"):
         inverse = inverse_laplacian(curvature[None], np.zeros(1))[0]
     covariance = inverse @ laplacian_of(spread[None])[0] @ inverse
-    if not np.linalg.eigvalsh(slope)[0, 1] > 0:
+    if not is_definite(curvature[None])[0]:
         covariance = np.full((m, m), np.nan)
     errors = np.sqrt(np.einsum("ii->i", covariance))
     centre = np.where(np.isnan(errors), np.nan, fitted + inverse @ pull)

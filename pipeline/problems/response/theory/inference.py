@@ -50,7 +50,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from pipeline.problems.common.laplacians import inverse_laplacian, laplacian_of
+from pipeline.problems.common.laplacians import inverse_laplacian, is_definite, laplacian_of
 from pipeline.problems.common.normal_scores import NormalScores, slices_of
 from pipeline.study.abstract import Abstract
 from pipeline.study.arrays import Array, Booleans, Floats
@@ -199,7 +199,7 @@ def _step(theta: Floats, law: DifficultyLaw, is_spectral: bool, rows: slice) -> 
         pull = (weight * counts).sum(axis=1) - (weight * counts).sum(axis=2)  # Ψ
         covariance = inverse @ law.covariance(theta, weight, rows) @ inverse
         centre = theta + np.matvec(inverse, pull)
-    is_known = np.isfinite(covariance).all(axis=(1, 2)) & _definite(flow)
+    is_known = np.isfinite(covariance).all(axis=(1, 2)) & is_definite(flow)
     centre[~is_known] = np.nan
     covariance[~is_known] = np.nan
     return _Step(centre, covariance)
@@ -218,18 +218,6 @@ def _flow(counts: Array, weight: Floats) -> Floats:
     share = weight * weight.mT / (weight + weight.mT)
     flow: Floats = share * (counts + counts.mT)
     return _without_diagonal(flow)
-
-
-def _definite(flow: Floats) -> Booleans:
-    """Whether K has one eigenvalue 0 and others above it, (reps,); always, but where F < 0."""
-    definite = np.ones(len(flow), bool)
-    rows = np.flatnonzero(((flow < 0) | np.isnan(flow)).any(axis=(1, 2)))
-    is_finite = np.isfinite(flow[rows]).all(axis=(1, 2))
-    definite[rows] = is_finite
-    rows = rows[is_finite]
-    values = np.linalg.eigvalsh(laplacian_of(flow[rows]))
-    definite[rows] = (values[:, 1] > 0) & (values[:, 0] > -1e-9 * values[:, -1])
-    return definite
 
 
 def _without_diagonal(square: Array) -> Floats:
