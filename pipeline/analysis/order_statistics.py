@@ -23,6 +23,7 @@ from pipeline.study.parameters import InvalidInput
 
 MOST = 1 << 16  # different counts of a sketch: 1 MB
 BITS = 63  # that may be dropped of a key: then one count is left for each sign
+NO_VALUES = "none is finite; at least one is needed"
 POSITIVE = np.int64(0x7FFF_FFFF_FFFF_FFFF)
 
 
@@ -79,7 +80,7 @@ class Sketch:
             raise InvalidInput("share", share, "must be above 0 and below 1")
         n = self.n
         if n == 0:
-            raise InvalidInput("values", 0, "none is finite; at least one is needed")
+            raise InvalidInput("values", 0, NO_VALUES)
         value = self.order_statistic(max(1, math.ceil(share * n)))
         ranks = _ranks(n, share, (1 - confidence) / 2)
         low = self._end(ranks.low, last=False) if ranks.low >= 1 else -math.inf
@@ -91,22 +92,27 @@ class Sketch:
         """Mean without this share of the lowest and of the highest values, and its interval.
 
         The standard error is s_w/((1 − 2·share)√n), s_w² the variance of values that are pulled in
-        to the last ones that stay. Raises InvalidInput unless 0 ≤ share < ½.
+        to the last ones that stay. Infinite ends where fewer than two stay, which do not say how much
+        they vary. Raises InvalidInput unless 0 ≤ share < ½, and without values.
         """
         if not 0 <= share < 0.5:
             raise InvalidInput("share", share, "must be at least 0 and below ½")
         n = self.n
+        if n == 0:
+            raise InvalidInput("values", 0, NO_VALUES)
         cut = math.floor(share * n)
         values = self._values()
         last = np.cumsum(self.counts)
         stays = np.minimum(last, n - cut) - np.maximum(last - self.counts, cut)
         stays = np.maximum(stays, 0)
         mean = float(stays @ values / stays.sum())
+        if n - 2 * cut < 2:
+            return Estimate(mean, -math.inf, math.inf, math.inf)
         pulled = np.clip(values, self.order_statistic(cut + 1), self.order_statistic(n - cut))
         centre = self.counts @ pulled / n
-        variance = float(self.counts @ (pulled - centre) ** 2) / max(n - 1, 1)
+        variance = float(self.counts @ (pulled - centre) ** 2) / (n - 1)
         error = math.sqrt(variance / n) / (1 - 2 * share)
-        reach = float(special.stdtrit(max(n - 2 * cut - 1, 1), (1 + confidence) / 2)) * error
+        reach = float(special.stdtrit(n - 2 * cut - 1, (1 + confidence) / 2)) * error
         return Estimate(mean, mean - reach, mean + reach, error)
 
     def _end(self, rank: int, last: bool) -> float:

@@ -89,7 +89,16 @@ def test_mistakes_are_named():
         lambda: sketch.trimmed_mean(0.5),
         lambda: sketch.order_statistic(4),
         lambda: Sketch.of(np.array([np.nan])).quantile(0.5),
+        lambda: Sketch.of(np.array([np.nan])).trimmed_mean(0.1),
     ):
         with pytest.raises(InvalidInput):
             call()
     assert sketch.quantile(0.5).low == -np.inf
+
+
+@pytest.mark.parametrize("values, share", [([7.0], 0.0), ([1.0, 2.0, 9.0], 0.4)])
+def test_a_single_value_that_stays_is_not_certain(values, share):
+    trimmed = Sketch.of(np.array(values)).trimmed_mean(share)
+    assert trimmed.value == np.median(values)
+    assert (trimmed.low, trimmed.high, trimmed.standard_error) == (-np.inf, np.inf, np.inf)
+    assert Sketch.of(np.array([*values, *values])).trimmed_mean(share).high < np.inf

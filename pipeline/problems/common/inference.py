@@ -176,13 +176,15 @@ def pairs_told_apart(estimate: EstimateWithErrors, *, confidence: float = CONFID
     """Share of pairs whose ranks cannot be in the other order: power of the ranking.
 
     With the probability `confidence` none of all pairs is told apart wrongly. NaN for estimates
-    without intervals of ranks.
+    without intervals of ranks, and of a single item.
     """
     ranks = _ranks(estimate, confidence)
     if ranks is None:
         return np.full(len(estimate.converged), np.nan)
     is_ahead = ranks.high[:, :, None] < ranks.low[:, None]
     items = ranks.low.shape[1]
+    if items == 1:
+        return np.full(len(estimate.converged), np.nan)
     apart = is_ahead.sum(axis=(1, 2)) / (items * (items - 1) / 2)
     return _or_nan(apart, estimate, confidence)
 

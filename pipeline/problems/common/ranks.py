@@ -73,7 +73,8 @@ def rank_intervals(scores: Floats, covariance: Floats, level: float) -> RankInte
     ([[1, 2, 2]], [[1, 3, 3]])
     """
     reps, m = scores.shape
-    quantile = simultaneous_quantile(level, m * (m - 1) // 2)
+    pairs = max(m * (m - 1) // 2, 1)  # the only item is the first, whatever the quantile
+    quantile = simultaneous_quantile(level, pairs)
     ahead = np.empty((reps, m), np.int64)
     behind = np.empty((reps, m), np.int64)
     length = max(1, SLICE_BYTES // (8 * m * m))

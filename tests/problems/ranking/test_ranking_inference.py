@@ -289,6 +289,8 @@ def test_intervals_of_ranks_by_hand() -> None:
     assert ranks.high.tolist() == [[1, 3, 3, 4]]
     assert ranks.possible_top(2).tolist() == [[True, True, True, False]]
     assert ranks.certain_top(2).tolist() == [[True, False, False, False]]
+    only = rank_intervals(np.zeros((1, 1)), np.ones((1, 1, 1)), 0.95)
+    assert only.low.tolist() == only.high.tolist() == [[1]]
     unknown = rank_intervals(np.full((1, 4), np.nan), covariance, 0.95)
     assert unknown.low.tolist() == [[1, 1, 1, 1]]
     assert unknown.high.tolist() == [[4, 4, 4, 4]]
