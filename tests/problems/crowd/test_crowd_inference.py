@@ -1,5 +1,6 @@
 """How sure abilities of workers are: information by differences, coverage by simulation."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -86,6 +87,12 @@ def test_what_is_not_known_is_not_available() -> None:
     vote = MajorityVote(n=3, m=40).fit(release, rng(0))
     assert np.isnan(vote.errors).all()
     assert np.isnan(vote.posterior_interval(0.9).low).all()
+    coins = DawidSkene(n=3, m=40).fit(replace(release, flip=0.5), rng(0))
+    assert np.isnan(coins.errors).all()
+    only = DawidSkene(n=1, m=40).fit(replace(release, answers=signs[:, :1]), rng(0))
+    truth = Crowd(n=1, m=40).truth(rng(1), 1, rng(0))
+    assert np.isnan(inference.rank_coverage()(truth, release, only)).all()
+    assert np.isnan(inference.pairs_told_apart()(truth, release, only)).all()
     estimate = DawidSkene(n=3, m=40).fit(release, rng(0))
     assert np.isnan(estimate.errors[0, 2])
     assert np.isnan(estimate.interval(0.9).low[0, 2])

@@ -87,9 +87,12 @@ class Abilities(NormalScores):
         return np.sqrt(variance).reshape(self.theta.shape)
 
     def covariance_of(self, rows: slice) -> Floats:
-        """(reps, n, n), of some replications."""
-        covariance: Floats = self.law.covariance(rows) / (4 * self.law.attenuation**2)
-        return covariance
+        """(reps, n, n), of some replications; NaN where answers are coins, t = 0."""
+        covariance = self.law.covariance(rows)
+        if self.law.attenuation == 0:
+            return np.full_like(covariance, np.nan)
+        scaled: Floats = covariance / (4 * self.law.attenuation**2)
+        return scaled
 
 
 def posterior_interval(abilities: Abilities, level: float) -> Interval:
