@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pipeline.execution.runner import parts
 from pipeline.identity.fingerprints import fingerprint
+from pipeline.identity.patches import at_one_moment
 from pipeline.study import refinement, until
 from pipeline.study.parameters import DataFile
 from pipeline.study.study import Study
@@ -70,6 +71,9 @@ def fixed_by(study: Study, claims: Sequence["Claim"]) -> Fixed:
             files[name] = str(value)
         else:
             constants[name] = value
+    with at_one_moment():  # many parts need the same modules
+        code = {name: fingerprint(part) for name, part in parts(study).items()}
+        described = {claim.id: _description(claim) for claim in claims}
     fixed = {
         LEVELS: {axis: list(levels) for axis, levels in study.grid.axes.items()},
         COMBINATIONS: {"grid": _combinations(study)},
@@ -80,9 +84,9 @@ def fixed_by(study: Study, claims: Sequence["Claim"]) -> Fixed:
         DATA: files,
         RULES: _rules(study),
         STUDY: _rest(study),
-        CLAIM: {claim.id: _description(claim) for claim in claims},
+        CLAIM: described,
         TOLERANCE: {claim.id: claim.claimed for claim in claims},
-        CODE: {name: fingerprint(part) for name, part in parts(study).items()},
+        CODE: code,
     }
     as_json: dict[str, dict[str, Any]] = json.loads(json.dumps(fixed))
     return as_json
