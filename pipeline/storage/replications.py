@@ -248,6 +248,27 @@ class Store:
         """The file of a unit that did not fail, for another store; None without one."""
         return self._content(cell, block, failed=False)
 
+    def decoded(self, cell: int, block: int, content: bytes | None) -> Record:
+        """What the file of a unit that did not fail says, see `content`.
+
+        Raises Damaged where it is damaged, or there is none.
+        """
+        if content is None:
+            raise Damaged("its file is missing")
+        return self._decoded(content, cell, block, failed=False)
+
+    def failure(self, cell: int, block: int) -> bytes:
+        """The file of a unit that failed, for other people: with the last line of its error only.
+
+        The lines before name folders of a person's machine. Raises Damaged.
+        """
+        record = self.read(cell, block, failed=True)
+        (*_, last_line) = record.error.strip().splitlines() or [""]
+        values = dict(zip(self.study.metrics, record.metrics, strict=True))
+        description = units.describe(self._cell(cell)[1], block)
+        columns = {**values, "status": record.status}
+        return units.encode(description, columns, record.writer, last_line)
+
     def take(self, cell: int, block: int, content: bytes) -> bool:
         """Store the file of a unit of another store, where there is none; whether this call did.
 

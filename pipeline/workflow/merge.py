@@ -7,6 +7,7 @@ wait for each other.
 """
 
 import dataclasses
+import hashlib
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -103,6 +104,7 @@ class _Merge:
         self.theirs = theirs
         self.job = job
         self.nonce = nonce
+        self._seen: dict[Unit, bytes] = {}  # digests of files that were read there
         self.origin = str(job.settings.origin)
         self.contributor = job.settings.contributor or self.origin.rstrip("/").rpartition("/")[2]
 
@@ -139,11 +141,25 @@ class _Merge:
     def _read(self, unit: Unit) -> Record:
         """What is stored there of a unit; InvalidInput where it is damaged."""
         try:
-            return self.theirs.read(*unit, failed=False)
+            return self.theirs.decoded(*unit, self._content(unit))
         except Damaged as error:
             where = self._words(unit)
             allowed = f"{where} {error}; task=verify there says more; {NOTHING}"
             raise InvalidInput("from", self.origin, allowed) from None
+
+    def _content(self, unit: Unit) -> bytes | None:
+        """The file of a unit there; InvalidInput where it is not what was read of it before.
+
+        Else whoever writes there could let other numbers in than those that were checked.
+        """
+        content = self.theirs.content(*unit)
+        if content is None:
+            return None
+        digest = hashlib.sha256(content).digest()
+        if self._seen.setdefault(unit, digest) != digest:
+            allowed = f"{self._words(unit)} was changed while it was merged; merge again later"
+            raise InvalidInput("from", self.origin, allowed)
+        return content
 
     def _words(self, unit: Unit) -> str:
         return unit_in_words(self.study, unit)
@@ -225,7 +241,7 @@ class _Merge:
         )
         self._record_writers(records, verified)
         for unit in units_of(new):
-            content = self.theirs.content(*unit)
+            content = self._content(unit)
             if content is None:
                 allowed = f"{self._words(unit)} was taken away; the same command goes on"
                 raise InvalidInput("from", self.origin, allowed)
@@ -252,7 +268,8 @@ class _Merge:
             accepted = agreed.accepted
             if close[agreed.writer.id]:
                 accepted = "accept_code=yes, units of another arithmetic were merged"
-            agreement.record(self.ours, agreed.writer, accepted, agreed.tried)
+            # Without what they say of trials of parts: here none of these was made.
+            agreement.record(self.ours, agreed.writer, accepted)
 
 
 def _together(

@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.__main__ import main
 from pipeline.execution.schedule import Unit
-from pipeline.storage import contributions, results
+from pipeline.storage import agreement, contributions, results
 from pipeline.storage.replications import Store
 from pipeline.storage.units import checksum
 from pipeline.study.parameters import InvalidInput
@@ -184,6 +184,36 @@ def test_a_merge_that_was_killed_goes_on(copies, halves, monkeypatch, after):
     assert record.units == 24 and sum(writer.units for writer in record.writers) == 24
     assert not list((copies / "mine/replications/merged").glob("*.plan"))
     assert whole.store.listing().done.all()
+
+
+def test_trials_of_somebody_else_do_not_count(copies):
+    """A part that was tried there, as the record says, is tried here before it is relied on."""
+    theirs = Store(study(), copies / "theirs")
+    (agreed,) = agreement.recorded(theirs)
+    agreement.record(theirs, agreed.writer, tried=["btl randomized_response debiased"])
+    shutil.rmtree(copies / "mine")
+    whole, merged = _merge(copies)
+    assert merged.units == theirs.listing().done.sum()
+    assert [record.tried for record in agreement.recorded(whole.store)] == [()]
+
+
+@pytest.mark.parametrize("taken", [0, 3])
+def test_a_unit_that_is_changed_after_it_was_checked(copies, monkeypatch, taken):
+    """By whoever writes there: what enters is what was checked, so the merge stops before it."""
+    take = contributions.plan
+    path = sorted((copies / "theirs/replications/units").glob("*/*"))[-1]
+
+    def changed(*words):
+        for unit in sorted((copies / "theirs/replications/units").glob("*/*")):
+            if unit == path or not taken:
+                _forge(unit)
+        return take(*words)
+
+    monkeypatch.setattr(contributions, "plan", changed)
+    with pytest.raises(InvalidInput, match="was changed while it was merged"):
+        _merge(copies, recompute=1000)
+    name = path.relative_to(copies / "theirs")
+    assert not (copies / "mine" / name).exists()
 
 
 def test_a_full_disk(copies, monkeypatch):
