@@ -205,12 +205,12 @@ def sessions(folder: Path) -> list[SessionRecord]:
 def for_others(folder: Path) -> dict[str, bytes]:
     """Files of the sessions of a study, by name, as other people may read them.
 
-    Without what a session says of a person's machine: command, host, number of the process, job.
-    Of a session that was killed the file says so.
+    Without what a session says of a person's machine: command, host, number of the process, job,
+    and the error that ended it, which may name folders. Of a session that was killed the file says so.
     """
     files = {}
     for number, record in enumerate(sessions(folder)):
-        public = dataclasses.replace(record, command="", host="", process=0, job=None)
+        public = dataclasses.replace(record, command="", host="", process=0, job=None, error=None)
         files[f"{number:06d}.json"] = _file(public)
     return files
 

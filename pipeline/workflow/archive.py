@@ -20,6 +20,7 @@ from pipeline.storage.agreement import FOLDER as AGREED
 from pipeline.storage.backend import ROOT, Backend
 from pipeline.storage.contributions import FOLDER as MERGED
 from pipeline.storage.datasets import FileDigest
+from pipeline.storage.units import Damaged
 from pipeline.storage.zip_files import PART, Busy, Entry, Written, ZipWriter, key_of
 from pipeline.study.files import make_folders, read_regular, write_whole
 from pipeline.study.parameters import DataFile, InvalidInput, path_of
@@ -190,6 +191,8 @@ class Staged:
             content_or_none = stored.store.backend.read(key)
             if content_or_none is not None:
                 self._put(f"{where}/{key}", content_or_none)
+        for key, content in _failed(stored):
+            self._put(f"{where}/{key}", content)
         protocol = protocol_record.path_for(stored.store)
         if protocol.exists():
             beside = Path(where).with_name(protocol.name)
@@ -245,14 +248,23 @@ def _digests_of_data(study: Study) -> dict[str, str]:
 
 
 def _keys_of_records(stored: StoredStudy) -> Iterator[str]:
-    """Keys of the records of writers, and of units that failed."""
+    """Keys of the records of writers, and of contributors."""
     store = stored.store
     for key in sorted(store.backend.keys(AGREED)):
         yield f"{AGREED}/{key}"
     for key in sorted(store.backend.keys(MERGED)):
         yield f"{MERGED}/{key}"
+
+
+def _failed(stored: StoredStudy) -> Iterator[tuple[str, bytes]]:
+    """Keys and files of the units that failed. Raises InvalidInput where one is damaged."""
+    store = stored.store
     for unit in failures(store.listing()):
-        yield store.key(unit.cell, unit.block, failed=True)
+        key = store.key(*unit, failed=True)
+        try:
+            yield key, store.failure(*unit)
+        except Damaged as error:
+            raise store.invalid(f"is damaged ({error}); {results.REPAIR}", key) from None
 
 
 def _runs(stored: StoredStudy, study: ArchivedStudy, folders: Sequence[str]) -> list[Run]:

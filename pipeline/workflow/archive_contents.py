@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,17 @@ CITATION = "CITATION.cff"
 README = "README.md"
 CONFIG = "config.yaml"  # in the folder of a study
 CHECK = "pipeline reproduce archive=study.zip"
+LONGEST = 255  # bytes of a name in a folder
+SEALED = ("results.zarr", "summary.zarr")
+# Names of files, of all studies and below the folder of one.
+OF_ALL = re.compile(
+    r"archive\.json|requirements\.txt|CITATION\.cff|README\.md|ro-crate-metadata\.json"
+    r"|program/[^/]+\.whl|report/(report\.html|verdicts\.csv|summary\.csv|figures/[^/]+)"
+)
+OF_STUDY = re.compile(
+    r"config\.yaml|sessions/\d+\.json|replications/(agreed|merged)/[0-9a-f]+\.json"
+    r"|replications/units/\d+/[0-9a-f]{16}\.failed"
+)
 
 
 @dataclass(frozen=True)
@@ -62,9 +74,27 @@ class Manifest:
             if values.pop("format") != FORMAT:
                 raise ValueError("is of another version of this program")
             studies = [ArchivedStudy(**study) for study in values.pop("studies")]
-            return cls(program=Program(**values.pop("program")), studies=studies, **values)
+            manifest = cls(program=Program(**values.pop("program")), studies=studies, **values)
         except (TypeError, KeyError, AttributeError) as error:
             raise ValueError("is not what this program wrote") from error
+        if not _is_meant(manifest):
+            raise ValueError("its archive.json is not what this program wrote")
+        return manifest
+
+
+def _is_meant(manifest: Any) -> bool:  # noqa: ANN401 - of values of any type, as JSON has them
+    """Whether a manifest holds studies, each once, and texts where texts are."""
+    program = manifest.program
+    texts = [manifest.title, manifest.code, program.version, program.commit]
+    for study in manifest.studies:
+        for entries in (study.config, study.data, study.parts):
+            if not isinstance(entries, dict):
+                return False
+        texts += [study.folder, study.place, *study.data.values(), *study.parts.values()]
+    if not all(isinstance(text, str) for text in texts):
+        return False
+    folders = [study.folder for study in manifest.studies]
+    return 0 < len(folders) == len(set(folders))
 
 
 @dataclass(frozen=True)
@@ -95,8 +125,32 @@ def root_of(study: ArchivedStudy, dataset: str) -> str:
     return dataset_folder(study, dataset) + ROOT
 
 
+def is_of(manifest: Manifest, name: str) -> bool:
+    """Whether an archive has a file of this name, as this program writes it.
+
+    What another file is for nobody could know, nor what it claims.
+    """
+    if OF_ALL.fullmatch(name):
+        return True
+    for study in manifest.studies:
+        where = f"{OUTPUTS}/{study.folder}"
+        beside = f"{where.rpartition('-')[0]}.protocol.json"
+        within = name.removeprefix(f"{where}/")
+        if name == beside:
+            return True
+        if within == name:
+            continue
+        is_part = within in study.parts and "/" not in within
+        is_number = within.startswith(tuple(f"{study.place}{end}/" for end in SEALED))
+        if is_part or is_number or OF_STUDY.fullmatch(within):
+            return True
+    return False
+
+
 def is_safe(name: str) -> bool:
     """Whether the name of an entry stays within the folder into which an archive is unpacked."""
     path = Path(name)
     parts = path.parts
-    return bool(parts) and not path.is_absolute() and ".." not in parts and "\\" not in name
+    if not parts or path.is_absolute() or ".." in parts or "\\" in name:
+        return False
+    return path.as_posix() == name and max(len(part.encode()) for part in parts) <= LONGEST

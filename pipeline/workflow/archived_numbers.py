@@ -163,6 +163,10 @@ def _difference(
     for document in (first, second):
         if not document:
             return "cannot be read"
+    # What a root document says of its files is compared below; so they must be these files.
+    damages = results.problems_of(before.store.backend, name)
+    if damages:
+        return f"{damages[0]} ({len(damages):,} files are wrong)"
     files = first["attributes"].get("files")
     files_after = second["attributes"].get("files")
     if _lasting(first) != _lasting(second):

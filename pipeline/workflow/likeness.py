@@ -4,12 +4,16 @@ import base64
 import io
 import re
 import zipfile
+import zlib
 from pathlib import Path
 
 from pipeline.workflow.recomputed_units import NEAR
 
 NUMBER = re.compile(r"[-−]?\d+\.\d+(?:[eE][-+]?\d+)?|[-−]?\d+[eE][-+]?\d+")
 INSIDE = re.compile(r"data:application/zip;base64,([A-Za-z0-9+/=]*)")
+MOST_UNZIPPED = 2**28  # bytes of the files in a page, more than any has
+# What a file raises that is no text, or has a zip file that is none.
+UNREADABLE = (ValueError, zipfile.BadZipFile, zlib.error, RuntimeError, EOFError)
 ONE_DIGIT = 1.000001  # times the last digit that is printed: rounding may go either way
 
 
@@ -24,10 +28,15 @@ def same(first: Path, second: Path, exactly: bool) -> bool:
     if before == after:
         return True
     try:
-        texts = (_text(before), _text(after))
-    except (ValueError, zipfile.BadZipFile):
+        first_texts = _texts(before)
+        second_texts = _texts(after)
+    except UNREADABLE:
         return False
-    return texts[0] == texts[1] if exactly else alike(*texts)
+    if len(first_texts) != len(second_texts):
+        return False
+    if exactly:
+        return first_texts == second_texts
+    return all(alike(*pair) for pair in zip(first_texts, second_texts, strict=True))
 
 
 def alike(first: str, second: str) -> bool:
@@ -64,15 +73,25 @@ def _last_digit(text: str) -> float:
     return float(10.0 ** (int(exponent or 0) - decimals))
 
 
-def _text(content: bytes) -> str:
-    """The text of a file, with what is in zip files within it in place of these."""
-    return INSIDE.sub(lambda match: _unzipped(match[1]), content.decode())
+def _texts(content: bytes) -> list[str]:
+    """The texts of a file between zip files within it, then names and texts of the files in these.
+
+    Apart: a zip file must not pass for the part of a page that it hides.
+    """
+    parts = INSIDE.split(content.decode())
+    texts = parts[::2]
+    for encoded in parts[1::2]:
+        texts += _unzipped(encoded)
+    return texts
 
 
-def _unzipped(encoded: str) -> str:
-    """The files of a zip file in a page, as one text."""
-    texts = []
+def _unzipped(encoded: str) -> list[str]:
+    """How many files a zip file in a page has, then the name and text of each."""
     with zipfile.ZipFile(io.BytesIO(base64.b64decode(encoded))) as inside:
-        for name in inside.namelist():
-            texts.append(f"{name}\n{inside.read(name).decode()}")
-    return "\n".join(texts)
+        files = inside.infolist()
+        if sum(file.file_size for file in files) > MOST_UNZIPPED:
+            raise ValueError("is larger than any file of a page")
+        texts = [str(len(files))]
+        for file in files:
+            texts += [file.filename, inside.read(file).decode()]
+    return texts

@@ -5,6 +5,7 @@ which. Everything else is made again from the stored numbers, by the code that i
 """
 
 import csv
+import dataclasses
 import hashlib
 import math
 import secrets
@@ -20,7 +21,7 @@ from pipeline.execution.schedule import COST_OF_A_SECOND
 from pipeline.identity import own_files
 from pipeline.storage import results
 from pipeline.study.parameters import InvalidInput
-from pipeline.workflow import archive_contents, report_record
+from pipeline.workflow import archive_contents, archive_readme, report_record, reports
 from pipeline.workflow.archive import write_report
 from pipeline.workflow.archive_contents import ArchivedStudy
 from pipeline.workflow.archive_reader import Unpacked, unpack
@@ -37,6 +38,7 @@ from pipeline.workflow.recomputed_units import CONFIDENCE, Compared, Numbered, c
 from pipeline.workflow.rounds import continued
 from pipeline.workflow.settings import Settings
 from pipeline.workflow.studies import StoredStudy
+from pipeline.workflow.wheel import has_code_of_here
 
 LEAST = 60  # units that are drawn at least: 5 % of false ones are then found with 95 % confidence
 FEW_SECONDS = 20.0  # of predicted work, for which no workers are started
@@ -126,7 +128,8 @@ class _Check:
         attributes = results.attributes(whole.store)
         folder = f"{whole.study.name}-{whole.study.key}"
         is_archived = attributes.get("request") == results.request(whole.study)
-        if folder != archived.folder or not is_archived:
+        is_in_place = (folder, results.place(whole.store)) == (archived.folder, archived.place)
+        if not is_in_place or not is_archived:
             allowed = (
                 f"its results are not those of {archived.folder} as its config says, with this "
                 "program and these files of data"
@@ -191,6 +194,25 @@ class _Check:
         figures = _names(before / "figures") | _names(where / "figures")
         self._add_files("figures", before / "figures", where / "figures", figures, exactly)
         self._add_files("page and tables", before, where, {PAGE, *TABLES}, exactly)
+        self._add_texts(sealed)
+
+    def _add_texts(self, sealed: Sequence[StoredStudy]) -> None:
+        """Compare what the archive says of itself with what this program would say."""
+        unpacked = self.unpacked
+        manifest = dataclasses.replace(unpacked.manifest, title=reports.title_of(sealed))
+        pages = [archive_readme.text(manifest, has_hashes) for has_hashes in (True, False)]
+        allowed = {archive_contents.README: pages}
+        for stored, study in zip(sealed, manifest.studies, strict=True):
+            name = f"{archive_contents.OUTPUTS}/{study.folder}/{archive_contents.CONFIG}"
+            allowed[name] = [report_record.shown(stored.raw)]
+        wrong = []
+        for name, texts in allowed.items():
+            path = unpacked.folder / name
+            if not path.is_file() or path.read_bytes() not in [text.encode() for text in texts]:
+                wrong.append(f"{name}: is not what this program writes for these studies")
+        wrong += _wrong_code(unpacked.folder)
+        total = len(allowed) + 1
+        self._add("descriptions and program", total - len(wrong), total, wrong)
 
     def _add_files(
         self, part: str, before: Path, after: Path, names: set[str], exactly: bool
@@ -254,6 +276,15 @@ def _rows(table: Path) -> dict[tuple[str, str], str]:
         for row in csv.DictReader(file):
             rows[row.get("section", ""), row.get("id", "")] = row.get("verdict", "")
     return rows
+
+
+def _wrong_code(folder: Path) -> list[str]:
+    """A line if the program in an archive is not the one that runs here, else nothing."""
+    wheels = sorted((folder / archive_contents.PROGRAM).glob("*.whl"))
+    names = ", ".join(path.name for path in wheels) or archive_contents.PROGRAM
+    if len(wheels) == 1 and has_code_of_here(wheels[0]):
+        return []
+    return [f"{names}: is not the program that checks it here"]
 
 
 def _names(folder: Path) -> set[str]:

@@ -7,7 +7,6 @@ download. Nothing is loaded from elsewhere, and no server is needed.
 import csv
 import io
 import shutil
-import zipfile
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +17,13 @@ from pipeline.reporting.page import rendered, script
 from pipeline.study.files import make_folders, write_whole
 from pipeline.study.parameters import InvalidInput, path_of
 from pipeline.workflow.archive_contents import REPORT, Manifest
-from pipeline.workflow.archive_reader import MADE_BY, manifest_of
+from pipeline.workflow.archive_reader import (
+    MADE_BY,
+    NO_ARCHIVE,
+    NOT_THERE,
+    manifest_of,
+    opened,
+)
 from pipeline.workflow.events import Event, SiteWritten
 
 INDEX = "index.html"
@@ -96,10 +101,10 @@ def _add(path: Path, where: Path) -> Shown:
     try:
         manifest = manifest_of(path)
         folder = where / path.stem
-        with zipfile.ZipFile(path) as source:
+        with opened(path) as source:
             verdicts = _verdicts(source.read(TABLE).decode())
             write_whole(folder / "report.html", source.read(f"{REPORT}/report.html"))
-    except (zipfile.BadZipFile, ValueError, KeyError, FileNotFoundError):
+    except (*NO_ARCHIVE, *NOT_THERE):
         raise InvalidInput("archives", str(path), MADE_BY) from None
     partial = folder / f"{path.name}.partial"
     shutil.copyfile(path, partial)

@@ -15,6 +15,13 @@ from pipeline.workflow.provenance import PACKAGE
 
 DATE = (1980, 1, 1, 0, 0, 0)
 MODE = 0o100644
+COMPILED = (".so", ".dylib", ".pyd")
+# Kinds of files that the program is made of, and names of those of no kind.
+KINDS = (
+    *(".py", ".c", ".h", ".css", ".def", ".dockerignore", ".j2", ".js", ".json", ".md"),
+    *(".sh", ".yaml", ".txt", ".cff", *COMPILED),
+)
+NAMES = ("Containerfile", "py.typed")
 LEFT_OUT = ("__pycache__", ".pyc", ".partial")
 # Of a checkout: what a wheel has inside the package.
 BESIDE = {
@@ -58,6 +65,33 @@ def wheel() -> tuple[str, bytes]:
     return f"{stem}-{tag}.whl", _zipped(files)
 
 
+def has_code_of_here(path: Path) -> bool:
+    """Whether a wheel has the same code, configs and texts as the program that runs here.
+
+    What was compiled may differ, as another machine compiles otherwise.
+    """
+    try:
+        with zipfile.ZipFile(path) as source:
+            files = source.infolist()
+            if len({file.filename for file in files}) < len(files):
+                return False
+            there = {}
+            for file in files:
+                if file.compress_type != zipfile.ZIP_STORED:
+                    return False
+                there[file.filename] = source.read(file)
+    except (zipfile.BadZipFile, ValueError, RuntimeError, EOFError):
+        return False
+    here = dict(_files())
+    compared = [name for name in {**here, **there} if _is_compared(name)]
+    return all(here.get(name) == there.get(name) for name in compared)
+
+
+def _is_compared(name: str) -> bool:
+    """Whether a file of a wheel is the same wherever the program was installed."""
+    return not name.endswith(COMPILED) and ".dist-info/" not in name
+
+
 def _files() -> Iterator[tuple[str, bytes]]:
     """All files of the package, by their names in the wheel."""
     root = package()
@@ -73,11 +107,16 @@ def _files() -> Iterator[tuple[str, bytes]]:
 
 
 def _below(place: Path) -> Iterator[Path]:
-    """The files below a folder, or the file itself; none where nothing is there."""
+    """The files below a folder, or the file itself; none where nothing is there.
+
+    Only of kinds that the program has: a table of answers that a person keeps there stays there.
+    """
     if place.is_file():
         yield place
     for path in sorted(place.rglob("*")):
-        if path.is_file() and not any(part in str(path) for part in LEFT_OUT):
+        within = path.relative_to(place).as_posix()
+        is_ours = path.suffix in KINDS or path.name in NAMES
+        if path.is_file() and is_ours and not any(part in within for part in LEFT_OUT):
             yield path
 
 

@@ -1,9 +1,13 @@
 """An archive: the same bytes each time, gone on with after a kill, checked by who did not make it."""
 
+import base64
 import csv
 import hashlib
 import io
 import json
+import platform
+import re
+import stat
 import zipfile
 
 import numpy as np
@@ -11,15 +15,21 @@ import pytest
 
 from pipeline.__main__ import main
 from pipeline.execution.clusters import Synchronous
+from pipeline.execution.sessions import Session, for_others
 from pipeline.storage import results, zip_files
 from pipeline.storage.datasets import file_digest
+from pipeline.storage.replications import Store
 from pipeline.storage.zip_files import Entry, ZipWriter
 from pipeline.workflow import archive as archives
 from pipeline.workflow import ro_crate
+from pipeline.workflow import wheel as wheels
 from pipeline.workflow.archive import ArchiveRequest
+from pipeline.workflow.archive_contents import Manifest
+from pipeline.workflow.archive_reader import unpack
 from pipeline.workflow.likeness import alike
 from pipeline.workflow.recomputed_units import Compared
 from pipeline.workflow.reproduce import ReproduceRequest, reproduce
+from tests.helpers import engine
 from tests.helpers.engine import arguments
 
 FIGURE = "[{kind: curves, metric: estimate_sum, along: L}]"
@@ -27,14 +37,13 @@ WORDS = {
     "claims": "true",
     "figures": FIGURE,
     "grid.m": "[2]",
-    "grid.L": "[20,50]",
     "grid.epsilon": "[0.5]",
 }
 
 
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory):
-    """A finished study of four units, with a protocol, claims and a figure."""
+    """A finished study of two units, with a protocol, claims and a figure."""
     folder = tmp_path_factory.mktemp("archive") / "outputs"
     words = arguments(folder, **WORDS)
     assert main(["protocol", *words]) == 0
@@ -52,6 +61,17 @@ def _archive(outputs, target):
     (name,) = [f"xu/{path.name}" for path in (outputs / "xu").iterdir() if path.is_dir()]
     archives.archive(ArchiveRequest(outputs, name, str(target), Synchronous()), _silent)
     return target
+
+
+@pytest.fixture(scope="module")
+def small_archive(archive):
+    """The bytes of an archive of few files, which is refused only for what a test adds."""
+    target = archive.with_name("small.zip")
+    with zipfile.ZipFile(archive) as source, zipfile.ZipFile(target, "w") as small:
+        for name in ("README.md", "archive.json", "report/report.html", "report/verdicts.csv"):
+            small.writestr(name, source.read(name))
+        small.writestr(ro_crate.NAME, source.read(ro_crate.NAME))
+    return target.read_bytes()
 
 
 def _silent(event):
@@ -127,22 +147,23 @@ def test_metadata_meet_what_the_profile_asks_for(archive):
 
 
 def test_an_archive_is_reproduced(archive, capsys):
-    reproduced = _check(archive)
-    assert reproduced.is_sound and reproduced.drawn == reproduced.units == 4
-    assert reproduced.most_false == 0 and reproduced.close == 0
-    assert {part.part for part in reproduced.parts} == {
+    assert main(["reproduce", str(archive), "share=1%", "cluster=synchronous", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["sound"] and answer["drawn"] == answer["units"] == 2
+    assert answer["most_false"] == 0 and answer["within_1e-9"] == 0
+    assert len(answer["nonce"]) == 32  # made here, as no word gives one
+    assert main(["reproduce", str(archive), "nonce=1"]) == 2
+    assert set(answer["parts"]) == {
         "files",
         "units",
         "results and summaries",
         "verdicts",
         "figures",
         "page and tables",
+        "descriptions and program",
     }
-    assert main(["reproduce", str(archive), "share=1%", "cluster=synchronous", "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
-    assert answer["sound"] and answer["nonce"] != reproduced.nonce
     assert answer["parts"]["verdicts"]["equal"] == 4
-    assert answer["for_review"].startswith("I reproduced study.zip on my machine: 4 of 4 units")
+    assert answer["for_review"].startswith("I reproduced study.zip on my machine: 2 of 2 units")
 
 
 def test_the_bound_is_that_of_clopper_and_pearson():
@@ -155,8 +176,8 @@ def test_the_bound_is_that_of_clopper_and_pearson():
 # --- falsified by somebody who makes all digests fit ------------------------------------------------
 
 
-def _forged(archive, target, changes):
-    """An archive with other files, whose metadata and root documents fit these."""
+def _forged(archive, target, changes, more=(), with_roots=True):
+    """An archive with other files and some more, whose metadata fit these; root documents, too."""
     with zipfile.ZipFile(archive) as source:
         files = {name: source.read(name) for name in source.namelist()}
     crate = json.loads(files.pop(ro_crate.NAME))
@@ -164,7 +185,11 @@ def _forged(archive, target, changes):
         (name,) = [name for name in files if name.endswith(ending)]
         files[name] = change(files[name])
     for root in [name for name in files if name.endswith(".zarr/zarr.json")]:
-        files[root] = _with_digests(files, root)
+        if with_roots:
+            files[root] = _with_digests(files, root)
+    for name, content in dict(more).items():
+        files[name] = content
+        crate["@graph"].append({"@id": name, "name": name, "sha256": "", "contentSize": ""})
     for entity in crate["@graph"]:
         if "sha256" in entity:
             content = files[entity["name"]]
@@ -220,35 +245,84 @@ def _other_verdict(content):
     return text.getvalue().encode()
 
 
-@pytest.mark.parametrize(
-    "ending, change, part",
-    [
-        ("summary.zarr/estimate_sum/c/0/0/0/0", _other_moment, "results and summaries"),
-        ("report/verdicts.csv", _other_verdict, "verdicts"),
-        (".svg", lambda content: content.replace(b"<path", b"<path ", 1), "figures"),
-        (
-            "report/report.html",
-            lambda page: page.replace(b"</h1>", b"!</h1>", 1),
-            "page and tables",
-        ),
-    ],
-)
-def test_what_the_numbers_do_not_give_is_found(archive, tmp_path, ending, change, part):
-    """All units are true, and all digests fit."""
-    reproduced = _check(_forged(archive, tmp_path / "forged.zip", {ending: change}))
-    assert _part(reproduced, "files").wrong == () and _part(reproduced, "units").wrong == ()
-    assert not reproduced.is_sound and _part(reproduced, part).wrong
+def test_what_the_numbers_do_not_give_is_found(archive, tmp_path):
+    """All units are true, and all digests fit: each part names what is false in it."""
+    changes = {
+        "summary.zarr/estimate_sum/c/0/0/0/0": _other_moment,
+        "report/verdicts.csv": _other_verdict,
+        ".svg": lambda content: content.replace(b"<path", b"<path ", 1),
+        "report/report.html": lambda page: page.replace(b"</h1>", b"!</h1>", 1),
+        "README.md": lambda content: content + b"All claims are supported.\n",
+        "config.yaml": lambda content: content.replace(b"xu/lemmas", b"xu/lammas"),
+        ".whl": lambda content: _zipped({"pipeline/evil.py": b""}),
+    }
+    reproduced = _check(_forged(archive, tmp_path / "forged.zip", changes))
+    assert not reproduced.is_sound
+    assert {part.part: [_name(line) for line in part.wrong] for part in reproduced.parts} == {
+        "files": [],
+        "units": [],
+        "results and summaries": ["xu/lemmas"],
+        "verdicts": ["xu/lemmas xu.lemma_1"],
+        "figures": ["xu-lemmas-1-curves.svg"],
+        "page and tables": ["report.html", "verdicts.csv"],
+        "descriptions and program": ["README.md", "config.yaml", _wheel_of(archive)],
+    }
 
 
-def test_a_false_unit_is_found_though_all_else_was_made_from_it(outputs, tmp_path):
-    """Whoever forges a number simulates nothing: seal, summary, verdicts, page follow from it."""
-    from tests.helpers.engine import contents
+def test_what_is_hidden_is_found(archive, tmp_path):
+    """Moments beside a root document that lists the true ones; a part of the page that only a zip
+    file in it has; and a page that the program does not write.
+    """
+    changes = {
+        "summary.zarr/estimate_sum/c/0/0/0/0": _other_moment,
+        "report/report.html": _without_a_part,
+    }
+    more = {"report/index.html": b"All claims are supported."}
+    forged = _forged(archive, tmp_path / "forged.zip", changes, more, with_roots=False)
+    wrong = {part.part: list(part.wrong) for part in _check(forged).parts if part.wrong}
+    assert wrong == {
+        "files": ["report/index.html: nothing says what it is"],
+        "results and summaries": [
+            "xu/lemmas: summary.zarr: estimate_sum/c/0/0/0/0: is not what was written "
+            "(1 files are wrong)"
+        ],
+        "page and tables": ["report.html: is not what the stored numbers give"],
+    }
 
+
+def _name(line):
+    """Of what a line tells: the last part of its name."""
+    return line.partition(": ")[0].removeprefix("outputs/").rpartition("-0368a619/")[2]
+
+
+def _wheel_of(archive):
+    with zipfile.ZipFile(archive) as source:
+        (name,) = [name for name in source.namelist() if name.endswith(".whl")]
+    return name.removeprefix("program/")
+
+
+def _zipped(files):
+    """A zip file of some files."""
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w") as inside:
+        for name, content in files.items():
+            inside.writestr(name, content)
+    return target.getvalue()
+
+
+def _without_a_part(page):
+    """The page, in which a zip file stands for two of its lines."""
+    lines = page.decode().split("\n")
+    place = next(k for k, line in enumerate(lines) if "<h2" in line)
+    inside = base64.b64encode(_zipped({lines[place]: lines[place + 1]})).decode()
+    lines[place : place + 2] = [f"data:application/zip;base64,{inside}"]
+    return "\n".join(lines).encode()
+
+
+def test_a_false_unit_is_found_though_all_else_was_made_from_it(tmp_path):
+    """Whoever forges a number simulates nothing: seal, summary and page follow from it."""
     forged = tmp_path / "outputs"
-    for name, content in contents(outputs).items():
-        target = forged / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
+    assert main(arguments(forged)) == 0
     (study,) = [path for path in (forged / "xu").iterdir() if path.is_dir()]
     (unit, *_) = sorted((study / "replications/units").glob("*/*"))
     content = bytearray(unit.read_bytes())
@@ -260,7 +334,7 @@ def test_a_false_unit_is_found_though_all_else_was_made_from_it(outputs, tmp_pat
     for name in (results.SEALED, results.SUMMARY):
         (study / name / "zarr.json").unlink()
     (study / "report.yaml").unlink()
-    assert main(arguments(forged, **WORDS)) == 0
+    assert main(arguments(forged)) == 0
     reproduced = _check(_archive(forged, tmp_path / "forged.zip"))
     wrong = [part.part for part in reproduced.parts if part.wrong]
     assert wrong == ["units"] and len(_part(reproduced, "units").wrong) == 1
@@ -271,18 +345,169 @@ def test_a_file_that_is_not_in_the_metadata_is_found(archive, tmp_path):
     target.write_bytes(archive.read_bytes())
     with zipfile.ZipFile(target, "a") as more:
         more.writestr("outputs/more.txt", "more")
-    assert "is not in the metadata" in _part(_check(target), "files").wrong[0]
+    unpacked = unpack(str(target), tmp_path / "unpacked")
+    assert unpacked.wrong == ("outputs/more.txt: is not in the metadata",)
 
 
-@pytest.mark.parametrize("name", ["../evil", "/tmp/evil", "a/../../evil"])
-def test_nothing_is_written_outside(archive, tmp_path, name, capsys):
+def _entry(name, kind=0, flags=0):
+    info = zipfile.ZipInfo(name)
+    info.external_attr = kind << 16
+    info.flag_bits = flags
+    return info
+
+
+EVIL = {
+    "outside": (_entry("../evil"), b"evil"),
+    "absolute": (_entry("/tmp/evil"), b"evil"),
+    "outside, below": (_entry("a/../../evil"), b"evil"),
+    "two ways to one name": (_entry("report/./report.html"), b"evil"),
+    "twice": (_entry("README.md"), b"evil"),
+    "a link": (_entry("outputs/evil", stat.S_IFLNK | 0o777), b"/etc/passwd"),
+    "below a file": (_entry("README.md/evil"), b"evil"),
+    "too long": (_entry("evil" * 64), b"evil"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize("kind", EVIL)
+@pytest.mark.parametrize("words", [["reproduce"], ["shelf"]])
+def test_an_entry_that_is_not_meant_is_refused(small_archive, tmp_path, kind, words, capsys):
+    """By one line, and nothing is written: neither here nor outside."""
     target = tmp_path / "evil.zip"
-    target.write_bytes(archive.read_bytes())
+    target.write_bytes(small_archive)
+    info, content = EVIL[kind]
     with zipfile.ZipFile(target, "a") as more:
-        more.writestr(name, "evil")
+        more.writestr(info, content)
+    if words == ["shelf"]:
+        words = [*words, f"save={tmp_path / 'site'}"]
+    assert main([*words[:1], str(target), *words[1:]]) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1 and "must be a zip file that pipeline archive wrote" in err
+    if words == ["reproduce"]:
+        assert re.search("that this program writes|has two entries|that is a file", err)
+    assert not (tmp_path / "evil").exists() and not (tmp_path / "site/evil").exists()
+
+
+def _patched(content, name, place, value):
+    """A zip file with another value in the directory's entry of a name: two bytes at a place."""
+    start = content.rindex(b"PK\x01\x02", 0, content.rindex(name))
+    return content[: start + place] + value + content[start + place + len(value) :]
+
+
+@pytest.mark.parametrize(
+    "place, value",
+    [
+        (8, b"\x01\x08"),
+        (8, b"\x40\x08"),
+        (10, b"\x08\x00"),
+        (10, b"\x63\x00"),
+        (24, b"\xff\xff\xff\x7f"),
+    ],
+    ids=["a password", "strong encryption", "deflated", "of no kind", "2 GiB"],
+)
+def test_a_zip_file_of_another_kind_is_refused(small_archive, tmp_path, place, value, capsys):
+    """Before anything of it is read, metadata neither."""
+    target = tmp_path / "evil.zip"
+    target.write_bytes(_patched(small_archive, ro_crate.NAME.encode(), place, value))
+    assert main(["reproduce", str(target)]) == 2
+    assert "that this program writes" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("size", [0, 10, 100, 20_000])
+def test_a_part_of_an_archive_is_refused(small_archive, tmp_path, size, capsys):
+    target = tmp_path / "part.zip"
+    target.write_bytes(small_archive[:size])
     assert main(["reproduce", str(target)]) == 2
     assert capsys.readouterr().err.count("\n") == 1
-    assert not (tmp_path / "evil").exists()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"studies": []},
+        {"studies": "all"},
+        {"title": 1},
+        {"code": None},
+        {"program": {"version": 1, "commit": ""}},
+        {"format": 2},
+        {"more": 1},
+    ],
+)
+def test_an_archive_that_says_something_else_of_itself(archive, change):
+    content = zipfile.ZipFile(archive).read("archive.json")
+    with pytest.raises(ValueError):
+        Manifest.read(json.dumps(json.loads(content) | change).encode())
+    (of_study,) = json.loads(content)["studies"]
+    for key, value in {"config": "a", "place": 1, "data": ["a"], "parts": {"a": 1}}.items():
+        whole = json.loads(content) | {"studies": [of_study | {key: value}]}
+        with pytest.raises(ValueError):
+            Manifest.read(json.dumps(whole).encode())
+    twice = json.loads(content) | {"studies": [of_study, of_study]}
+    with pytest.raises(ValueError):
+        Manifest.read(json.dumps(twice).encode())
+
+
+# --- what must not get into one ---------------------------------------------------------------------
+
+
+def test_no_answers_of_people_get_into_an_archive(tmp_path, monkeypatch):
+    """Of their file only the name and the digest; no folder, no name of a machine or of its user."""
+    monkeypatch.setattr(platform, "node", lambda: "machine-of-ada")
+    folder = tmp_path / "home-of-ada"
+    folder.mkdir()
+    lines = [f"person-{k},{'AB'[k % 2]},{'BC'[k % 2]},{'BC'[k % 2]}" for k in range(40)]
+    (folder / "answers.csv").write_text("\n".join(["person,first,second,winner", *lines]) + "\n")
+    words = [
+        "experiment=own/ranking",
+        f"data.path={folder / 'answers.csv'}",
+        f"outputs={folder / 'outputs'}",
+        "grid.person=[1]",
+        "grid.mechanism=[randomized_response]",
+        "~parameters.compared_are",
+        "replications=4",
+        "block=2",
+        "figures=[]",
+        "cluster=synchronous",
+    ]
+    assert main(["protocol", *words]) == 0 and main(words) == 0
+    (study,) = [path for path in (folder / "outputs/own").iterdir() if path.is_dir()]
+    request = ArchiveRequest(
+        folder / "outputs",
+        f"own/{study.name}",
+        str(tmp_path / "own.zip"),
+        Synchronous(),
+        files={"path": str(folder / "answers.csv")},
+    )
+    archives.archive(request, _silent)
+    with zipfile.ZipFile(tmp_path / "own.zip") as source:
+        files = {name: source.read(name) for name in source.namelist()}
+    digest = hashlib.sha256((folder / "answers.csv").read_bytes()).hexdigest()
+    assert json.loads(files["archive.json"])["studies"][0]["data"] == {"path": digest}
+    for name, content in files.items():
+        for secret in ("person-1", "home-of-ada", "machine-of-ada", str(tmp_path)):
+            assert secret.encode() not in content, (name, secret)
+
+
+def test_a_failure_is_told_without_folders(tmp_path):
+    """Of a traceback its last line; of a session no error."""
+    small = Store(engine.study(), tmp_path)
+    small.begin()
+    trace = 'Traceback:\n  File "/home/ada/mine.py", line 1\nValueError: no'
+    small.fail(1, 0, trace, "0" * 16)
+    content = small.failure(1, 0)
+    assert b"ada" not in content and content[:-4].endswith(b"ValueError: no")
+    small.backend.put(small.key(1, 0, failed=True), content)
+    assert small.read(1, 0).error == "ValueError: no" and small.read(1, 0).failed
+    session = Session(tmp_path, "pipeline", 1)
+    session.end("failed", error="[Errno 28] No space left on device: '/home/ada/outputs'")
+    (public,) = for_others(tmp_path).values()
+    assert b"ada" not in public and json.loads(public)["state"] == "failed"
+
+
+def test_what_a_person_keeps_beside_the_code_is_not_in_the_wheel(tmp_path):
+    for name in ("mine.yaml", "answers.csv", "notes.xlsx", "a.yaml.partial"):
+        (tmp_path / name).write_text("1")
+    assert [path.name for path in wheels._below(tmp_path)] == ["mine.yaml"]
 
 
 # --- kills, full disks, two at once -----------------------------------------------------------------
