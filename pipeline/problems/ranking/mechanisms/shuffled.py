@@ -103,16 +103,6 @@ class ShuffledResponse(BaseMechanism):
         answers = self.answers * self.rounds
         return shuffled_answer_budget(self.person, answers, self.person_delta, self.reports)
 
-    @cached_property
-    def _flips(self) -> RandomizedResponse:
-        return RandomizedResponse(
-            m=self.m,
-            L=self.L,
-            epsilon=self.answer_epsilon,
-            questions=self.questions,
-            draw=self.draw,
-        )
-
     def release(self, data: Comparisons, rng: np.random.Generator) -> FlippedWins:
         """Released wins of a block, (reps, 1, pairs).
 
@@ -129,7 +119,7 @@ class ShuffledResponse(BaseMechanism):
                 "messages are to be hidden among: every user must answer, in a balanced survey"
             )
             raise InvalidInput("questions", self.questions, allowed)
-        return self._flips.release(data, rng)
+        return self._flipping(self.answer_epsilon).release(data, rng)
 
     def stated(self) -> Guarantee:
         """The guarantee, of all rounds."""
@@ -167,5 +157,18 @@ class ShuffledResponse(BaseMechanism):
     def cost(self) -> float:
         """Predicted cost of one replication beyond the model's, in steps of about a
         nanosecond.
+
+        It is the same with every budget, so the one that shuffling allows, which takes
+        long, is not computed.
         """
-        return self._flips.cost()
+        return self._flipping(self.person).cost()
+
+    def _flipping(self, answer_epsilon: float) -> RandomizedResponse:
+        """What a user does to comparisons, with a budget of each."""
+        return RandomizedResponse(
+            m=self.m,
+            L=self.L,
+            epsilon=answer_epsilon,
+            questions=self.questions,
+            draw=self.draw,
+        )
