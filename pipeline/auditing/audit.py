@@ -111,10 +111,9 @@ class WithoutSamples:
 
 def before_samples(case: Case, plan: Plan, sensitivity: float | None = None) -> WithoutSamples:
     """Audit by forms, laws and replay."""
-    for pair in case.pairs:
-        finding = forms.audited(case.subject, pair, case.promise, plan)
-        if finding is not None and finding.violates:
-            return WithoutSamples(audited_of(case, finding, plan, (), "form"), pair)
+    finding = forms.broken(case.subject, case.pairs, case.promise, plan)
+    if finding is not None:
+        return WithoutSamples(audited_of(case, finding, plan, (), "form"), finding.pair)
     exact = _exactly(case)
     if exact is not None:
         return WithoutSamples(_by_law(case, exact), exact.pair)

@@ -7,7 +7,7 @@ Calls for one sample each are counted, as they are independent if the mechanism'
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,21 +24,66 @@ SEEN = 8  # samples of a call by which one sees that it has no noise of its own
 Trait = Callable[[Any, int], str]  # of a data set and a seed
 
 
-def audited(subject: Subject, pair: Pair, promise: Promise, plan: Plan) -> Finding | None:
-    """The event that a call has another form on one data set; None where forms do not differ.
+def broken(subject: Subject, pairs: Sequence[Pair], promise: Promise, plan: Plan) -> Finding | None:
+    """The event of the first pair that a call has another form on one data set, so often that the
+    promise is broken; None where that is no pair's.
 
-    Raises InvalidInput where the mechanism fails on both data sets, and where samples of one call
-    share their noise.
+    Raises InvalidInput where the mechanism fails on both data sets of a pair, and where samples of
+    one call share their noise.
     """
-    form = _form_of(subject)
-    _check_runs(subject, pair)
-    finding = _counted(form, pair, promise, plan, "a call gives")
+    looks = _Looks(subject)
+    for pair in pairs:
+        finding = _audited(looks, pair, promise, plan)
+        if finding is not None and finding.violates:
+            return finding
+    return None
+
+
+def _audited(looks: "_Looks", pair: Pair, promise: Promise, plan: Plan) -> Finding | None:
+    """What calls show of a pair; None where their forms do not differ."""
+    subject = looks.subject
+    _check_runs(looks, pair)
+    seen = (looks.forms(pair.first), looks.forms(pair.second))
+    finding = _counted(_form_of(subject), seen, pair, promise, plan, "a call gives")
     if finding is not None:
         return finding
-    _check_one_form(form, subject, pair)
-    if _has_no_noise(subject, pair):
-        return _counted(_output_of(subject), pair, promise, plan, "every call gives")
+    _check_one_form(looks, pair)
+    if looks.has_no_noise(pair.first):
+        output = _output_of(subject)
+        seen = (_traits(output, pair.first), _traits(output, pair.second))
+        return _counted(output, seen, pair, promise, plan, "every call gives")
     return None
+
+
+class _Looks:
+    """A few calls on each data set, made once, as a data set is in several pairs."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self._errors: dict[int, Raised | None] = {}  # by id: data sets live as long as pairs
+        self._forms: dict[int, Counter[str]] = {}
+        self._noiseless: dict[int, bool] = {}
+
+    def error(self, dataset: object) -> Raised | None:
+        """What the first call raises, if it does."""
+        number = id(dataset)
+        if number not in self._errors:
+            self._errors[number] = _error_of(self.subject, dataset)
+        return self._errors[number]
+
+    def forms(self, dataset: object) -> Counter[str]:
+        """How often each form is seen."""
+        number = id(dataset)
+        if number not in self._forms:
+            self._forms[number] = _traits(_form_of(self.subject), dataset)
+        return self._forms[number]
+
+    def has_no_noise(self, dataset: object) -> bool:
+        """Whether calls with other seeds give the same."""
+        number = id(dataset)
+        if number not in self._noiseless:
+            self._noiseless[number] = _has_no_noise(self.subject, dataset)
+        return self._noiseless[number]
 
 
 def _form_of(subject: Subject) -> Trait:
@@ -59,43 +104,47 @@ def _output_of(subject: Subject) -> Trait:
     return output
 
 
-def _check_runs(subject: Subject, pair: Pair) -> None:
-    errors = []
-    for dataset in (pair.first, pair.second):
-        try:
-            subject.call(dataset, 1, [0], None)
-        except Raised as error:
-            errors.append(error)
-    if len(errors) == 2:
-        raise InvalidInput("mechanism", subject.name, f"fails on both data sets: {errors[0]}")
+def _check_runs(looks: _Looks, pair: Pair) -> None:
+    error = looks.error(pair.first)
+    other = looks.error(pair.second)
+    if error is not None and other is not None:
+        raise InvalidInput("mechanism", looks.subject.name, f"fails on both data sets: {error}")
 
 
-def _check_one_form(form: Trait, subject: Subject, pair: Pair) -> None:
+def _error_of(subject: Subject, dataset: object) -> Raised | None:
+    try:
+        subject.call(dataset, 1, [0], None)
+    except Raised as error:
+        return error
+    return None
+
+
+def _check_one_form(looks: _Looks, pair: Pair) -> None:
     """Raise InvalidInput where forms differ by chance: samples of a call share theirs."""
-    forms = _traits(form, pair.first)
+    forms = looks.forms(pair.first)
     if len(forms) > 1:
         texts = " or ".join(sorted(forms))
         allowed = f"gives {texts} by chance; let all outputs have one shape, as by padding"
-        raise InvalidInput("mechanism", subject.name, allowed)
+        raise InvalidInput("mechanism", looks.subject.name, allowed)
 
 
-def _has_no_noise(subject: Subject, pair: Pair) -> bool:
+def _has_no_noise(subject: Subject, dataset: object) -> bool:
     """Whether calls with other seeds give the same.
 
     InvalidInput where samples share their noise.
     """
-    calls = [subject.sample(pair.first, SEEN, [seed]) for seed in range(3)]
+    calls = [subject.sample(dataset, SEEN, [seed]) for seed in range(3)]
     same_in_all = all(np.array_equal(calls[0], call, equal_nan=True) for call in calls[1:])
     same_within = all((call == call[:1]).all() for call in calls)
-    if same_within and not same_in_all and not _may_agree(subject, pair):
+    if same_within and not same_in_all and not _may_agree(subject, dataset):
         allowed = "gives equal samples in one call: draw the noise of every sample anew"
         raise InvalidInput("mechanism", subject.name, allowed)
     return same_in_all
 
 
-def _may_agree(subject: Subject, pair: Pair) -> bool:
+def _may_agree(subject: Subject, dataset: object) -> bool:
     """Whether larger calls show that samples differ after all, as where few outputs are likely."""
-    call = subject.sample(pair.first, 2_000, [3])
+    call = subject.sample(dataset, 2_000, [3])
     return not bool((call == call[:1]).all())
 
 
@@ -104,10 +153,19 @@ def _traits(trait: Trait, dataset: object) -> Counter[str]:
     return Counter(trait(dataset, seed) for seed in range(TRIED))
 
 
-def _counted(trait: Trait, pair: Pair, promise: Promise, plan: Plan, text: str) -> Finding | None:
-    """Count the trait that differs most in a few calls; None where it does not differ."""
+def _counted(
+    trait: Trait,
+    seen: tuple[Counter[str], Counter[str]],
+    pair: Pair,
+    promise: Promise,
+    plan: Plan,
+    text: str,
+) -> Finding | None:
+    """Count the trait that differs most in a few calls; None where it does not differ.
+
+    seen: in these, on either data set.
+    """
     datasets = (pair.first, pair.second)
-    seen = [_traits(trait, dataset) for dataset in datasets]
     traits = {*seen[0], *seen[1]}
     value = max(traits, key=lambda name: abs(seen[0][name] - seen[1][name]))
     lean = seen[0][value] - seen[1][value]

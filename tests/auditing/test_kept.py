@@ -12,19 +12,9 @@ from pipeline.auditing.promise import Promise
 from pipeline.auditing.samples import best_rule
 from pipeline.cli.exit_codes import EXIT_DONE
 from pipeline.workflow.kept_audit import keeping_of
+from tests.helpers.audited import EPSILON, half_noise, noisy_count  # a fingerprint of few files
 
 PAIR = ([0, 1, 1], [0, 1, 0])
-EPSILON = 1.0
-
-
-def noisy_count(bits, samples, rng):
-    """A count with Laplace noise on a coarse grid, whose law samples must find."""
-    return np.floor((np.sum(bits) + rng.laplace(scale=1 / EPSILON, size=samples)) * 4) / 4
-
-
-def half_noise(bits, samples, rng):
-    """The same with half of the noise."""
-    return np.floor((np.sum(bits) + rng.laplace(scale=0.5 / EPSILON, size=samples)) * 4) / 4
 
 
 @pytest.fixture(scope="module")

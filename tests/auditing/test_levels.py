@@ -2,22 +2,25 @@
 
 import itertools
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
 
 import pipeline as pl
+from pipeline.auditing import forms
 from pipeline.auditing.enumeration import law_of
 from pipeline.auditing.laws import enumerated
 from pipeline.auditing.promise import Promise
 from pipeline.auditing.recorder import DRAWS, Recorder
 from pipeline.auditing.replay import replayed
-from pipeline.auditing.samples import Pair
+from pipeline.auditing.samples import Pair, Plan
 from pipeline.auditing.subject import NotFinite, Subject
 from pipeline.problems.common.sampling import bernoulli
 from pipeline.problems.response.mechanisms.randomized_response import draw_flips
 
 FLIP = 0.3
+PAIRS = ((0, 1), (0, 2), (1, 2))
 
 
 def added_laplace(values, samples, rng):
@@ -175,6 +178,32 @@ def test_a_stream_that_is_not_the_audits_is_not_replayed():
         return value + own.normal(size=samples)
 
     assert "not replayed" in replay(elsewhere, 0.0, 1.0).notes[0]
+
+
+# --- form
+
+
+def test_a_data_set_is_looked_at_once_in_whatever_pairs_it_is():
+    """One call shows whether it runs, six its form, three of a first one whether it has noise."""
+    calls = Counter()
+
+    def counting(bit, samples, rng):
+        calls[bit] += 1
+        return bit + rng.normal(size=samples)
+
+    every = [Pair(f"{first} and {second}", first, second) for first, second in PAIRS]
+    assert forms.broken(Subject.of(counting), every, Promise(1.0), Plan(1_000, 0.001, 0)) is None
+    assert calls == {0: 10, 1: 10, 2: 7}, "2 is first in no pair"
+
+
+def test_the_pair_whose_forms_differ_is_named_among_others():
+    every = [Pair(f"{first} and {second}", first, second) for first, second in PAIRS]
+
+    def shape_of_two(bit, samples, rng):
+        return rng.normal(size=(samples, 1 + bit // 2))
+
+    finding = forms.broken(Subject.of(shape_of_two), every, Promise(1.0), Plan(1_000, 0.001, 0))
+    assert finding.violates and finding.pair is every[1]
 
 
 # --- worst pair

@@ -133,6 +133,16 @@ def gaussian_on_a_grid(values, samples, rng):
     return np.round(rng.normal(size=(samples, values.size)) * 64) / 64 + values
 
 
+def noisy_count(bits, samples, rng):
+    """A count with Laplace noise on a coarse grid, whose law samples must find."""
+    return np.floor((np.sum(bits) + rng.laplace(scale=1 / EPSILON, size=samples)) * 4) / 4
+
+
+def half_noise(bits, samples, rng):
+    """The same with half of the noise."""
+    return np.floor((np.sum(bits) + rng.laplace(scale=0.5 / EPSILON, size=samples)) * 4) / 4
+
+
 @dataclass(frozen=True)
 class Known:
     """A mechanism, a pair of neighbours, what it promises, and whether that is broken."""
