@@ -108,7 +108,10 @@ class Subject:
         return _array_of(output, samples)
 
     def numbers(self, output: Array, samples: int) -> Floats:
-        """(samples, numbers) of an array of any type."""
+        """(samples, numbers) of an array of any type; InvalidInput for samples without numbers."""
+        if output.size == 0:
+            allowed = "must return at least one number a sample"
+            raise InvalidInput("mechanism", f"array of shape {output.shape}", allowed)
         rows = output.reshape(samples, -1)
         if rows.dtype.kind == "c":
             rows = np.concatenate([rows.real, rows.imag], axis=1)

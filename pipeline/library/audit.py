@@ -8,7 +8,7 @@ from pipeline.auditing.audit import Case, Options
 from pipeline.auditing.promise import Promise
 from pipeline.auditing.subject import Subject
 from pipeline.auditing.verdict import Audited
-from pipeline.study.parameters import InvalidInput, fields, nearest
+from pipeline.study.parameters import InvalidInput, fields, nearest, shorten
 from pipeline.study.protocols import Mechanism
 from pipeline.workflow import audit as workflow
 from pipeline.workflow import kept_audit
@@ -61,6 +61,9 @@ def audit(
     chosen, _ = workflow.options_of(options)
     promise = workflow.promise_of(guarantee, mechanism, budgets)
     if isinstance(mechanism, Mechanism) and not isinstance(mechanism, type):
+        if pair is not None:
+            allowed = "is for callables: a problem's mechanism has the pairs of its problem"
+            raise InvalidInput("pair", shorten(pair), f"{allowed}; leave it out")
         audits = workflow.audits_for(mechanism)
         case = workflow.case_of_part(mechanism, audits, chosen.grid, promise)
     else:

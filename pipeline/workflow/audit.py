@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+
 from pipeline.auditing.audit import Case, Options, audit
 from pipeline.auditing.guarded import Clock, guarded
-from pipeline.auditing.neighbours import Relation
+from pipeline.auditing.neighbours import Relation, same_data
 from pipeline.auditing.parts import Part, promised
 from pipeline.auditing.promise import Promise
 from pipeline.auditing.samples import Pair
@@ -168,6 +170,9 @@ def pairs_of(pair: object, mechanism: object) -> tuple[list[Pair], Relation | No
     if pair is None:
         allowed = "is needed: two neighbouring data sets, (dataset, neighbour), or pl.Neighbours"
         raise InvalidInput("pair", None, allowed)
+    if isinstance(pair, type):
+        allowed = f"is a class; give its parameters, as {pair.__name__}(people=5)"
+        raise InvalidInput("pair", pair.__name__, allowed)
     if isinstance(pair, Relation):
         return list(pair.starts()), pair
     if isinstance(pair, list):
@@ -192,10 +197,15 @@ def promise_of(guarantee: object, mechanism: object, budgets: Mapping[str, Any])
         return Promise(**named)
     if guarantee is None:
         guarantee = _own_guarantee(mechanism)
+    if named and isinstance(guarantee, Promise | Guarantee):
+        allowed = "is a second promise: the guarantee states its own; give epsilon with it"
+        raise InvalidInput("delta", named["delta"], allowed)
     if isinstance(guarantee, Promise):
         return guarantee
     if isinstance(guarantee, Guarantee):
         return promised(guarantee)
+    if isinstance(guarantee, np.number):
+        guarantee = guarantee.item()
     if guarantee is not None and not isinstance(guarantee, int | float):
         allowed = "must be an ε, a Guarantee or a Promise"
         raise InvalidInput("guarantee", shorten(guarantee), allowed)
@@ -218,6 +228,9 @@ def _pair_of(pair: object) -> Pair:
     if not isinstance(pair, tuple) or len(pair) != 2:
         raise InvalidInput("pair", shorten(pair), "must be a tuple of two data sets")
     first, second = pair
+    if same_data(first, second):
+        allowed = "must be two data sets that differ: equal ones show nothing"
+        raise InvalidInput("pair", shorten(pair), allowed)
     return Pair(f"{shorten(first, SHOWN)} and {shorten(second, SHOWN)}", first, second)
 
 

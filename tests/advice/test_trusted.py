@@ -31,6 +31,7 @@ def few_replications():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(search, "WINDOW", search.WINDOW // 4)
         patch.setattr(search, "CERTIFICATE", search.CERTIFICATE // 4)
+        patch.setattr(search, "FLAT", search.FLAT // 4)
         patch.setattr(search, "PRECISION", search.PRECISION * 2)
         yield
 

@@ -9,6 +9,7 @@ import pytest
 
 import pipeline as pl
 from pipeline.auditing.faults import FAULTS
+from pipeline.auditing.promise import Promise
 from pipeline.study.guarantee import Guarantee
 from pipeline.study.parameters import InvalidInput
 from tests.helpers.audited import geometric, randomized_response
@@ -117,6 +118,10 @@ def too_few(value, samples):
     return np.zeros(3)
 
 
+def no_numbers(value, samples):
+    return np.zeros((samples, 0))
+
+
 def always_raises(value, samples):
     raise KeyError("always")
 
@@ -130,6 +135,7 @@ def always_raises(value, samples):
         (one_noise, "gives equal samples in one call"),
         (ragged, "its samples have several shapes"),
         (too_few, "must return an array with 1 samples"),
+        (no_numbers, "must return at least one number a sample"),
         (always_raises, "fails on both data sets: KeyError"),
     ],
 )
@@ -145,15 +151,30 @@ def test_a_mechanism_that_gives_no_samples_is_one_line(mechanism, message):
         ({"epsilon": 1.0}, "pair=null: is needed"),
         ({"epsilon": 1.0, "pair": []}, "has no neighbours"),
         ({"epsilon": 1.0, "pair": 5}, "must be a tuple of two data sets"),
+        ({"epsilon": 1.0, "pair": (PAIR[0], PAIR[0])}, "must be two data sets that differ"),
+        ({"epsilon": 1.0, "pair": pl.Neighbours}, "pair=Neighbours: is a class"),
         ({"epsilon": 1.0, "pair": PAIR, "sampels": 5}, "did you mean 'samples'"),
         ({"epsilon": 1.0, "pair": PAIR, "samples": 5}, "samples=5"),
         ({"epsilon": 1.0, "guarantee": 2.0, "pair": PAIR}, "is a second promise"),
+        ({"delta": 0.1, "guarantee": Promise(1.0), "pair": PAIR}, "delta=0.1: is a second promise"),
     ],
 )
 def test_bad_input_is_one_line(arguments, message):
     with pytest.raises(InvalidInput, match=message) as error:
         pl.audit(randomized_response, **arguments)
     assert "\n" not in str(error.value)
+
+
+def test_pairs_of_ones_own_are_not_dropped_where_a_problem_has_them():
+    with pytest.raises(InvalidInput, match="is for callables: a problem's mechanism has"):
+        pl.audit(pl.crowd.RandomizedResponse(n=1, m=2, epsilon=0.5), PAIR)
+
+
+def test_data_sets_with_rows_of_several_lengths_may_be_compared():
+    def count(rows, samples, rng):
+        return sum(map(len, rows)) + rng.geometric(0.5, samples)
+
+    assert pl.audit(count, ([[0], [1, 1]], [[0], [1]]), epsilon=1.0, repeats=0).violates
 
 
 SHIP = {
