@@ -34,6 +34,21 @@ def test_the_promise_of_a_person_is_kept_by_the_flips_and_hardly_more(questions)
 
 
 @pytest.mark.parametrize("draw", ["conditional", "marginal"])
+def test_its_cost_takes_no_account(draw, monkeypatch):
+    """A search asks hundreds of sizes for their cost, and an account takes long."""
+
+    def account(*sizes):
+        raise AssertionError("an account is made")
+
+    shuffled = pl.ranking.ShuffledResponse(m=6, L=3000, draw=draw, **PROMISE)
+    monkeypatch.setattr(f"{type(shuffled).__module__}.shuffled_answer_budget", account)
+    flips = pl.ranking.RandomizedResponse(m=6, L=3000, epsilon=3.0, draw=draw)
+    assert shuffled.cost() == flips.cost()
+    with pytest.raises(AssertionError, match="an account is made"):
+        shuffled.attacks()
+
+
+@pytest.mark.parametrize("draw", ["conditional", "marginal"])
 @pytest.mark.parametrize("questions", [2, None])
 def test_errors_are_those_of_flips_at_that_budget(questions, draw):
     m, L, reps = 6, 2000, 1000
