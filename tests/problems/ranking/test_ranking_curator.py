@@ -210,3 +210,14 @@ def test_errors_of_scores_where_some_pairs_are_not_compared():
     print(f"n={reps}: ratios {ratio}, bound 1 ± {bound:.3f}; of pairs alone {control}")
     assert np.abs(ratio - 1).max() < bound
     assert np.abs(control - 1).max() > bound
+
+
+@pytest.mark.parametrize("trials", [[2, 2, 2], [3, 0, 3]])
+def test_one_design_may_stand_for_all_replications(trials):
+    """As in audits, where the same comparisons are released again and again."""
+    wins = np.ones((50, 3), int) * (np.array(trials) > 0)
+    shared = CountedComparisons(wins, np.array([trials]), 3)
+    apart = CountedComparisons(wins, np.repeat([trials], 50, axis=0), 3)
+    mechanism = pl.ranking.NoisyScores(m=3, L=4, person=1.0)
+    releases = [mechanism.release(data, np.random.default_rng(1)) for data in (shared, apart)]
+    np.testing.assert_array_equal(releases[0].wins, releases[1].wins)

@@ -250,8 +250,9 @@ class NoisyScores(CuratorNoise):
         noisy = scores + self.noise.draw(rng, self.width, scores.shape)
         leads = (noisy[:, first] - noisy[:, second]) / self.m
         if compared is not None:
-            is_sparse = ~np.all(compared[:, 0], axis=1)
-            heights = _heights(noisy[is_sparse], compared[is_sparse, 0] > 0)
+            is_compared = np.broadcast_to(compared[:, 0] > 0, leads.shape)
+            is_sparse = ~np.all(is_compared, axis=1)
+            heights = _heights(noisy[is_sparse], is_compared[is_sparse])
             leads[is_sparse] = heights[:, first] - heights[:, second]
         halves = (trials + leads) / 2
         variance = self.noise.variance(self.width) / (4 * self.m)
