@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from pipeline.privacy.composition import answer_budget
+from pipeline.problems.common.words import Words
 from pipeline.study.guarantee import Guarantee
 from pipeline.study.parameters import InvalidInput, parameter
 
@@ -26,6 +27,11 @@ ROUNDS: Any = parameter(
     low=1,
 )
 SAME = 1e-9  # relative difference of two budgets that are said to be one
+
+
+def promised(words: Words) -> Any:  # noqa: ANN401 - as parameter's
+    """The parameter `person` of mechanisms that are made for it."""
+    return parameter(f"privacy budget of {words.all_answers}", unit="nats", above=0)
 
 
 def check_agreement(

@@ -1,20 +1,14 @@
 """Who labels what: tasks and budgets of a worker, and the base of mechanisms without a curator."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from pipeline.privacy.composition import answer_budget, person_budget
-from pipeline.problems.common.person import (
-    PERSON,
-    PERSON_DELTA,
-    ROUNDS,
-    check_agreement,
-    over_answers,
-)
+from pipeline.problems.common.answer_budgets import AnswerBudgets
+from pipeline.problems.common.person import PERSON, PERSON_DELTA, ROUNDS
 from pipeline.problems.common.questions import check_questions
-from pipeline.study.guarantee import NOBODY, ONE_ANSWER, ONE_PERSON, Guarantee
+from pipeline.problems.common.words import Words
+from pipeline.study.guarantee import NOBODY, ONE_ANSWER, Guarantee
 from pipeline.study.parameters import InvalidInput, parameter
-from pipeline.study.parts import BaseMechanism
 
 ANSWER = Guarantee(
     trust=NOBODY,
@@ -25,13 +19,14 @@ ANSWER = Guarantee(
     budget="pure ε-LADP per answer",
     composition="kε-LDP for the k ≤ m answers of a worker, or exactly composed at δ = person_delta",
 )
+WORDS = Words("worker", "answer", "task", "labels", "labelled", "others to the same tasks")
 QUESTIONS: Any = parameter(
     "tasks that each worker labels; null is every task", unit="tasks", default=None, low=1
 )
 
 
 @dataclass(frozen=True)
-class Budgets(BaseMechanism):
+class Budgets(AnswerBudgets):
     """n workers who label tasks, and what a worker may spend.
 
     What one answer may spend is said by `epsilon`, as in
@@ -62,81 +57,22 @@ class Budgets(BaseMechanism):
     person_delta: float = PERSON_DELTA
     rounds: int = ROUNDS
 
+    words = WORDS
     guarantee: ClassVar[Guarantee] = ANSWER
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        asked_of_worker("questions", self.questions, self.m)
-        check_agreement(self.epsilon, self.person, self.composed_answers, self.person_delta)
-        _ = self.answer_epsilon  # raises InvalidInput
-
     @property
-    def answer_epsilon(self) -> float:
-        """Budget of one answer."""
-        if self.person is not None:
-            return answer_budget(self.person, self.composed_answers, self.person_delta)
-        if self.epsilon is None:
-            allowed = (
-                f"is needed by {type(self).__name__} (privacy budget of one answer, a number > 0), "
-                "or person (that of all answers of a worker)"
-            )
-            raise InvalidInput("epsilon", None, allowed)
-        return self.epsilon
-
-    @property
-    def answers(self) -> int:
-        """Answers of the worker who gives most."""
-        if self.given is not None:
-            return self.given
+    def answers_wanted(self) -> int:
+        """Answers that each worker is to give; raises InvalidInput."""
         return asked_of_worker("questions", self.questions, self.m)
 
     @property
-    def composed_answers(self) -> int:
-        """Answers of that worker in all rounds, whose budgets compose."""
-        return self.answers * self.rounds
-
-    def stated(self) -> Guarantee:
-        """Of one answer where `epsilon` says what that costs; of a worker where `person` does."""
-        composed = over_answers(self.guarantee, self.rounds)
-        if self.person is None:
-            return composed
-        kind = "pure ε-LDP" if self.person_delta == 0 else "(ε, δ)-LDP"
-        return replace(
-            composed,
-            unit=ONE_PERSON,
-            protects="all answers of one worker",
-            neighbours="these answers replaced by others to the same tasks",
-            budget=f"{kind} for all answers of a worker",
-        )
-
-    def promise(self) -> Guarantee:
-        """The guarantee in numbers, of the worker who gives most answers."""
-        each = self.answer_epsilon
-        return replace(
-            self.stated(),
-            epsilon=person_budget(each, self.composed_answers, self.person_delta),
-            delta=self.person_delta,
-            answer_epsilon=each,
-            answers=self.answers,
-        )
-
-    def spent(self) -> dict[str, float]:
-        """Budgets, in nats: of one answer, and of all answers of a worker, exactly composed.
-
-        That is the worker who gave most answers, or one who
-        answers all tasks that are asked for.
-        """
+    def payer(self) -> str:
+        """The worker who gave most answers, or one who answers all tasks that are asked for."""
         if self.given is not None:
-            whose = "all answers of the worker who gave most"
-        elif self.questions is not None:
-            whose = "all answers of a worker"
-        else:
-            whose = "all answers of a worker who answers every task"
-        epsilon = self.answer_epsilon
-        return {
-            "one answer": epsilon,
-            whose: person_budget(epsilon, self.composed_answers, self.person_delta),
-        }
+            return "the worker who gave most"
+        if self.questions is not None:
+            return "a worker"
+        return "a worker who answers every task"
 
 
 def asked_of_worker(key: str, questions: int | None, m: int) -> int:

@@ -1,27 +1,22 @@
 """Who answers what: users, their groups and budgets; the base of mechanisms."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 
 from pipeline.privacy.budget_groups import groups_of
-from pipeline.privacy.composition import answer_budget, person_budget
-from pipeline.problems.common.person import (
-    PERSON,
-    PERSON_DELTA,
-    ROUNDS,
-    check_agreement,
-    over_answers,
-)
+from pipeline.privacy.composition import answer_budget
+from pipeline.problems.common.answer_budgets import AnswerBudgets
+from pipeline.problems.common.person import PERSON, PERSON_DELTA, ROUNDS
 from pipeline.problems.common.questions import check_questions
 from pipeline.problems.common.rounding import largest_remainder
+from pipeline.problems.common.words import Words
 from pipeline.study.arrays import Floats, Integers
 from pipeline.study.frozen import read_only
-from pipeline.study.guarantee import NOBODY, ONE_ANSWER, ONE_PERSON, Guarantee
+from pipeline.study.guarantee import NOBODY, ONE_ANSWER, Guarantee
 from pipeline.study.parameters import InvalidInput, parameter
-from pipeline.study.parts import BaseMechanism
 
 COMPARISON = Guarantee(
     trust=NOBODY,
@@ -32,13 +27,14 @@ COMPARISON = Guarantee(
     budget="pure ε-LDP per comparison",
     composition="kε for the k comparisons of a user, or exactly composed at δ = person_delta",
 )
+WORDS = Words("user", "comparison", "pair", "compares", "compared", "others of the same pairs")
 QUESTIONS: Any = parameter(
     "pairs that each user compares; null is every pair", unit="pairs", default=None, low=1
 )
 
 
 @dataclass(frozen=True)
-class Budgets(BaseMechanism):
+class Budgets(AnswerBudgets):
     """L users who compare pairs of m items, their groups and the budgets of these.
 
     What one comparison may spend is said by `epsilon`, as in the paper, or follows
@@ -72,14 +68,12 @@ class Budgets(BaseMechanism):
     person_delta: float = PERSON_DELTA
     rounds: int = ROUNDS
 
+    words = WORDS
     guarantee: ClassVar[Guarantee] = COMPARISON
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        asked_of_person("questions", self.questions, self.m)
         _ = self.users  # raises InvalidInput
-        _ = self.budgets  # raises InvalidInput
-        check_agreement(self.epsilon, self.person, self.composed_answers, self.person_delta)
 
     @cached_property
     def users(self) -> Integers:
@@ -99,70 +93,28 @@ class Budgets(BaseMechanism):
         )
 
     @property
-    def answer_epsilon(self) -> float:
-        """Budget of one comparison of a user whose multiple in `profile` is 1."""
-        if self.person is not None:
-            return answer_budget(self.person, self.composed_answers, self.person_delta)
-        if self.epsilon is None:
-            allowed = (
-                f"is needed by {type(self).__name__} (privacy budget of one comparison, a number "
-                "> 0), or person (that of all comparisons of a user)"
-            )
-            raise InvalidInput("epsilon", None, allowed)
-        return self.epsilon
+    def largest_budget(self) -> float:
+        """Of all groups."""
+        return float(self.budgets.max())
 
     @property
-    def answers(self) -> int:
-        """Comparisons of the user who made most."""
-        if self.given is not None:
-            return self.given
+    def answers_wanted(self) -> int:
+        """Comparisons that each user is to make; raises InvalidInput."""
         return asked_of_person("questions", self.questions, self.m)
 
     @property
-    def composed_answers(self) -> int:
-        """Comparisons of that user in all rounds, whose budgets compose."""
-        return self.answers * self.rounds
+    def payer(self) -> str:
+        """Each user, or the one who made most."""
+        return "a user" if self.given is None else "the user who made most"
 
     def check_charge(self, most_answers: int | None) -> None:
         """Raise InvalidInput where a user of the data made more comparisons than are charged."""
         if self.questions is not None:
             check_charge(self.questions, self.answers, most_answers)
 
-    def stated(self) -> Guarantee:
-        """Of one comparison where `epsilon` says what that costs; of a user where `person` does."""
-        composed = over_answers(self.guarantee, self.rounds)
-        if self.person is None:
-            return composed
-        return replace(
-            composed,
-            unit=ONE_PERSON,
-            protects="all comparisons of one user",
-            neighbours="these comparisons replaced by others of the same pairs",
-            budget=f"{'pure ε-LDP' if self.person_delta == 0 else '(ε, δ)-LDP'} for all "
-            "comparisons of a user",
-        )
-
-    def promise(self) -> Guarantee:
-        """The guarantee in numbers, of the user with the largest budget."""
-        largest = float(self.budgets.max())
-        return replace(
-            self.stated(),
-            epsilon=person_budget(largest, self.composed_answers, self.person_delta),
-            delta=self.person_delta,
-            answer_epsilon=largest,
-            answers=self.answers,
-        )
-
     def memory(self) -> float:
         """Bytes of one replication: raw and released wins of all groups, and their sources."""
         return 16 * self.m**2 * len(self.users)
-
-    def spent(self) -> dict[str, float]:
-        """Largest budget of a user, in nats: of one comparison, and of all, exactly composed."""
-        largest = float(self.budgets.max())
-        composed = person_budget(largest, self.composed_answers, self.person_delta)
-        person = "a user" if self.given is None else "the user who made most"
-        return {"one comparison": largest, f"all comparisons of {person}": composed}
 
 
 def check_charge(questions: int | None, charged: int, most_answers: int | None) -> None:

@@ -5,10 +5,12 @@ from typing import Any
 
 from pipeline.problems.common.person import SAME
 from pipeline.problems.common.questions import DESIGNS, check_questions
+from pipeline.problems.common.words import Words
 from pipeline.study.parameters import InvalidInput, parameter
 
 from .sampling.surveys import Survey
 
+WORDS = Words("person", "response", "item", "answers", "answered", "others to the same items")
 QUESTIONS: Any = parameter(
     "items that each person answers; null is every item", unit="items", default=None, low=1
 )

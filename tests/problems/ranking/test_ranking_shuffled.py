@@ -41,7 +41,8 @@ def test_its_cost_takes_no_account(draw, monkeypatch):
         raise AssertionError("an account is made")
 
     shuffled = pl.ranking.ShuffledResponse(m=6, L=3000, draw=draw, **PROMISE)
-    monkeypatch.setattr(f"{type(shuffled).__module__}.shuffled_answer_budget", account)
+    shared = "pipeline.problems.common.shuffled_answers"
+    monkeypatch.setattr(f"{shared}.shuffled_answer_budget", account)
     flips = pl.ranking.RandomizedResponse(m=6, L=3000, epsilon=3.0, draw=draw)
     assert shuffled.cost() == flips.cost()
     with pytest.raises(AssertionError, match="an account is made"):

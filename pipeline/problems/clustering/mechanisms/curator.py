@@ -1,20 +1,17 @@
 """Noise that a trusted curator adds to sums over whole records."""
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from pipeline.privacy.attacks import Attack
-from pipeline.privacy.budgeted_noise import BudgetedNoise, GaussianNoise, LaplaceNoise
-from pipeline.privacy.published_counts import CHANGED, PublishedCounts
+from pipeline.privacy.published_counts import PublishedCounts
 from pipeline.privacy.sensitivities import Sensitivity
+from pipeline.problems.common.curator_sums import CuratorSums, changed_by_person
 from pipeline.problems.common.person import PERSON_DELTA
 from pipeline.study.arrays import Integers
-from pipeline.study.guarantee import CURATOR, ONE_PERSON, THERE_OR_NOT, Guarantee
+from pipeline.study.guarantee import CURATOR, ONE_PERSON, Guarantee
 from pipeline.study.parameters import InvalidInput, parameter
-from pipeline.study.parts import BaseMechanism
 
 from ..model import Users
 from ..releases import NoisyPairSums
@@ -23,7 +20,7 @@ from ..theory.co_occurrence_sensitivity import listed_co_occurrence_sensitivity
 
 
 @dataclass(frozen=True)
-class NoisyCoOccurrences(BaseMechanism):
+class NoisyCoOccurrences(CuratorSums):
     """How often each two items are rated alike, less how often they are
     not, with a curator's noise.
 
@@ -51,12 +48,10 @@ class NoisyCoOccurrences(BaseMechanism):
         default="signed",
         choices=("signed", "agree"),
     )
-    neighbours_are: str = parameter(
-        "what differs between neighbours: a user's record replaced, or present or absent",
-        default="replace_one",
-        choices=tuple(CHANGED),
-    )
+    neighbours_are: str = changed_by_person("a user's record")
 
+    covered = "a user's record"
+    absent = "one user's record there or not there"
     guarantee: ClassVar[Guarantee] = Guarantee(
         trust=CURATOR,
         unit=ONE_PERSON,
@@ -83,11 +78,9 @@ class NoisyCoOccurrences(BaseMechanism):
         self.noise.checked_width("person", self.person, self.charge, f" at w={self.w}")
 
     @property
-    def noise(self) -> BudgetedNoise:
-        """Law of the noise on every number, and what it spends."""
-        if self.person_delta == 0:
-            return LaplaceNoise(self.person)
-        return GaussianNoise(self.person, self.person_delta)
+    def answers(self) -> int:
+        """Items that a user has rated, at most."""
+        return self.w
 
     @property
     def sensitivity(self) -> Sensitivity:
@@ -95,16 +88,6 @@ class NoisyCoOccurrences(BaseMechanism):
         ratings if that is more.
         """
         return listed_co_occurrence_sensitivity(self.N, self.w, self.reading, self.neighbours_are)
-
-    @cached_property
-    def charge(self) -> int:
-        """The sensitivity that the noise hides."""
-        return self.noise.charge(self.sensitivity)
-
-    @cached_property
-    def width(self) -> float:
-        """Width of the noise, see `BudgetedNoise`."""
-        return self.noise.width(self.charge)
 
     def release(self, data: Users, rng: np.random.Generator) -> NoisyPairSums:
         """Noisy sums of a block.
@@ -149,35 +132,6 @@ class NoisyCoOccurrences(BaseMechanism):
         """
         released = self.noise.publish(self.summed(unlike, alike), self.charge)
         return PublishedCounts(released.counts, released.noise, self.sensitivity, released.spent)
-
-    def stated(self) -> Guarantee:
-        """The guarantee with this object's neighbours and kind of budget."""
-        budget = "pure ε-DP for a user's record"
-        if self.person_delta > 0:
-            budget = "ρ-zCDP, hence (ε, δ)-DP, for a user's record"
-        stated = replace(self.guarantee, budget=budget)
-        if self.neighbours_are == "replace_one":
-            return stated
-        return replace(
-            stated, relation=THERE_OR_NOT, neighbours="one user's record there or not there"
-        )
-
-    def promise(self) -> Guarantee:
-        """The guarantee in numbers."""
-        rho = self.noise.budget if self.person_delta > 0 else None
-        return replace(
-            self.stated(), epsilon=self.person, delta=self.person_delta, rho=rho, answers=self.w
-        )
-
-    def spent(self) -> dict[str, float]:
-        """Budget of a user, in nats; at δ = person_delta."""
-        return {"a user's record": self.person}
-
-    def attacks(self) -> dict[str, Attack]:
-        """What the budget allows any attack on a record, as entries change
-        together.
-        """
-        return {"person": self.noise.bound()}
 
     def memory(self) -> float:
         """Bytes of one replication: counts of pairs, noise, and what is

@@ -7,24 +7,25 @@ from typing import ClassVar
 import numpy as np
 
 from pipeline.privacy.attacks import Attack
-from pipeline.privacy.budgeted_noise import BudgetedNoise
-from pipeline.privacy.published_counts import CHANGED
 from pipeline.privacy.sensitivities import Sensitivity
-from pipeline.problems.common.person import PERSON_DELTA, ROUNDS, over_noise
+from pipeline.problems.common.curator_sums import (
+    CuratorSums,
+    changed_by_person,
+    curator_guarantee,
+)
+from pipeline.problems.common.person import PERSON_DELTA, ROUNDS, promised
 from pipeline.study.arrays import Floats, Integers
-from pipeline.study.guarantee import CURATOR, ONE_PERSON, THERE_OR_NOT, Guarantee
+from pipeline.study.guarantee import REPLACED, Guarantee
 from pipeline.study.parameters import parameter
-from pipeline.study.parts import BaseMechanism
 
-from ..design import QUESTIONS, asked_of_worker, check_charge
+from ..design import QUESTIONS, WORDS, asked_of_worker, check_charge
 from ..model import Answers
 from ..releases import ReleasedVotes
-from ..theory.vote_sensitivity import VOTES
-from .protected_votes import ProtectedVotes
+from .protected_votes import WHICH_VOTES, ProtectedVotes
 
 
 @dataclass(frozen=True)
-class NoisyVotes(BaseMechanism):
+class NoisyVotes(CuratorSums):
     """n workers hand their answers to a curator, who releases noisy votes on each task.
 
     Law, charge and variance of the noise are those of
@@ -35,31 +36,20 @@ class NoisyVotes(BaseMechanism):
 
     n: int = parameter("workers", unit="workers", low=1)
     m: int = parameter("tasks", unit="tasks", low=1)
-    person: float = parameter("privacy budget of all answers of a worker", unit="nats", above=0)
+    person: float = promised(WORDS)
     person_delta: float = PERSON_DELTA
     questions: int | None = QUESTIONS
-    votes: str = parameter(
-        "what gets noise: answers for each label, their difference, or the difference where who "
-        "labelled what is public",
-        default="counts",
-        choices=VOTES,
-    )
-    neighbours_are: str = parameter(
-        "what differs between neighbours: a worker's answers replaced, or present or absent",
-        default="replace_one",
-        choices=tuple(CHANGED),
-    )
+    votes: str = WHICH_VOTES
+    neighbours_are: str = changed_by_person("a worker's answers")
     rounds: int = ROUNDS
 
-    guarantee: ClassVar[Guarantee] = Guarantee(
-        trust=CURATOR,
-        unit=ONE_PERSON,
-        protects="all answers of one worker, and which tasks these are to",
+    covered = WORDS.all_answers
+    absent = "these answers there or not there"
+    guarantee: ClassVar[Guarantee] = curator_guarantee(
+        WORDS,
+        protects="and which tasks these are to",
         neighbours="these answers replaced by others, also to other tasks",
         public="the number of workers, the law of the noise",
-        budget="pure ε-DP for all answers of a worker; ρ-zCDP, hence (ε, δ)-DP, with "
-        "person_delta > 0",
-        composition="all answers of a worker are changed at once",
     )
     accepts: ClassVar[type] = Answers
     releases: ClassVar[type] = ReleasedVotes
@@ -77,11 +67,6 @@ class NoisyVotes(BaseMechanism):
         )
 
     @property
-    def noise(self) -> BudgetedNoise:
-        """Law of the noise on every number, and what it spends."""
-        return self.protected.noise
-
-    @property
     def answers(self) -> int:
         """Answers of a worker."""
         return asked_of_worker("questions", self.questions, self.m)
@@ -90,11 +75,6 @@ class NoisyVotes(BaseMechanism):
     def sensitivity(self) -> Sensitivity:
         """What one worker's answers can change."""
         return self.protected.sensitivity(self.answers)
-
-    @property
-    def charge(self) -> int:
-        """The sensitivity that the noise hides."""
-        return self.protected.charge(self.answers)
 
     @cached_property
     def width(self) -> float:
@@ -139,37 +119,17 @@ class NoisyVotes(BaseMechanism):
         return np.broadcast_to(mean[:, None], (reps, m))
 
     def stated(self) -> Guarantee:
-        """The guarantee with this object's neighbours, kind of budget, and what is public."""
-        budget = "pure ε-DP for all answers of a worker"
-        if self.person_delta > 0:
-            budget = "ρ-zCDP, hence (ε, δ)-DP, for all answers of a worker"
-        plain = replace(self.guarantee, budget=budget)
-        stated = over_noise(plain, self.rounds, self.noise.measure)
-        if self.votes == "public":
-            return replace(
-                stated,
-                protects="the labels in all answers of one worker",
-                neighbours="these answers replaced by others to the same tasks",
-                public=f"which tasks a worker answered; {stated.public}",
-            )
-        if self.neighbours_are == "replace_one":
+        """With what is public."""
+        stated = super().stated()
+        if self.votes != "public":
             return stated
-        return replace(stated, relation=THERE_OR_NOT, neighbours="these answers there or not there")
-
-    def promise(self) -> Guarantee:
-        """The guarantee in numbers."""
-        rho = self.noise.budget * self.rounds if self.person_delta > 0 else None
         return replace(
-            self.stated(),
-            epsilon=self.person,
-            delta=self.person_delta,
-            rho=rho,
-            answers=self.answers,
+            stated,
+            protects="the labels in all answers of one worker",
+            relation=REPLACED,
+            neighbours="these answers replaced by others to the same tasks",
+            public=f"which tasks a worker answered; {stated.public}",
         )
-
-    def spent(self) -> dict[str, float]:
-        """Budget of a worker, in nats; at δ = person_delta."""
-        return {"all answers of a worker": self.person}
 
     def attacks(self) -> dict[str, Attack]:
         """The best attack on one answer and on all of a worker where counts are released.
@@ -178,11 +138,8 @@ class NoisyVotes(BaseMechanism):
         attack.
         """
         if self.votes != "counts":
-            return {"person": self.noise.bound()}
-        return {
-            "answer": self.noise.attack(self.width, 2),
-            "person": self.noise.attack(self.width, self.charge * self.rounds),
-        }
+            return super().attacks()
+        return self.best_attacks(2)
 
     def memory(self) -> float:
         """Bytes of one replication: which answers are for label 1, votes and noise."""

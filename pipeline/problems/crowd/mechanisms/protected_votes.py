@@ -6,19 +6,28 @@ a charge, a law or a variance of its own.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
-from pipeline.privacy.budgeted_noise import BudgetedNoise, GaussianNoise, LaplaceNoise
-from pipeline.privacy.published_counts import CHANGED, PublishedCounts
+from pipeline.privacy.published_counts import PublishedCounts
 from pipeline.privacy.sensitivities import Sensitivity
-from pipeline.problems.common.person import PERSON_DELTA, ROUNDS
+from pipeline.problems.common.curator_sums import PromisedNoise, changed_by_person
+from pipeline.problems.common.person import PERSON_DELTA, ROUNDS, promised
 from pipeline.study.arrays import Integers
-from pipeline.study.parameters import Checked, parameter
+from pipeline.study.parameters import parameter
 
+from ..design import WORDS
 from ..theory.vote_sensitivity import VOTES, vote_sensitivity
+
+WHICH_VOTES: Any = parameter(
+    "what gets noise: answers for each label, their difference, or the difference where who "
+    "labelled what is public",
+    default="counts",
+    choices=VOTES,
+)
 
 
 @dataclass(frozen=True)
-class ProtectedVotes(Checked):
+class ProtectedVotes(PromisedNoise):
     """Integers that count votes on tasks, and the noise that protects workers.
 
     With person_delta = 0 noise is discrete Laplace, and
@@ -40,27 +49,11 @@ class ProtectedVotes(Checked):
     2.0
     """
 
-    person: float = parameter("privacy budget of all answers of a worker", unit="nats", above=0)
+    person: float = promised(WORDS)
     person_delta: float = PERSON_DELTA
-    neighbours_are: str = parameter(
-        "what differs between neighbours: a worker's answers replaced, or present or absent",
-        default="replace_one",
-        choices=tuple(CHANGED),
-    )
-    votes: str = parameter(
-        "what gets noise: answers for each label, their difference, or the difference where who "
-        "labelled what is public",
-        default="counts",
-        choices=VOTES,
-    )
+    neighbours_are: str = changed_by_person("a worker's answers")
+    votes: str = WHICH_VOTES
     rounds: int = ROUNDS
-
-    @property
-    def noise(self) -> BudgetedNoise:
-        """Law of the noise on every number, and what it spends."""
-        if self.person_delta == 0:
-            return LaplaceNoise(self.person, self.rounds)
-        return GaussianNoise(self.person, self.person_delta, rounds=self.rounds)
 
     def sensitivity(self, questions: int) -> Sensitivity:
         """What one worker can change, who answers so many tasks."""

@@ -2,31 +2,31 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
 from pipeline.privacy.attacks import Attack
-from pipeline.privacy.budgeted_noise import BudgetedNoise
-from pipeline.privacy.published_counts import CHANGED
 from pipeline.privacy.sensitivities import Sensitivity
+from pipeline.problems.common.curator_sums import (
+    CuratorSums,
+    changed_by_person,
+    curator_guarantee,
+)
 from pipeline.problems.common.laplacians import laplacian_of
-from pipeline.problems.common.person import PERSON_DELTA, ROUNDS, over_noise
-from pipeline.study.abstract import Abstract
+from pipeline.problems.common.person import PERSON_DELTA, ROUNDS, promised
 from pipeline.study.arrays import Booleans, Floats, Integers
-from pipeline.study.guarantee import CURATOR, ONE_PERSON, REPLACED, THERE_OR_NOT, Guarantee
+from pipeline.study.guarantee import REPLACED, Guarantee
 from pipeline.study.parameters import parameter
-from pipeline.study.parts import BaseMechanism
 
-from ..design import QUESTIONS, asked_of_person, check_charge
+from ..design import QUESTIONS, WORDS, asked_of_person, check_charge
 from ..model import Comparisons
 from ..releases import NoisyScoreWins, NoisyWins
 from .sums import ProtectedCounts, ProtectedScores, ProtectedSums, scores_of
 
 
 @dataclass(frozen=True)
-class CuratorNoise(BaseMechanism, Abstract):
+class CuratorNoise(CuratorSums):
     """L users hand their comparisons to a curator, who adds integer noise to sums and releases them.
 
     The budget is that of all comparisons of a user, whose number is `questions`. With
@@ -38,43 +38,31 @@ class CuratorNoise(BaseMechanism, Abstract):
 
     m: int = parameter("items", unit="items", low=2)
     L: int = parameter("users", unit="users", low=1)
-    person: float = parameter("privacy budget of all comparisons of a user", unit="nats", above=0)
+    person: float = promised(WORDS)
     person_delta: float = PERSON_DELTA
     questions: int | None = QUESTIONS
-    neighbours_are: str = parameter(
-        "what differs between neighbours: a user's comparisons replaced, or present or absent",
-        default="replace_one",
-        choices=tuple(CHANGED),
-    )
+    neighbours_are: str = changed_by_person("a user's comparisons")
     rounds: int = ROUNDS
 
-    guarantee: ClassVar[Guarantee] = Guarantee(
-        trust=CURATOR,
-        unit=ONE_PERSON,
-        protects="all comparisons of one user, and which pairs these are",
+    covered = WORDS.all_answers
+    absent = "these comparisons there or not there"
+    guarantee: ClassVar[Guarantee] = curator_guarantee(
+        WORDS,
+        protects="and which pairs these are",
         neighbours="these comparisons replaced by others, also of other pairs",
         public="the number of users, how often each pair is compared, the law of the noise",
-        budget="pure ε-DP for all comparisons of a user; ρ-zCDP, hence (ε, δ)-DP, with "
-        "person_delta > 0",
-        composition="all comparisons of a user are changed at once",
     )
     accepts: ClassVar[type] = Comparisons
     releases: ClassVar[type] = NoisyWins
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        asked_of_person("questions", self.questions, self.m)
         self.noise.checked_width("person", self.person, self.charge, f" at m={self.m}")
 
     @property
     @abstractmethod
     def protected(self) -> ProtectedSums:
         """What gets noise, and the law of that: what `task=release` does, too."""
-
-    @property
-    def noise(self) -> BudgetedNoise:
-        """Law of the noise on every number, and what it spends."""
-        return self.protected.noise
 
     @property
     def answers(self) -> int:
@@ -85,48 +73,6 @@ class CuratorNoise(BaseMechanism, Abstract):
     def sensitivity(self) -> Sensitivity:
         """What one user's comparisons can change."""
         return self.protected.sensitivity(self.m, self.answers)
-
-    @property
-    def charge(self) -> int:
-        """The sensitivity that the noise hides."""
-        return self.noise.charge(self.sensitivity)
-
-    @cached_property
-    def width(self) -> float:
-        """Width of the noise, see `BudgetedNoise`."""
-        return self.noise.width(self.charge)
-
-    def stated(self) -> Guarantee:
-        """The guarantee with this object's neighbours and kind of budget."""
-        budget = "pure ε-DP for all comparisons of a user"
-        if self.person_delta > 0:
-            budget = "ρ-zCDP, hence (ε, δ)-DP, for all comparisons of a user"
-        plain = replace(self.guarantee, budget=budget)
-        stated = over_noise(plain, self.rounds, self.noise.measure)
-        if self.neighbours_are == "replace_one":
-            return stated
-        return replace(
-            stated, relation=THERE_OR_NOT, neighbours="these comparisons there or not there"
-        )
-
-    def promise(self) -> Guarantee:
-        """The guarantee in numbers."""
-        rho = self.noise.budget * self.rounds if self.person_delta > 0 else None
-        return replace(
-            self.stated(),
-            epsilon=self.person,
-            delta=self.person_delta,
-            rho=rho,
-            answers=self.answers,
-        )
-
-    def spent(self) -> dict[str, float]:
-        """Budget of a user, in nats; at δ = person_delta."""
-        return {"all comparisons of a user": self.person}
-
-    def attacks(self) -> dict[str, Attack]:
-        """What the budget allows any attack on a user; subclasses may know the best one."""
-        return {"person": self.noise.bound()}
 
     def memory(self) -> float:
         """Bytes of one replication: wins, noise, and what is released."""
@@ -216,11 +162,7 @@ class NoisyCounts(CuratorNoise):
 
     def attacks(self) -> dict[str, Attack]:
         """The best attacks on one comparison and on all of a user."""
-        changed = 1 if self.compared_are == "public" else 2
-        return {
-            "answer": self.noise.attack(self.width, changed),
-            "person": self.noise.attack(self.width, self.charge * self.rounds),
-        }
+        return self.best_attacks(1 if self.compared_are == "public" else 2)
 
 
 @dataclass(frozen=True)

@@ -1,27 +1,29 @@
 """Randomized response on single comparisons, whose messages leave in random order."""
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from pipeline.privacy.attacks import Attack, Bound, ShuffledBit
-from pipeline.privacy.shuffling import shuffled_answer_budget
-from pipeline.problems.common.person import ROUNDS, over_answers
-from pipeline.problems.common.questions import DESIGNS
-from pipeline.study.guarantee import ONE_PERSON, SHUFFLER, Guarantee
-from pipeline.study.parameters import InvalidInput, parameter
-from pipeline.study.parts import BaseMechanism
+from pipeline.problems.common.person import ROUNDS, promised
+from pipeline.problems.common.shuffled_answers import (
+    SHUFFLED_DELTA,
+    ShuffledAnswers,
+    balanced_design,
+    messages_on_least,
+    shuffler_guarantee,
+)
+from pipeline.study.guarantee import Guarantee
+from pipeline.study.parameters import parameter
 
-from ..design import QUESTIONS, asked_of_person, check_charge
+from ..design import QUESTIONS, WORDS, asked_of_person, check_charge
 from ..model import Comparisons
 from ..releases import FlippedWins, trials_of
 from .randomized_response import RandomizedResponse
 
 
 @dataclass(frozen=True)
-class ShuffledResponse(BaseMechanism):
+class ShuffledResponse(ShuffledAnswers):
     """Every comparison is flipped by its user, and leaves as a message of its own,
     among all others.
 
@@ -38,21 +40,11 @@ class ShuffledResponse(BaseMechanism):
 
     m: int = parameter("items", unit="items", low=2)
     L: int = parameter("users", unit="users", low=1)
-    person: float = parameter(("privacy budget of all comparisons of a user"), unit="nats", above=0)
-    person_delta: float = parameter(("δ of a person's budget"), default=1e-6, above=0, below=1)
+    person: float = promised(WORDS)
+    person_delta: float = SHUFFLED_DELTA
     questions: int | None = QUESTIONS
-    messages: int | None = parameter(
-        "messages on the pair that is compared least, in data that were recorded; null follows "
-        "from users and questions",
-        unit="comparisons",
-        default=None,
-        low=1,
-    )
-    design: str = parameter(
-        "who compares what; it must be balanced, so that all pairs have as many messages",
-        default="balanced",
-        choices=DESIGNS,
-    )
+    messages: int | None = messages_on_least(WORDS, "comparisons")
+    design: str = balanced_design(WORDS)
     draw: str = parameter(
         "law of the release: given the data, or at once",
         default="conditional",
@@ -60,29 +52,17 @@ class ShuffledResponse(BaseMechanism):
     )
     rounds: int = ROUNDS
 
-    guarantee: ClassVar[Guarantee] = Guarantee(
-        trust=SHUFFLER,
-        unit=ONE_PERSON,
-        protects="all comparisons of one user",
-        neighbours="these comparisons replaced by others of the same pairs",
+    words = WORDS
+    hides = "a comparison among those of its pair"
+    people_key = "L"
+    guarantee: ClassVar[Guarantee] = shuffler_guarantee(
+        WORDS,
         public="the number of users, how often each pair is compared",
-        budget="(ε, δ)-DP for all comparisons of a user",
-        composition=("exactly: of k numbers of wins, each among the messages on its pair"),
+        composition="exactly: of k numbers of wins, each among the messages on its pair",
     )
     accepts: ClassVar[type] = Comparisons
     releases: ClassVar[type] = FlippedWins
     by_replication: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        pairs = asked_of_person("questions", None, self.m)
-        if self.design != "balanced" and self.answers < pairs:
-            allowed = "must be balanced: shuffling hides a comparison among those of its pair"
-            raise InvalidInput("design", self.design, allowed)
-        if self.reports < 1:
-            needed = -(-pairs // self.answers)
-            allowed = f"must be at least {needed:,}: each pair needs a message at least"
-            raise InvalidInput("L", self.L, allowed)
 
     @property
     def answers(self) -> int:
@@ -90,18 +70,9 @@ class ShuffledResponse(BaseMechanism):
         return asked_of_person("questions", self.questions, self.m)
 
     @property
-    def reports(self) -> int:
-        """Messages on the pair that is compared least, of those compared at all."""
-        if self.messages is not None:
-            return self.messages
-        pairs = asked_of_person("questions", None, self.m)
-        return self.L * self.answers // pairs
-
-    @cached_property
-    def answer_epsilon(self) -> float:
-        """ε₀, budget of one comparison before messages are shuffled."""
-        answers = self.answers * self.rounds
-        return shuffled_answer_budget(self.person, answers, self.person_delta, self.reports)
+    def kinds(self) -> int:
+        """Pairs of items."""
+        return asked_of_person("questions", None, self.m)
 
     def release(self, data: Comparisons, rng: np.random.Generator) -> FlippedWins:
         """Released wins of a block, (reps, 1, pairs).
@@ -113,42 +84,9 @@ class ShuffledResponse(BaseMechanism):
         users = np.array([self.L])
         trials = trials_of(users, data.compared(users))
         fewest = int(np.min(trials[trials > 0]))
-        if fewest < self.reports:
-            allowed = (
-                f"a pair was compared {fewest:,} times, fewer than the {self.reports:,} that its "
-                "messages are to be hidden among: every user must answer, in a balanced survey"
-            )
-            raise InvalidInput("questions", self.questions, allowed)
+        counted = f"a pair was compared {fewest:,} times"
+        self.check_messages(fewest, "questions", self.questions, counted)
         return self._flipping(self.answer_epsilon).release(data, rng)
-
-    def stated(self) -> Guarantee:
-        """The guarantee, of all rounds."""
-        return over_answers(self.guarantee, self.rounds)
-
-    def promise(self) -> Guarantee:
-        """The guarantee in numbers."""
-        return replace(
-            self.stated(),
-            epsilon=self.person,
-            delta=self.person_delta,
-            answers=self.answers,
-        )
-
-    def spent(self) -> dict[str, float]:
-        """Budget of a user at δ = person_delta, and of one comparison before it is
-        shuffled.
-        """
-        return {
-            "all comparisons of a user": self.person,
-            "one comparison, before shuffling": self.answer_epsilon,
-        }
-
-    def attacks(self) -> dict[str, Attack]:
-        """A bound on attacks on one comparison among the messages on its pair, and
-        on a user.
-        """
-        answer = ShuffledBit(self.answer_epsilon, 1, self.reports - 1)
-        return {"answer": answer, "person": Bound(self.person, self.person_delta)}
 
     def memory(self) -> float:
         """Bytes of one replication: raw and released wins, and their sources."""

@@ -11,19 +11,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.privacy.budgeted_noise import BudgetedNoise, GaussianNoise, LaplaceNoise
-from pipeline.privacy.published_counts import CHANGED, PublishedCounts, count_sensitivity
+from pipeline.privacy.published_counts import PublishedCounts, count_sensitivity
 from pipeline.privacy.sensitivities import Sensitivity
-from pipeline.problems.common.person import PERSON_DELTA, ROUNDS
+from pipeline.problems.common.curator_sums import PromisedNoise, changed_by_person
+from pipeline.problems.common.person import PERSON_DELTA, ROUNDS, promised
 from pipeline.study.abstract import Abstract
 from pipeline.study.arrays import Integers
-from pipeline.study.parameters import Checked, parameter
 
+from ..design import WORDS
 from ..theory.score_sensitivity import listed_score_sensitivity
 
 
 @dataclass(frozen=True)
-class ProtectedSums(Checked, Abstract):
+class ProtectedSums(PromisedNoise, Abstract):
     """Integers that sum up comparisons of people, and the noise that protects
     these.
 
@@ -33,21 +33,10 @@ class ProtectedSums(Checked, Abstract):
     (2009).
     """
 
-    person: float = parameter(("privacy budget of all comparisons of a user"), unit="nats", above=0)
+    person: float = promised(WORDS)
     person_delta: float = PERSON_DELTA
-    neighbours_are: str = parameter(
-        "what differs between neighbours: a user's comparisons replaced, or present or absent",
-        default="replace_one",
-        choices=tuple(CHANGED),
-    )
+    neighbours_are: str = changed_by_person("a user's comparisons")
     rounds: int = ROUNDS
-
-    @property
-    def noise(self) -> BudgetedNoise:
-        """Law of the noise on every number, and what it spends."""
-        if self.person_delta == 0:
-            return LaplaceNoise(self.person, self.rounds)
-        return GaussianNoise(self.person, self.person_delta, rounds=self.rounds)
 
     @abstractmethod
     def sensitivity(self, m: int, questions: int, named: bool = True) -> Sensitivity:

@@ -11,10 +11,11 @@ from pipeline.privacy import accounting, gaussian_account
 from pipeline.privacy.attacks import Attack, Bound
 from pipeline.privacy.budgeted_noise import CONVERSIONS, BudgetedNoise, GaussianNoise, LaplaceNoise
 from pipeline.privacy.sensitivities import Sensitivity
+from pipeline.problems.common.curator_sums import noise_budget, noise_within
 from pipeline.problems.common.person import PERSON_DELTA, ROUNDS, over_noise
 from pipeline.study.arrays import Booleans, Integers
 from pipeline.study.guarantee import CURATOR, ONE_PERSON, THERE_OR_NOT, Guarantee
-from pipeline.study.parameters import Checked, InvalidInput, parameter
+from pipeline.study.parameters import InvalidInput, parameter
 from pipeline.study.parts import BaseMechanism
 
 from ..model import Responses
@@ -22,6 +23,7 @@ from ..questions import (
     EPSILON_USER,
     PERSON,
     QUESTIONS,
+    WORDS,
     budget_of_person,
     check_charge,
     check_pairs,
@@ -98,10 +100,17 @@ class NoisyDifferences(BaseMechanism, ABC):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.check_budget()
         _ = self.answers  # raises InvalidInput
         charge = self._charged()
         budget = self.person_epsilon
         self.noise.checked_width(self._budget_key, budget, charge, f" at m={self.m}")
+
+    def check_budget(self) -> None:
+        """Raise InvalidInput where the budget has no ρ, of noise that has one."""
+        noise = self.noise
+        if isinstance(noise, GaussianNoise):
+            check_rho(noise, self._budget_key)
 
     @property
     def person_epsilon(self) -> float:
@@ -351,14 +360,13 @@ class DiscreteGaussian(NoisyDifferences):
         """
         return self.p0 == 1
 
-    def __post_init__(self) -> None:
-        Checked.__post_init__(self)  # ρ is computed from values that are allowed
+    def check_budget(self) -> None:
+        """Raise InvalidInput where there is no ρ, or none by the noise's own law."""
         epsilon = self.person_epsilon
         if self.conversion == "exact" and epsilon > gaussian_account.LARGEST:
             allowed = f"must be at most {gaussian_account.LARGEST:g} with conversion=exact"
             raise InvalidInput(self._budget_key, epsilon, allowed)
-        check_rho(self.noise, self._budget_key)
-        super().__post_init__()
+        super().check_budget()
 
     @property
     def noise(self) -> GaussianNoise:
@@ -451,24 +459,15 @@ class CuratorDifferences(NoisyDifferences):
     )
     by_replication = DiscreteGaussian.by_replication
 
-    def __post_init__(self) -> None:
-        Checked.__post_init__(self)  # ρ is computed from values that are allowed
-        noise = self.noise
-        if isinstance(noise, GaussianNoise):
-            check_rho(noise, self._budget_key)
-        super().__post_init__()
-
     def stated(self) -> Guarantee:
         """Pure, or at δ."""
-        kind = "pure ε-DP" if self.person_delta == 0 else "ρ-zCDP, hence (ε, δ)-DP,"
-        return replace(super().stated(), budget=f"{kind} for all responses of a person")
+        budget = noise_budget(self.person_delta, WORDS.all_answers)
+        return replace(super().stated(), budget=budget)
 
     @property
     def noise(self) -> BudgetedNoise:
         """Its law and what it spends."""
-        if self.person_delta == 0:
-            return LaplaceNoise(self.person_epsilon, self.rounds)
-        return GaussianNoise(self.person_epsilon, self.person_delta, rounds=self.rounds)
+        return noise_within(self.person_epsilon, self.person_delta, self.rounds)
 
     def spent(self) -> dict[str, float]:
         """What a person's responses really cost; at δ = person_delta."""
