@@ -30,6 +30,17 @@ def check_questions(key: str, questions: int | None, kinds: int, of: str) -> int
     return questions
 
 
+def check_charged(questions: int | None, charged: int, most: int | None, answers: str) -> None:
+    """Raise InvalidInput where a person of some data gave more answers than are charged.
+
+    questions: the parameter that is to blame. most: answers of the person who gave most; None where
+    the data do not tell. answers: these, in words, with {most}.
+    """
+    if most is not None and most > charged:
+        allowed = f"{answers.format(most=f'{most:,}')}, all of which cost budget"
+        raise InvalidInput("questions", questions, allowed)
+
+
 def times_asked(
     design: str,
     people: Integers,

@@ -5,10 +5,10 @@ from typing import Any, ClassVar
 
 from pipeline.problems.common.answer_budgets import AnswerBudgets
 from pipeline.problems.common.person import PERSON, PERSON_DELTA, ROUNDS
-from pipeline.problems.common.questions import check_questions
+from pipeline.problems.common.questions import check_charged, check_questions
 from pipeline.problems.common.words import Words
 from pipeline.study.guarantee import NOBODY, ONE_ANSWER, Guarantee
-from pipeline.study.parameters import InvalidInput, parameter
+from pipeline.study.parameters import parameter
 
 ANSWER = Guarantee(
     trust=NOBODY,
@@ -81,15 +81,5 @@ def asked_of_worker(key: str, questions: int | None, m: int) -> int:
 
 
 def check_charge(questions: int | None, charged: int, most_answers: int) -> None:
-    """Raise InvalidInput where a worker gave more answers than are charged.
-
-    questions: the parameter that is to blame. most_answers:
-    answers of the worker who gave most.
-    """
-    if most_answers <= charged:
-        return
-    raise InvalidInput(
-        "questions",
-        questions,
-        f"a worker of these data gave {most_answers:,} answers, all of which cost budget",
-    )
+    """Raise InvalidInput where a worker gave more answers than are charged."""
+    check_charged(questions, charged, most_answers, "a worker of these data gave {most} answers")

@@ -10,7 +10,7 @@ from pipeline.privacy.budget_groups import groups_of
 from pipeline.privacy.composition import answer_budget
 from pipeline.problems.common.answer_budgets import AnswerBudgets
 from pipeline.problems.common.person import PERSON, PERSON_DELTA, ROUNDS
-from pipeline.problems.common.questions import check_questions
+from pipeline.problems.common.questions import check_charged, check_questions
 from pipeline.problems.common.rounding import largest_remainder
 from pipeline.problems.common.words import Words
 from pipeline.study.arrays import Floats, Integers
@@ -118,18 +118,9 @@ class Budgets(AnswerBudgets):
 
 
 def check_charge(questions: int | None, charged: int, most_answers: int | None) -> None:
-    """Raise InvalidInput where a user made more comparisons than are charged.
-
-    questions: the parameter that is to blame. most_answers: comparisons of the user who made most;
-    None where the data do not tell.
-    """
-    if most_answers is None or most_answers <= charged:
-        return
-    raise InvalidInput(
-        "questions",
-        questions,
-        f"each user of these data made {most_answers:,} comparisons, all of which cost budget",
-    )
+    """Raise InvalidInput where a user made more comparisons than are charged."""
+    comparisons = "each user of these data made {most} comparisons"
+    check_charged(questions, charged, most_answers, comparisons)
 
 
 def asked_of_person(key: str, questions: int | None, m: int) -> int:

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from pipeline.problems.common.person import SAME
-from pipeline.problems.common.questions import DESIGNS, check_questions
+from pipeline.problems.common.questions import DESIGNS, check_charged, check_questions
 from pipeline.problems.common.words import Words
 from pipeline.study.parameters import InvalidInput, parameter
 
@@ -54,12 +54,8 @@ def budget_of_person(epsilon_user: float | None, person: float | None) -> float:
 
 def check_charge(questions: int | None, charged: int, items_asked: int) -> None:
     """Raise InvalidInput where persons were asked more items than are charged."""
-    if items_asked <= charged:
-        return
-    raise InvalidInput(
-        "questions",
-        questions,
-        f"each person of these data was asked {items_asked:,} items, all of which cost budget",
+    check_charged(
+        questions, charged, items_asked, "each person of these data was asked {most} items"
     )
 
 
