@@ -1,6 +1,8 @@
 """Time limits: a unit that takes too long fails, wherever it hangs, and nothing else does."""
 
 import itertools
+import subprocess
+import sys
 import threading
 import time
 
@@ -74,6 +76,26 @@ def test_many_calls_that_end_at_their_limit_leave_nothing_behind():
             assert limited(lambda: time.sleep(0.001) or 7, 0.001, never, grace=1e6) == 7
         except TimeLimit:
             pass
+
+
+AFTER_A_LIMIT = """
+import sys, time
+from pipeline.execution.time_limit import TimeLimit, limited
+try:
+    limited(lambda: time.sleep(1), 0.01, print)
+except TimeLimit:
+    print("limit")
+sys.settrace(lambda *_: None)
+(lambda: None)()
+print("done")
+"""
+
+
+def test_a_debugger_can_follow_what_comes_after_a_limit():
+    """Python 3.11 hangs there if an exception was taken back that was to be raised."""
+    words = [sys.executable, "-c", AFTER_A_LIMIT]
+    process = subprocess.run(words, capture_output=True, text=True, timeout=100)
+    assert process.stdout.split() == ["limit", "done"], process.stderr
 
 
 def test_the_command_ends_endless_units_and_names_them(tmp_path, monkeypatch, capsys):
