@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from pipeline.storage.zip_files import PART
+from pipeline.study.files import read_regular
 from pipeline.study.parameters import InvalidInput, path_of
 from pipeline.workflow import ro_crate
 from pipeline.workflow.archive_contents import MANIFEST, Manifest, is_of, is_safe
@@ -106,7 +107,7 @@ def _unpacked(source: zipfile.ZipFile, folder: Path) -> Unpacked:
             wrong.append(f"{name}: is not what the metadata say")
     if not (folder / MANIFEST).is_file():
         raise ValueError(f"has no {MANIFEST}")
-    manifest = Manifest.read((folder / MANIFEST).read_bytes())
+    manifest = Manifest.read(read_regular(folder / MANIFEST))
     known = [name for name in there if name in digests]
     wrong += [f"{name}: nothing says what it is" for name in known if not is_of(manifest, name)]
     return Unpacked(folder, manifest, len(there), tuple(wrong))

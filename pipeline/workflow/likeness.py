@@ -7,6 +7,7 @@ import zipfile
 import zlib
 from pathlib import Path
 
+from pipeline.study.files import read_regular
 from pipeline.workflow.recomputed_units import NEAR
 
 NUMBER = re.compile(r"[-−]?\d+\.\d+(?:[eE][-+]?\d+)?|[-−]?\d+[eE][-+]?\d+")
@@ -23,8 +24,8 @@ def same(first: Path, second: Path, exactly: bool) -> bool:
     """
     if not first.is_file() or not second.is_file():
         return False
-    before = first.read_bytes()
-    after = second.read_bytes()
+    before = read_regular(first)
+    after = read_regular(second)
     if before == after:
         return True
     try:

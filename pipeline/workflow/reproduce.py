@@ -7,6 +7,7 @@ which. Everything else is made again from the stored numbers, by the code that i
 import csv
 import dataclasses
 import hashlib
+import io
 import math
 import secrets
 import tempfile
@@ -20,6 +21,7 @@ from pipeline.execution.clusters import Cluster, workers_of
 from pipeline.execution.schedule import COST_OF_A_SECOND
 from pipeline.identity import own_files
 from pipeline.storage import results
+from pipeline.study.files import read_regular
 from pipeline.study.parameters import InvalidInput
 from pipeline.workflow import archive_contents, archive_readme, report_record, reports
 from pipeline.workflow.archive import write_report
@@ -158,7 +160,7 @@ class _Check:
     def _digest(self) -> str:
         """Digest of what the archive says of itself, so that one nonce draws differently."""
         manifest = self.unpacked.folder / archive_contents.MANIFEST
-        return hashlib.sha256(manifest.read_bytes()).hexdigest()
+        return hashlib.sha256(read_regular(manifest)).hexdigest()
 
     def _sealed_anew(
         self, numbers: Sequence[ArchivedNumbers], again: Path, exactly: bool
@@ -208,7 +210,7 @@ class _Check:
         wrong = []
         for name, texts in allowed.items():
             path = unpacked.folder / name
-            if not path.is_file() or path.read_bytes() not in [text.encode() for text in texts]:
+            if not path.is_file() or read_regular(path) not in [text.encode() for text in texts]:
                 wrong.append(f"{name}: is not what this program writes for these studies")
         wrong += _wrong_code(unpacked.folder)
         total = len(allowed) + 1
@@ -272,9 +274,9 @@ def _verdicts(before: Path, after: Path) -> tuple[int, list[str]]:
 def _rows(table: Path) -> dict[tuple[str, str], str]:
     """(study, claim) -> verdict, of a table of verdicts."""
     rows = {}
-    with table.open(newline="", encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            rows[row.get("section", ""), row.get("id", "")] = row.get("verdict", "")
+    text = read_regular(table).decode()
+    for row in csv.DictReader(io.StringIO(text, newline="")):
+        rows[row.get("section", ""), row.get("id", "")] = row.get("verdict", "")
     return rows
 
 

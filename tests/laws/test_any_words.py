@@ -244,8 +244,8 @@ def too_long(*_):
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A folder with files to name, in which nothing is simulated."""
-    for name in ("run.run", "run.report", "submit.submit", "verify.verify"):
-        monkeypatch.setattr(f"pipeline.cli.tasks.{name}", accepted)
+    for name in ("tasks.run.run", "tasks.run.report", "submit.submit", "verify.verify"):
+        monkeypatch.setattr(f"pipeline.cli.{name}", accepted)
     monkeypatch.setattr("pipeline.workflow.controls.controls", accepted)
     monkeypatch.setattr("pipeline.advice.answer.answer", accepted)
     monkeypatch.setattr("pipeline.cli.flags.own_files.execute", accepted)
