@@ -35,7 +35,7 @@ def simultaneous_quantile(level: float, number: int) -> float:
     distributions, Corollary 1. Raises InvalidInput unless 0 < level < 1.
 
     >>> round(simultaneous_quantile(0.95, 1), 4), round(simultaneous_quantile(0.95, 45), 4)
-    (1.96, 3.2544)
+    (1.96, 3.2537)
     """
     chance_beyond = -math.expm1(math.log(checked_level(level)) / number)
     return _quantile_beyond(chance_beyond / 2)

@@ -8,6 +8,7 @@ charged at most.
 import csv
 import itertools
 import json
+import math
 
 import numpy as np
 import pytest
@@ -156,6 +157,7 @@ def others_of(row, rows):
 # Columns of noisy counts, and those made of them.
 NUMBERS = ("count", "first_won", "second_won", "alike_less_unlike")
 MADE_OF_THEM = ("difficulty", "score", "label", "cluster")
+INTERVALS = ("low", "high", "rank_low", "rank_high", "lead_low", "lead_high")  # made of them, too
 NO_NUMBERS = ("label", "cluster")
 
 
@@ -190,6 +192,10 @@ def public(folder, name, capsys, settings, content):
                 if title not in NO_NUMBERS:
                     float(cells.pop(title, 0))
                 cells.pop(title, None)
+            # "wrong" names an item in a table of differences, and is a chance in one of leads.
+            chances = ("wrong",) if "lead_low" in header else ()
+            for title in (*INTERVALS, *chances):
+                float(cells.pop(title, 0) or math.nan)  # empty where there is none
             shown.append((path.name, header, cells))
     statement = json.loads((folder / name / "release.json").read_text("utf-8"))
     page = (folder / name / "promise.html").read_text("utf-8").replace(statement["date"], "")

@@ -181,9 +181,10 @@ def test_a_replication_does_not_depend_on_the_others(kind, options):
             )
             for k in range(0, 23, length)
         ]
-        for name in CrowdEstimate.__dataclass_fields__:
+        # The law of abilities shows in their standard errors.
+        for name in (*CrowdEstimate.__dataclass_fields__.keys() - {"law"}, "errors"):
             found = np.concatenate([getattr(part, name) for part in parts])
-            assert (found[::-1] == getattr(whole, name)).all(), name
+            assert np.array_equal(found[::-1], getattr(whole, name), equal_nan=True), name
     assert len(np.unique(whole.iterations)) > 3 or kind is MajorityVote
 
 
