@@ -1,5 +1,6 @@
 """Estimators of crowds: the paper's equations by the letter, invariants, missing answers, and the negative controls."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -182,7 +183,8 @@ def test_a_replication_does_not_depend_on_the_others(kind, options):
             for k in range(0, 23, length)
         ]
         # The law of abilities shows in their standard errors.
-        for name in (*CrowdEstimate.__dataclass_fields__.keys() - {"law"}, "errors"):
+        fields = {field.name for field in dataclasses.fields(CrowdEstimate)} - {"law"}
+        for name in (*fields, "errors"):
             found = np.concatenate([getattr(part, name) for part in parts])
             assert np.array_equal(found[::-1], getattr(whole, name), equal_nan=True), name
     assert len(np.unique(whole.iterations)) > 3 or kind is MajorityVote
