@@ -98,7 +98,10 @@ def shell_lines():
         yield from (one for one in re.findall(r"`([^`\n]+)`", text) if SHELL.match(one))
 
 
-LINES = sorted({re.sub(r"\s+# .*", "", line).strip() for line in shell_lines()} - {""})
+LINES = sorted(
+    {re.sub(r"\s+# .*", "", line).strip().removeprefix(".venv/bin/") for line in shell_lines()}
+    - {""}
+)
 TRIED = [line for line in LINES if not exception(line)]
 MISTAKES = sorted(
     set(re.findall(r"\$ pipeline ([^\n]+)\n(error: [^\n]+)\n", "".join(TEXTS.values())))
