@@ -312,9 +312,9 @@ def _risk(advice: Advice, text: object) -> Risk | None:
 def _takes_budget_from_risk(
     problem: Problem, advice: Advice, word: object, known: Mapping[str, Any], risk: Risk | None
 ) -> bool:
-    """Whether the budget of a person is neither given nor asked for, but a risk is.
+    """Whether a risk sets the budget of a person: the budget is neither given nor the unknown.
 
-    Where nothing else is left to ask, it is asked for.
+    If everything else is given, the budget is the unknown, and no risk sets it.
     """
     person = advice.parameter_of("person")
     if risk is None or word in ("person", person):

@@ -26,8 +26,8 @@ class Trusted:
     """What is needed, by whom one trusts.
 
     question: as it was asked. rows: the best way of every kind of trust, the one that needs least
-    first. best: the whole answer of the first of them. both: where a budget is asked for and a risk
-    is limited, which budgets do both, for each row that was certified.
+    first. best: the whole answer of the first of them. both: if a budget is the unknown and a risk
+    is limited, the budgets that do both, for each row that was certified.
     """
 
     question: Question

@@ -135,8 +135,8 @@ class FeatureScore(Score):
 class LinearScore(Score):
     """A weighted sum of numbers, and the log ratio of its law on both data sets.
 
-    digits: multiples of it are told apart where the sum has no noise; 0
-    elsewhere.
+    digits: the step to which a sum without noise is rounded, so that equal sums are equal; 0 for
+    other sums.
     """
 
     weights: Floats

@@ -492,14 +492,14 @@ def test_a_failure_is_told_without_folders(tmp_path):
     """Of a traceback its last line; of a session no error."""
     small = Store(engine.study(), tmp_path)
     small.begin()
-    trace = 'Traceback:\n  File "/home/ada/mine.py", line 1\nValueError: no'
+    trace = 'Traceback:\n  File "/somewhere/ada/mine.py", line 1\nValueError: no'
     small.fail(1, 0, trace, "0" * 16)
     content = small.failure(1, 0)
     assert b"ada" not in content and content[:-4].endswith(b"ValueError: no")
     small.backend.put(small.key(1, 0, failed=True), content)
     assert small.read(1, 0).error == "ValueError: no" and small.read(1, 0).failed
     session = Session(tmp_path, "pipeline", 1)
-    session.end("failed", error="[Errno 28] No space left on device: '/home/ada/outputs'")
+    session.end("failed", error="[Errno 28] No space left on device: '/somewhere/ada/outputs'")
     (public,) = for_others(tmp_path).values()
     assert b"ada" not in public and json.loads(public)["state"] == "failed"
 

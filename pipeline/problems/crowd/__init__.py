@@ -2,6 +2,7 @@
 in this package.
 """
 
+from pipeline.problems.common.inference_metrics import INFERENCE_METRICS
 from pipeline.study.problem import Problem
 
 PROBLEM = Problem(
@@ -31,21 +32,7 @@ PROBLEM = Problem(
         "vote_mixture": ".estimators.vote_mixture:VoteMixture",
     },
     metrics={
-        "bias": "pipeline.problems.common.inference:bias",
-        "coverage": "pipeline.problems.common.inference:coverage",
-        "coverage_at_once": "pipeline.problems.common.inference:coverage_at_once",
-        "z_error": "pipeline.problems.common.inference:z_error",
-        "rejected": "pipeline.problems.common.inference:rejected",
-        "pairs_told_apart": "pipeline.problems.common.inference:pairs_told_apart",
-        "top_covered": "pipeline.problems.common.inference:top_covered",
-        "top_size": "pipeline.problems.common.inference:top_size",
-        "coverage_of_all": "pipeline.problems.common.inference:coverage_of_all",
-        "error_ratio_squared": "pipeline.problems.common.inference:error_ratio_squared",
-        "interval_width": "pipeline.problems.common.inference:interval_width",
-        "model_error": "pipeline.problems.common.inference:model_error",
-        "rank_coverage": "pipeline.problems.common.inference:rank_coverage",
-        "rank_width": "pipeline.problems.common.inference:rank_width",
-        "relative_bias": "pipeline.problems.common.inference:relative_bias",
+        **INFERENCE_METRICS,
         "label_error": ".metrics.labels:label_error",
         "label_error_flip": ".metrics.labels:label_error_flip",
         "first_label_wrong": ".metrics.rare:first_label_wrong",

@@ -1,0 +1,20 @@
+"""Where the metrics of inference are, for the tables of problems: nothing is imported for it."""
+
+_NAMES = (
+    "bias",
+    "coverage",
+    "coverage_at_once",
+    "z_error",
+    "rejected",
+    "pairs_told_apart",
+    "top_covered",
+    "top_size",
+    "coverage_of_all",
+    "error_ratio_squared",
+    "interval_width",
+    "model_error",
+    "rank_coverage",
+    "rank_width",
+    "relative_bias",
+)
+INFERENCE_METRICS = {name: f"pipeline.problems.common.inference:{name}" for name in _NAMES}
