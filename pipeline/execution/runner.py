@@ -378,10 +378,12 @@ class Runner:
     def _run(
         self, unit: Unit, memo: dict[str, Any], writer_id: str, limit: float | None, again: bool
     ) -> bool:
-        may_have_failed = again or unit in self.references  # as its worker ended, or was ended
+        is_reference = unit in self.references
+        may_have_failed = again or is_reference  # as its worker ended, or was ended
         if may_have_failed and self.store.has_failed(*unit):
             return True
-        if self.looks.is_done(unit):
+        made_to_compare = is_reference and self.store.holds(*unit)
+        if made_to_compare or self.looks.is_done(unit):
             return False
         start = time.perf_counter()
         try:

@@ -12,6 +12,7 @@ from pipeline.execution import runner
 from pipeline.execution.bundles import Bundle
 from pipeline.execution.clusters import Local
 from pipeline.execution.errors import Unfit
+from pipeline.execution.looks import Looks
 from pipeline.execution.runner import TRIES, Runner, writer
 from pipeline.execution.schedule import Schedule, Unit, find_unit, unit_name
 from pipeline.execution.sweep import Bundling, LostWorkers, run
@@ -97,6 +98,25 @@ def test_a_writer_that_only_compares_is_recorded_once_all_references_are_there(t
                 store.backend.delete(f"{agreement.FOLDER}/{key}")
         assert Runner(store, (one, other)).check([other]) == [False]
         assert bool(agreement.recorded(store)) == store.holds(*other) == there
+
+
+def test_a_unit_that_was_made_to_compare_is_not_made_again(tmp_path, monkeypatch):
+    """Also where a process has no time to look whether others have finished a unit."""
+    store = Store(study(), tmp_path)
+    schedule = pending(store.study, store)
+    runner = Runner(store, schedule.references)
+    monkeypatch.setattr(Looks, "is_done", lambda *_: False)
+    simulated = []
+    simulate = Runner._simulate
+
+    def count(self, unit, *rest):
+        simulated.append(unit)
+        return simulate(self, unit, *rest)
+
+    monkeypatch.setattr(Runner, "_simulate", count)
+    units = [unit for unit, _ in schedule]
+    runner(units)
+    assert sorted(simulated) == sorted(units), "every unit, once"
 
 
 def test_units_are_found_by_their_names():
