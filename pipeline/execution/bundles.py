@@ -4,7 +4,7 @@ wanted time.
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 # Units of a bundle, at most: bounds a message, and what a lost worker costs when units are tiny.
@@ -20,8 +20,9 @@ OVER = 2.0
 # With more workers than MOST_BUNDLES, the share of the usual duration that the first bundles and
 # the shortest ones at the end have.
 SHORT = 0.4
-# Workers, or whole jobs, that a unit may end: one that has it in a bundle, others that have it by
-# itself, and the last ALONE while nothing else runs.
+# Workers, or whole jobs, that a unit may end, at least: one that has it in a bundle, others that
+# have it by itself, and all from the last ALONE on while nothing else runs. Where workers die of
+# other causes it may end more, see `deaths`.
 KILLS = 4
 ALONE = 2
 LEAST_COST = 1e-12  # of a unit or a bundle, so that a cost of 0 divides nothing by 0
@@ -33,20 +34,34 @@ class Bundle:
     of them.
 
     expected: seconds that they should take, by what others took when they were handed out; None if
-    none had ended.
+    none had ended. jobs: how many whole jobs ended with them, which are among the kills. share: of
+    the workers that died in this sweep, those that count for these units, if all units that a
+    worker had count alike. not_before: how many bundles must have ended before these units are
+    tried again, if there are others.
     """
 
     units: list[Any]
     cost: float
     kills: int = 0
     expected: float | None = field(default=None, repr=False, compare=False)
+    jobs: int = field(default=0, repr=False, compare=False)
+    share: float = field(default=0.0, repr=False, compare=False)
+    not_before: int = field(default=0, repr=False, compare=False)
 
-    def singles(self) -> list["Bundle"]:
+    def singles(self, not_before: int = 0) -> list["Bundle"]:
         """Its units one by one, with one more death each, so that a unit that kills its worker is
         alone at once.
         """
-        cost = self.cost / len(self.units)
-        return [Bundle([unit], cost, self.kills + 1) for unit in self.units]
+        count = len(self.units)
+        single = replace(
+            self,
+            cost=self.cost / count,
+            kills=self.kills + 1,
+            share=(self.share + 1) / count,
+            expected=None,
+            not_before=not_before,
+        )
+        return [replace(single, units=[unit]) for unit in self.units]
 
 
 @dataclass(frozen=True)

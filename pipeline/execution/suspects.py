@@ -40,7 +40,7 @@ class Notes:
         if self.driver is None or self.noting > SHARE * simulating + FIRST:
             return
         start = time.perf_counter()
-        in_work.write(self.store, self.driver, bundle.units, bundle.kills)
+        in_work.write(self.store, self.driver, bundle.units, bundle.jobs)
         self.noting += time.perf_counter() - start
 
 
@@ -112,7 +112,7 @@ def bundles(schedule: Schedule) -> list[Bundle]:
     needed = schedule.needed
     by_ends = sorted(schedule.suspects.items(), key=lambda item: item[1])
     return [
-        Bundle([unit], float(schedule.costs[unit.cell]), ends)
+        Bundle([unit], float(schedule.costs[unit.cell]), ends, jobs=ends)
         for unit, ends in by_ends
         if needed is None or not needed.decided(unit.cell)
     ]

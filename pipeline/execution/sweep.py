@@ -15,6 +15,7 @@ from typing import Any
 from pipeline.execution import notices
 from pipeline.execution.bundles import ALONE, KILLS, Bundle, Bundler, Bundling
 from pipeline.execution.clusters.executor import Executor
+from pipeline.execution.deaths import DOUBT, SPACING, Deaths
 from pipeline.execution.errors import SweepError
 from pipeline.execution.pool import Pool, ThisProcess
 from pipeline.execution.task import Ending, UnitFunction
@@ -52,15 +53,18 @@ def warn(line: str) -> None:
 class LostWorkers:
     """What a sweep does where it loses workers or time; all is called in its own thread.
 
-    kills: how many workers a unit may end, the last `ALONE` while nothing else runs, before it is
-    given up. blame: called with such a unit and what happened; returns what the runner would, or
-    None if it was not the unit, and the sweep goes on. Without it, such a unit ends the sweep.
+    kills: how many workers a unit may end at least, from the last `ALONE` on while nothing else
+    runs, before it is given up. doubt: it is given up where other causes would end as many workers
+    with this probability at most, see `deaths`. blame: called with such a unit and what happened;
+    returns what the runner would, or None if it was not the unit, and the sweep goes on. Without
+    it, such a unit ends the sweep.
     worker_timeout: seconds without any worker after which the sweep gives up; the cluster's own
     patience, as with a queue, counts instead. on_retired: called with one line for each worker
     that is retired as unfit. on_halt: called when the sweep begins to stop early.
     """
 
     kills: int = KILLS
+    doubt: float = DOUBT
     blame: Blame | None = None
     worker_timeout: float = 45.0
     on_retired: Callable[[str], None] = warn
@@ -127,7 +131,9 @@ class Sweep:
     lost_workers: LostWorkers = LostWorkers()
     on_done: OnDone | None = None
     retry: deque[Bundle] = field(default_factory=deque)
+    deaths: Deaths = field(default_factory=Deaths)
     running: int = 0  # bundles that were handed out and have not ended
+    ended: int = 0  # bundles that are done or lost their worker
     units_done: int = 0
     seconds: float = 0.0
     failure: Exception | None = None  # the first one
@@ -207,10 +213,11 @@ class Sweep:
         return self.halted and bool(self.bundler.next(1) or self.bundler.last())
 
     def _next(self) -> Bundle | None:
-        if not self.retry:
+        if not self.retry or self.retry[0].not_before > self.ended:
             bundle = self.bundler.next(self.pool.capacity)
             if bundle is not None:
                 return bundle
+        if not self.retry:
             self.retry.extend(self.bundler.last())
         if not self.retry:
             return None
@@ -223,7 +230,9 @@ class Sweep:
         return self.retry.popleft()
 
     def _done(self, bundle: Bundle, ending: Ending) -> None:
+        self.ended += 1
         self.bundler.learn(bundle, ending.seconds)
+        self.deaths.finished(bundle)
         self.seconds += ending.seconds
         self._count(bundle, ending.value)
 
@@ -233,12 +242,13 @@ class Sweep:
             self.on_done(values, bundle, self.pool.workers)
 
     def _lost(self, bundle: Bundle, reason: str) -> None:
-        singles = bundle.singles()
-        if len(singles) > 1 or singles[0].kills < self.lost_workers.kills:
+        self.ended += 1
+        singles = bundle.singles(not_before=self.ended + SPACING)
+        if len(singles) > 1 or not self._is_to_blame(singles[0]):
             self.retry.extend(singles)
             return
         unit = bundle.units[0]
-        event = f"{reason} {self.lost_workers.kills} times"
+        event = f"{reason} {singles[0].kills} times"
         if not self.lost_workers.blame:
             self.retry.append(bundle)
             self._fail(
@@ -251,6 +261,12 @@ class Sweep:
             self.retry.append(Bundle(bundle.units, bundle.cost))
         else:
             self._count(bundle, [value])
+
+    def _is_to_blame(self, single: Bundle) -> bool:
+        """Whether a unit itself ends its workers, as far as can be told."""
+        if single.kills < self.lost_workers.kills:
+            return False
+        return self.deaths.chance(single) <= self.lost_workers.doubt
 
     def _fail(self, reason: str | InvalidInput) -> None:
         if self.failure:

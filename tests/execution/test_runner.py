@@ -230,7 +230,7 @@ def test_a_reference_unit_that_ends_processes_is_blamed_and_no_other_unit(tmp_pa
             work,
             iter(schedule),
             bundling=Bundling(total_cost=schedule.cost),
-            lost_workers=LostWorkers(kills=1, blame=work.blame),
+            lost_workers=LostWorkers(kills=1, doubt=1.0, blame=work.blame),
             on_done=lambda works, bundle, _: flags.update(zip(bundle.units, works, strict=True)),
         )
     bad, listing = schedule.references[0], store.listing()
