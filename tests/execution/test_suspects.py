@@ -241,8 +241,18 @@ def test_a_shard_leaves_suspects_of_others_to_them(tmp_path, monkeypatch):
         assert bool(part.suspects) == bool(part.mine[0, 0])
 
 
+def test_workers_that_a_unit_ended_are_not_noted_as_jobs(tmp_path):
+    """Or a unit that lost some workers would be given up as soon as one job ends."""
+    store = Store(STUDY, tmp_path)
+    notes = Notes(store, Driver.here(None))
+    notes.begin(Bundle([Unit(0, 0)], 1.0, kills=KILLS + 1, jobs=1), 1.0)
+    (note,) = in_work.read(store).values()
+    assert note.ends == 1
+
+
 def test_bundles_of_suspects_are_in_the_order_of_the_jobs_that_they_ended(tmp_path):
     schedule = Schedule(STUDY, Store(STUDY, tmp_path).listing())
     schedule.suspects = {Unit(0, 0): 3, Unit(1, 0): 1, Unit(2, 1): 2}
     assert [bundle.kills for bundle in suspects.bundles(schedule)] == [1, 2, 3]
+    assert [bundle.jobs for bundle in suspects.bundles(schedule)] == [1, 2, 3]
     assert np.isfinite([bundle.cost for bundle in suspects.bundles(schedule)]).all()
