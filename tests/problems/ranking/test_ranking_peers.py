@@ -1,9 +1,12 @@
-"""Standard errors against those of others, without privacy: a binomial regression, and arena-rank's.
+"""Standard errors against those of others, without privacy: a binomial regression, arena-rank's, and
+what psychotools prints.
 
 The regression is what statsmodels' GLM fits and what psychotools' btmodel does (type "logit"): one
 score is set to 0, and its covariance is (XᵀWX)⁻¹. arena-rank (arena_rank/models/bradley_terry.py, at
 lmarena/arena-rank) takes squared residuals of each outcome in place of the model's variance.
 """
+
+import csv
 
 import numpy as np
 import pytest
@@ -13,6 +16,7 @@ from pipeline.problems.ranking.estimators.errors import MeanScores
 from pipeline.problems.ranking.estimators.moments import Debiased
 from pipeline.problems.ranking.releases import FlippedWins
 from pipeline.problems.ranking.theory.inference import corrected
+from tests.helpers.real_data import real
 
 M = 6
 PEOPLE = 192  # as many as the respondents on German parties
@@ -94,3 +98,103 @@ def test_two_items_have_the_textbooks_error(users: int) -> None:
     ends = estimate.corrected.differences(0.95)
     half = float(ends.high[0, 0, 1] - ends.low[0, 0, 1]) / 2
     assert half == pytest.approx(1.959964 / np.sqrt(users * 0.7 * 0.3), rel=1e-6)
+
+
+def counted(path: str, ties: bool = True) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Names, and wins and comparisons of each pair, (pairs,), of a file; a tie is half a win."""
+    with open(path, encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    names = sorted({row[side] for row in rows for side in ("left", "right")})
+    wins = np.zeros((len(names), len(names)))
+    for row in rows:
+        if row["label"] == "tie" and not ties:
+            continue
+        left = names.index(row["left"])
+        right = names.index(row["right"])
+        score = {"left": 1.0, "right": 0.0, "tie": 0.5}[row["label"]]
+        wins[left, right] += score
+        wins[right, left] += 1 - score
+    first, second = np.triu_indices(len(names), 1)
+    return names, wins[first, second], wins[first, second] + wins[second, first]
+
+
+def without_privacy(wins: np.ndarray, trials: np.ndarray, items: int) -> FlippedWins:
+    """Wins as they are; people compared some of the pairs."""
+    users = np.array([int(trials.max())])
+    compared = trials[None, None].astype(int)
+    return FlippedWins(wins[None, None], users, np.array([np.inf]), items, compared)
+
+
+# Estimate and standard error of each party, the FDP's score being 0: what btmodel of psychotools prints
+# (tests/Examples/psychotools-Ex.Rout.save, at cran/psychotools).
+PSYCHOTOOLS = {
+    "none": (-0.3756, 0.0890),
+    "Linke": (-0.6161, 0.0910),
+    "Gruene": (1.1858, 0.0951),
+    "SPD": (0.8131, 0.0907),
+    "CDU/CSU": (0.1756, 0.0875),
+}
+
+
+@pytest.mark.parametrize("path", [real("ranking/german_parties_2009.csv")])
+def test_errors_of_german_parties_are_those_that_psychotools_prints(path: str) -> None:
+    """To the four digits that are printed."""
+    names, wins, trials = counted(path)
+    release = without_privacy(wins, trials, len(names))
+    estimate = Debiased(m=len(names), lambda_scale=0.0).fit(release, np.random.default_rng(0))
+    ends = estimate.corrected.differences(0.95)
+    last = names.index("FDP")
+    for name, (score, error) in PSYCHOTOOLS.items():
+        item = names.index(name)
+        low = float(ends.low[0, item, last])
+        high = float(ends.high[0, item, last])
+        assert (low + high) / 2 == pytest.approx(score, abs=6e-5), name
+        assert (high - low) / (2 * 1.959964) == pytest.approx(error, abs=6e-5), name
+
+
+@pytest.mark.parametrize("path", [real("llm/llmfao.csv")])
+def test_errors_of_language_models_beside_arena_ranks(path: str) -> None:
+    """arena-rank's sandwich, outcome by outcome, on recorded comparisons.
+
+    With the model's variance for its meat both errors are the same, to 1e-6. Its own meat has the squared
+    residuals of outcomes. Ties, which count half a win, have small ones, and the model knows nothing of
+    them: with ties its errors are smaller, and without them nearly the same.
+    """
+    for ties, least, most in ((True, 0.6, 0.9), (False, 0.9, 1.05)):
+        names, wins, trials = counted(path, ties)
+        items = len(names)
+        release = without_privacy(wins, trials, items)
+        estimate = Debiased(m=items, lambda_scale=0.0).fit(release, np.random.default_rng(0))
+        assert estimate.converged.all()
+        scores = estimate.theta[0]
+        first, second = np.triu_indices(items, 1)
+        contrasts = np.eye(items)[first] - np.eye(items)[second]
+        chance = expit(scores[first] - scores[second])
+        np.testing.assert_allclose(contrasts.T @ (wins - trials * chance), 0, atol=1e-6)
+        hessian = contrasts.T @ ((trials * chance * (1 - chance))[:, None] * contrasts)
+        inverse = np.linalg.pinv(hessian)
+        expected = np.sqrt(np.diag(inverse @ hessian @ inverse))
+        np.testing.assert_allclose(estimate.corrected.errors[0], expected, rtol=1e-6)
+        meat = arena_ranks_meat(path, names, scores, ties)
+        ratio = np.sqrt(np.diag(inverse @ meat @ inverse)) / expected
+        middle = float(np.median(ratio))
+        print(
+            f"n={trials.sum():.0f}, ties {ties}: arena-rank's errors over the model's {middle:.3f}"
+        )
+        assert least < middle < most
+
+
+def arena_ranks_meat(path: str, names: list[str], scores: np.ndarray, ties: bool) -> np.ndarray:
+    """Σ (y − p)² x xᵀ over outcomes y of 1, ½ and 0."""
+    meat = np.zeros((len(names), len(names)))
+    with open(path, encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            if row["label"] == "tie" and not ties:
+                continue
+            contrast = np.zeros(len(names))
+            contrast[names.index(row["left"])] = 1
+            contrast[names.index(row["right"])] = -1
+            outcome = {"left": 1.0, "right": 0.0, "tie": 0.5}[row["label"]]
+            residual = outcome - expit(contrast @ scores)
+            meat += residual**2 * np.outer(contrast, contrast)
+    return meat
