@@ -52,6 +52,12 @@ class NormalScores(Abstract):
         matrix = self.covariance_of(slice(row, row + 1))[0]
         return SingleScores(self.theta[row], self.errors[row], matrix)
 
+    def like(self, estimated: Floats) -> "NormalScores":
+        """These, or, of an estimate of one data set, those of its only replication."""
+        if estimated.ndim == self.theta.ndim:
+            return self
+        return self.single(0)
+
     def interval(self, level: float) -> Interval:
         """An interval for each score, which covers it with probability `level`."""
         return normal_interval(self.theta, self.errors, level)

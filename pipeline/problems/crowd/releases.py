@@ -7,6 +7,8 @@ from typing import Annotated, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.problems.common.bootstrap import AnyEstimate, RedrawnRelease
+from pipeline.problems.common.sampling import bernoulli
 from pipeline.study.abstract import Abstract
 from pipeline.study.arrays import Array, Floats
 from pipeline.study.parameters import InvalidInput
@@ -44,7 +46,7 @@ class CrowdRelease(Abstract):
 
 
 @dataclass(frozen=True)
-class ReleasedAnswers(CrowdRelease):
+class ReleasedAnswers(CrowdRelease, RedrawnRelease):
     """What the public sees: answers after randomized response, or as they are.
 
     answers: (reps, n, m) int8, +1 says label 1, −1 says
@@ -58,6 +60,24 @@ class ReleasedAnswers(CrowdRelease):
     answers: Annotated[NDArray[np.int8], "reps", "n", "m"]
     flip: float
     start: Annotated[Floats | None, "reps", "m"] = None
+
+    def drawn_again(
+        self, estimate: AnyEstimate, row: int, times: int, rng: np.random.Generator
+    ) -> "ReleasedAnswers":
+        """Answers of workers of the estimated abilities on tasks with the estimated labels.
+
+        They answer the same tasks; abilities beyond 0 and 1 count as these.
+        """
+        able = np.clip(estimate.abilities[row], 0, 1)
+        right = 0.5 + (1 - 2 * self.flip) * (able - 0.5)
+        present = np.abs(self.answers[row])
+        is_wrong = bernoulli(1 - right[:, None], (times, *present.shape), rng)
+        truth = 2 * estimate.labels[row].astype(np.int8) - 1
+        answers = np.where(is_wrong, -truth, truth).astype(np.int8) * present
+        start = None
+        if self.start is not None:
+            start = np.broadcast_to(self.start[row], (times, len(truth)))
+        return ReleasedAnswers(answers, self.flip, start)
 
     def mean_vote(self) -> Floats:
         """(reps, m): mean sign of each task's answers, 0 without any. O(reps · n · m)."""

@@ -1,14 +1,15 @@
 """What mechanisms release of comparisons: noisy win counts."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated
+from typing import Annotated, Self
 
 import numpy as np
+from scipy.special import expit
 
 from pipeline.privacy.randomized_response_laws import amplification, laplace_equivalent
-from pipeline.study.abstract import Abstract
+from pipeline.problems.common.bootstrap import AnyEstimate, RedrawnRelease
 from pipeline.study.arrays import Array, Booleans, Floats, Integers
 
 
@@ -31,7 +32,7 @@ def privacy_variance(epsilon: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class ReleasedWins(Abstract):
+class ReleasedWins(RedrawnRelease):
     """What the public sees: noisy win counts of each group of users that share a budget.
 
     A mechanism of one's own derives a release with two properties, `slope`
@@ -92,6 +93,34 @@ class ReleasedWins(Abstract):
     @abstractmethod
     def equivalent_epsilon(self) -> Floats:
         """(groups,): budget at which randomized response would add the same variance."""
+
+    def drawn_again(
+        self, estimate: AnyEstimate, row: int, times: int, rng: np.random.Generator
+    ) -> Self:
+        """Releases of people with the estimated scores, who compare the pairs that were compared."""
+        theta = estimate.theta[row]
+        first, second = np.triu_indices(self.items, 1)
+        chance = expit(theta[first] - theta[second])
+        compared = None
+        if self.compared is not None:
+            of_replication = self.compared[min(row, len(self.compared) - 1)]
+            compared = np.broadcast_to(of_replication, (times, *of_replication.shape))
+        trials = trials_of(self.users, compared)
+        shape = (times, len(self.users), self.pairs)
+        wins = self.wins_again(np.broadcast_to(trials, shape), chance, rng)
+        return replace(self, wins=wins, compared=compared)
+
+    def wins_again(self, trials: Integers, chance: Floats, rng: np.random.Generator) -> Array:
+        """Released wins of so many comparisons, (times, groups, pairs), which are unbiased.
+
+        chance: (pairs,), that the first of a pair wins. Noise is normal, of the variance that privacy
+        adds; mechanisms whose law the release tells do better.
+        """
+        mean_slope = self.slope[:, None]
+        clean = rng.binomial(trials, chance)
+        spread = np.sqrt(trials * privacy_variance(self.equivalent_epsilon)[:, None])
+        noisy = clean + spread * rng.standard_normal(trials.shape)
+        return np.asarray(trials / 2 + (noisy - trials / 2) / mean_slope)
 
     @property
     def gain(self) -> Floats:
@@ -170,6 +199,11 @@ class FlippedWins(ReleasedWins):
         """(groups,): the budget itself."""
         return self.epsilon
 
+    def wins_again(self, trials: Integers, chance: Floats, rng: np.random.Generator) -> Array:
+        """Binomial, after flips."""
+        kept = 0.5 + (chance - 0.5) / self.slope[:, None]
+        return np.asarray(rng.binomial(trials, kept))
+
 
 @dataclass(frozen=True)
 class LaplaceWins(ReleasedWins):
@@ -184,6 +218,13 @@ class LaplaceWins(ReleasedWins):
     def equivalent_epsilon(self) -> Floats:
         """(groups,): 2 arsinh(ε/√8)."""
         return laplace_equivalent(self.epsilon)
+
+    def wins_again(self, trials: Integers, chance: Floats, rng: np.random.Generator) -> Array:
+        """Binomial, with a sum of Laplace noise for each comparison, a difference of two gammas."""
+        clean = rng.binomial(trials, chance)
+        up = rng.standard_gamma(trials)
+        down = rng.standard_gamma(trials)
+        return np.asarray(clean + (up - down) / self.epsilon[:, None])
 
 
 @dataclass(frozen=True)
@@ -226,6 +267,12 @@ class NoisyWins(ReleasedWins):
         with np.errstate(divide="ignore"):  # without noise it is ∞
             equivalent = 2 * np.arcsinh(1 / (2 * spread))
         return np.full(len(self.users), equivalent)
+
+    def wins_again(self, trials: Integers, chance: Floats, rng: np.random.Generator) -> Array:
+        """Binomial, with normal noise of the curator's variance."""
+        clean = rng.binomial(trials, chance)
+        noise = np.sqrt(self.variance) * rng.standard_normal(trials.shape)
+        return np.asarray(clean + np.where(trials > 0, noise, 0.0))
 
 
 @dataclass(frozen=True)

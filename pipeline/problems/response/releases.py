@@ -9,9 +9,12 @@ import numpy as np
 
 from pipeline.privacy.randomized_response_laws import flip_probability
 from pipeline.privacy.sensitivities import Sensitivity
+from pipeline.problems.common.bootstrap import AnyEstimate, RedrawnRelease
+from pipeline.problems.common.sampling import bernoulli
 from pipeline.study.abstract import Abstract
 from pipeline.study.arrays import Array, Booleans, Floats, Integers
 
+from .redrawing import answered_again, persons_of
 from .sampling.pair_counts import differences_of, pairs_of
 from .sampling.pattern_counts import PatternCounts
 from .theory.connectivity import connected
@@ -94,7 +97,7 @@ class ItemRelease(Abstract):
 
 
 @dataclass(frozen=True)
-class Differences(PairwiseRelease):
+class Differences(PairwiseRelease, RedrawnRelease):
     """Pairwise differential measurements with noise on every released entry.
 
     counts: (reps, m, m), integers or reals. persons: n. variance:
@@ -119,6 +122,37 @@ class Differences(PairwiseRelease):
         """The counts, (reps, m, m), which are unbiased as they are."""
         return self.counts
 
+    def drawn_again(
+        self, estimate: AnyEstimate, row: int, times: int, rng: np.random.Generator
+    ) -> "Differences | None":
+        """Counts of persons of the estimated difficulties, with normal noise of the same variance.
+
+        None where nobody knows how many persons answer what.
+        """
+        if self.inclusion is None or not self.persons:
+            return None
+        theta = estimate.theta[row]
+        m = len(theta)
+        variances = np.broadcast_to(np.asarray(self.variance, float), len(self.counts))
+        variance = float(variances[row])
+        edges = None
+        if self.edges is not None:
+            edges = self.edges[min(row, len(self.edges) - 1)][None]
+        pair, triple = self.inclusion
+        people = persons_of(theta, self.counts[row], self.persons * pair, variance)
+        answers = people.answers(times, self.persons, rng)
+        observed = answered_again(pair, triple, (times, self.persons, m), rng)
+        if observed is not None:
+            answers &= observed
+        noise = np.sqrt(variance) * rng.standard_normal((times, m, m))
+        counts = differences_of(answers, observed) + noise
+        if edges is not None:
+            counts *= edges
+        np.einsum("rii->ri", counts)[...] = 0
+        return Differences(
+            counts, self.persons, np.full(times, variance), edges, None, self.inclusion
+        )
+
     def identifies(self) -> Booleans | bool:
         """Whether edges link all items, and persons do as far as that is known, (reps or 1,)."""
         if self.linked is None:
@@ -127,7 +161,7 @@ class Differences(PairwiseRelease):
 
 
 @dataclass(frozen=True)
-class FlippedItemCounts(ItemRelease):
+class FlippedItemCounts(ItemRelease, RedrawnRelease):
     """How many anonymous messages on each item say right, each flipped with chance 1/(1 + e^ε).
 
     right, answered: (reps, m). epsilon: of one message.
@@ -136,6 +170,16 @@ class FlippedItemCounts(ItemRelease):
     right: Annotated[Floats, "reps", "m"]
     answered: Annotated[Floats, "reps", "m"]
     epsilon: float
+
+    def drawn_again(
+        self, estimate: AnyEstimate, row: int, times: int, rng: np.random.Generator
+    ) -> "FlippedItemCounts":
+        """Messages that say right as often as these do, each by itself; the estimate is not read."""
+        flip = float(flip_probability(self.epsilon))
+        answered = np.broadcast_to(self.answered[row], (times, self.answered.shape[1]))
+        share = self.right[row] / np.maximum(self.answered[row], 1)
+        right = rng.binomial(answered.astype(int), np.clip(share, flip, 1 - flip))
+        return FlippedItemCounts(right.astype(float), answered, self.epsilon)
 
     def item_counts(self, debiased: bool = False) -> ItemCounts:
         """Right answers to each item as they are, or, debiased, their unbiased number; and all."""
@@ -146,7 +190,7 @@ class FlippedItemCounts(ItemRelease):
 
 
 @dataclass(frozen=True)
-class FlippedResponses(PairwiseRelease, ItemRelease):
+class FlippedResponses(PairwiseRelease, ItemRelease, RedrawnRelease):
     """Responses after randomized response: each is flipped with probability f = 1/(1 + e^ε).
 
     answers: (reps, n, m). observed: (reps, n, m), or None for
@@ -191,6 +235,32 @@ class FlippedResponses(PairwiseRelease, ItemRelease):
         counts /= np.tanh(self.epsilon / 2) ** 2
         np.einsum("rii->ri", counts)[...] = 0
         return counts
+
+    def drawn_again(
+        self, estimate: AnyEstimate, row: int, times: int, rng: np.random.Generator
+    ) -> "FlippedResponses":
+        """Responses of as many persons, who answer the same items, flipped as these are.
+
+        Their abilities are normal, with the mean and spread that fit these responses.
+        """
+        flip = float(flip_probability(self.epsilon))
+        one = FlippedResponses(
+            self.answers[row : row + 1],
+            None if self.observed is None else self.observed[row : row + 1],
+            self.epsilon,
+        )
+        pairs = one.pairs[0]
+        m = len(pairs)
+        answered = float(pairs[np.triu_indices(m, 1)].mean())
+        people = persons_of(estimate.theta[row], one.differences(True)[0], answered, 0.0)
+        answers = people.answers(times, self.persons, rng)
+        if flip > 0:
+            answers ^= bernoulli(flip, answers.shape, rng)
+        observed = None
+        if one.observed is not None:
+            answers &= one.observed
+            observed = np.broadcast_to(one.observed, answers.shape)
+        return FlippedResponses(answers, observed, self.epsilon)
 
     def _flipped_differences(self) -> Floats:
         """Ỹ of the flipped responses as they are; a new array."""

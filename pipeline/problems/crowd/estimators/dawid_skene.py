@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from pipeline.problems.common.bootstrap import BOOTSTRAP, Bootstrapped
 from pipeline.study.arrays import Floats
 from pipeline.study.parameters import InvalidInput, parameter
-from pipeline.study.parts import BaseEstimator
 
 from ..releases import ReleasedAnswers
 from ..theory.inference import AnswerLaw
@@ -21,7 +21,7 @@ TOLERANCE = 1e-8  # change of the abilities of released answers at which steps e
 
 
 @dataclass(frozen=True)
-class DawidSkene(BaseEstimator):
+class DawidSkene(Bootstrapped):
     """Algorithm 1 of Wang and Xu: projected EM on the released answers as they are,
     abilities debiased at the end.
 
@@ -58,6 +58,7 @@ class DawidSkene(BaseEstimator):
         low=0,
         high=1,
     )
+    bootstrap: int = BOOTSTRAP
 
     accepts: ClassVar[type] = ReleasedAnswers
     by_replication: ClassVar[bool] = True
@@ -100,7 +101,7 @@ class DawidSkene(BaseEstimator):
             release, fit.labels, fit.abilities, fit.start, converged, fit.taken
         )
         law = AnswerLaw(release.answers, fit.labels, fit.abilities, 1 - 2 * release.flip, limit)
-        return replace(estimate, law=law)
+        return self.with_bootstrap(release, replace(estimate, law=law), rng)
 
     def _start(self, release: ReleasedAnswers, limit: float) -> Floats | None:
         """u⁽⁰⁾, (reps, m); None is the mean vote."""

@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.problems.common.bootstrap import BootstrapScores
 from pipeline.problems.common.normal_scores import NormalScores, UnknownScores
 from pipeline.problems.common.ranks import RankIntervals
 from pipeline.study.arrays import Booleans, Floats, Integers
@@ -29,7 +30,8 @@ class CrowdEstimate:
     `of`). start: (reps, m), y⁽⁰⁾. converged: (reps,).
     iterations: (reps,). law: how abilities vary; None where
     that is not known, and errors and intervals are NaN. It is
-    computed when it is asked for.
+    computed when it is asked for. drawn: errors of the
+    bootstrap, where that was wanted.
     """
 
     quantity: ClassVar[str] = "abilities"
@@ -41,10 +43,13 @@ class CrowdEstimate:
     converged: Annotated[Booleans, "reps"]
     iterations: Annotated[Integers, "reps"]
     law: AnswerLaw | None = None
+    drawn: BootstrapScores | None = None
 
     @cached_property
     def corrected(self) -> NormalScores:
         """The abilities, and how they vary jointly; (reps, n). Source: `theory.inference`."""
+        if self.drawn is not None:
+            return self.drawn.like(self.abilities)
         if self.law is None:
             return UnknownScores(np.full(self.abilities.shape, np.nan))
         return Abilities(self.abilities, self.law)

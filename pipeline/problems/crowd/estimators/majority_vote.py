@@ -5,15 +5,15 @@ from typing import ClassVar
 
 import numpy as np
 
+from pipeline.problems.common.bootstrap import BOOTSTRAP, Bootstrapped
 from pipeline.study.parameters import parameter
-from pipeline.study.parts import BaseEstimator
 
 from ..releases import CrowdRelease
 from .estimate import CrowdEstimate
 
 
 @dataclass(frozen=True)
-class MajorityVote(BaseEstimator):
+class MajorityVote(Bootstrapped):
     """Each task by its majority, ties and no answers to label 1.
 
     Abilities: agreement with these labels, debiased.
@@ -25,6 +25,7 @@ class MajorityVote(BaseEstimator):
 
     n: int = parameter("workers", unit="workers", low=1)
     m: int = parameter("tasks", unit="tasks", low=1)
+    bootstrap: int = BOOTSTRAP
 
     accepts: ClassVar[type] = CrowdRelease
     by_replication: ClassVar[bool] = True
@@ -33,7 +34,7 @@ class MajorityVote(BaseEstimator):
         """Estimate of a block; O(reps · n · m)."""
         votes = release.mean_vote()
         reps = len(votes)
-        return CrowdEstimate.of(
+        estimate = CrowdEstimate.of(
             release,
             votes,
             release.agreement(votes),
@@ -41,6 +42,7 @@ class MajorityVote(BaseEstimator):
             np.ones(reps, bool),
             np.zeros(reps, int),
         )
+        return self.with_bootstrap(release, estimate, rng)
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""

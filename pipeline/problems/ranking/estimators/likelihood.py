@@ -6,10 +6,10 @@ from typing import ClassVar
 import numpy as np
 
 from pipeline.privacy.randomized_response_laws import attenuation, flip_probability
+from pipeline.problems.common.bootstrap import BOOTSTRAP, Bootstrapped
 from pipeline.problems.common.pairwise_newton import Local, minimise_pairs
 from pipeline.study.arrays import Booleans, Floats, Integers
 from pipeline.study.parameters import parameter
-from pipeline.study.parts import BaseEstimator
 
 from ..releases import FlippedWins
 from .errors import FlippedScores
@@ -64,7 +64,7 @@ class FlippedLoss:
 
 
 @dataclass(frozen=True)
-class Likelihood(BaseEstimator):
+class Likelihood(Bootstrapped):
     """Penalised maximum likelihood, argmin of −log L(θ) + c‖θ‖², from binomial released wins.
 
     The prior is that of eq. (3) with λ = c/Σ_l t(ε_l)², which is c·G/L for
@@ -79,6 +79,7 @@ class Likelihood(BaseEstimator):
 
     m: int = parameter("items", unit="items", low=2)
     lambda_scale: float = parameter("c in the penalty c‖θ‖²", default=1.0, low=0)
+    bootstrap: int = BOOTSTRAP
 
     accepts: ClassVar[type] = FlippedWins
     by_replication: ClassVar[bool] = True
@@ -95,7 +96,8 @@ class Likelihood(BaseEstimator):
         minimum = minimise_pairs(loss, start, ridge)
         is_valid = minimum.converged & release.linked
         law = FlippedScores(release, float(unit))
-        return PreferenceEstimate(minimum.theta, is_valid, ridge, weights, law)
+        estimate = PreferenceEstimate(minimum.theta, is_valid, ridge, weights, law)
+        return self.with_bootstrap(release, estimate, rng)
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""

@@ -7,12 +7,13 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from pipeline.privacy.randomized_response_laws import attenuation
+from pipeline.problems.common.bootstrap import BOOTSTRAP, Bootstrapped, BootstrapScores
+from pipeline.problems.common.normal_scores import NormalScores
 from pipeline.problems.common.pairwise_newton import Logistic, minimise_pairs
 from pipeline.problems.common.ranks import RankIntervals
 from pipeline.study.arrays import Booleans, Floats
 from pipeline.study.intervals import Interval
 from pipeline.study.parameters import parameter
-from pipeline.study.parts import BaseEstimator
 
 from ..releases import FlippedWins, ReleasedWins
 from ..theory.inference import Corrected, ScoreLaw, corrected, standard_errors
@@ -29,6 +30,7 @@ class PreferenceEstimate:
     user's debiased comparisons counted; None is all alike. law: how the
     gradient of the loss varies; None where that is not known, and errors
     and intervals are NaN. They are computed when they are asked for.
+    drawn: errors of the bootstrap, where that was wanted.
     """
 
     quantity: ClassVar[str] = "theta"
@@ -38,25 +40,31 @@ class PreferenceEstimate:
     ridge: float
     weights: Annotated[Floats | None, "groups"] = None
     law: ScoreLaw | None = None
+    drawn: BootstrapScores | None = None
 
     @cached_property
     def errors(self) -> Floats:
         """(reps, m): standard errors of theta, logits; O(reps · m³).
 
         Roots of the diagonal of J⁺VJ⁺, with privacy's noise in V and the
-        ridge in J. Source: `theory.inference`.
+        ridge in J (`theory.inference`), or the bootstrap's.
         """
+        if self.drawn is not None:
+            return self.drawn.like(self.theta).errors
         if self.law is None:
             return np.full(self.theta.shape, np.nan)
         block = np.atleast_2d(self.theta)
         return standard_errors(block, self.law, self.ridge).reshape(self.theta.shape)
 
     @cached_property
-    def corrected(self) -> Corrected:
+    def corrected(self) -> NormalScores:
         """The scores without the ridge's bias, to first order, and how they vary; O(reps · m³).
 
-        Intervals and ranks are made of them. Source: `theory.inference`.
+        Intervals and ranks are made of them. Source: `theory.inference`, or
+        `problems.common.bootstrap`.
         """
+        if self.drawn is not None:
+            return self.drawn.like(self.theta)
         if self.law is None:
             unknown = np.full(self.theta.shape, np.nan)
             return Corrected(unknown, unknown, self.theta, None)
@@ -90,7 +98,7 @@ class PreferenceEstimate:
 
 
 @dataclass(frozen=True)
-class Debiased(BaseEstimator):
+class Debiased(Bootstrapped):
     """Regularised M-estimator on the debiased means z̄: argmin of eq. (3) with λ = c G(ε)/L.
 
     Not converged where comparisons do not link all items: gaps between
@@ -101,6 +109,7 @@ class Debiased(BaseEstimator):
 
     m: int = parameter("items", unit="items", low=2)
     lambda_scale: float = parameter("c in λ = c·G(ε)/L", default=1.0, low=0)
+    bootstrap: int = BOOTSTRAP
 
     accepts: ClassVar[type] = ReleasedWins
     by_replication: ClassVar[bool] = True
@@ -135,7 +144,9 @@ class Debiased(BaseEstimator):
             start = np.zeros((len(mean), release.items))
             minimum = minimise_pairs(loss, start, ridge)
         is_valid = minimum.converged & release.linked
-        return PreferenceEstimate(minimum.theta, is_valid, ridge, weights, self.law(release))
+        law = self.law(release)
+        estimate = PreferenceEstimate(minimum.theta, is_valid, ridge, weights, law)
+        return self.with_bootstrap(release, estimate, rng)
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""

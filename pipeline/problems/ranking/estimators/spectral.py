@@ -5,9 +5,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from pipeline.problems.common.bootstrap import BOOTSTRAP, Bootstrapped
 from pipeline.problems.common.stationary import stationary
 from pipeline.study.parameters import parameter
-from pipeline.study.parts import BaseEstimator
 
 from ..releases import ReleasedWins
 from .moments import PreferenceEstimate
@@ -18,7 +18,7 @@ SLICE_BYTES = 1 << 21
 
 
 @dataclass(frozen=True)
-class RankCentrality(BaseEstimator):
+class RankCentrality(Bootstrapped):
     """θ̂ = log π, centred.
 
     π is the stationary law of the chain that moves from i to j at rate
@@ -34,6 +34,7 @@ class RankCentrality(BaseEstimator):
     """
 
     m: int = parameter("items", unit="items", low=2)
+    bootstrap: int = BOOTSTRAP
 
     accepts: ClassVar[type] = ReleasedWins
     by_replication: ClassVar[bool] = True
@@ -65,7 +66,8 @@ class RankCentrality(BaseEstimator):
         theta -= theta.mean(axis=1, keepdims=True)
         converged = np.asarray(np.isfinite(theta).all(axis=1))
         theta[~converged] = np.nan
-        return PreferenceEstimate(theta, converged, 0.0)
+        estimate = PreferenceEstimate(theta, converged, 0.0)
+        return self.with_bootstrap(release, estimate, rng)
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""

@@ -5,10 +5,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from pipeline.problems.common.bootstrap import BOOTSTRAP, Bootstrapped
 from pipeline.problems.common.pairwise_newton import Logistic, minimise_pairs
 from pipeline.study.arrays import Booleans, Floats
 from pipeline.study.parameters import parameter
-from pipeline.study.parts import BaseEstimator
 
 from ..questions import QUESTIONS, check_pairs
 from ..releases import FlippedResponses, PairwiseRelease
@@ -52,7 +52,8 @@ class PairwiseLikelihood(PairCountEstimator):
         start = np.zeros((len(counts), self.m))
         minimum = minimise_pairs(loss, start, self.ridge / release.persons)
         estimate = ItemEstimate.of(minimum.theta, minimum.converged & release.identifies())
-        return replace(estimate, law=self.law(release))
+        estimate = replace(estimate, law=self.law(release))
+        return self.with_bootstrap(release, estimate, rng)
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""
@@ -60,7 +61,7 @@ class PairwiseLikelihood(PairCountEstimator):
 
 
 @dataclass(frozen=True)
-class JointLikelihood(BaseEstimator):
+class JointLikelihood(Bootstrapped):
     """Joint maximum likelihood of β and of all persons' θ, responses taken as they are.
 
     Persons with no or only right answers have no finite θ̂ and
@@ -79,6 +80,7 @@ class JointLikelihood(BaseEstimator):
     p: float = parameter("probability that a response is observed", default=1.0, above=0, high=1)
 
     questions: int | None = QUESTIONS
+    bootstrap: int = BOOTSTRAP
 
     accepts: ClassVar[type] = FlippedResponses
     by_replication: ClassVar[bool] = True
@@ -109,7 +111,8 @@ class JointLikelihood(BaseEstimator):
                 tables = by_person(answers, release.observed[rows])
             theta[rows], converged[rows] = joint(*tables)
         converged &= strongly_connected(release.differences() > 0)
-        return ItemEstimate.of(theta, converged)
+        estimate = ItemEstimate.of(theta, converged)
+        return self.with_bootstrap(release, estimate, rng)
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""

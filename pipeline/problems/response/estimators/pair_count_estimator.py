@@ -6,12 +6,12 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
+from pipeline.problems.common.bootstrap import BOOTSTRAP, Bootstrapped
 from pipeline.problems.common.normal_scores import NormalScores, UnknownScores
 from pipeline.problems.common.ranks import RankIntervals
 from pipeline.study.arrays import Booleans, Floats
 from pipeline.study.intervals import Interval
 from pipeline.study.parameters import parameter
-from pipeline.study.parts import BaseEstimator
 
 from ..questions import QUESTIONS, check_pairs
 from ..releases import PairwiseRelease
@@ -24,6 +24,8 @@ class ItemEstimate:
 
     converged: (reps,). law: how its estimating equations vary; None where that is not known, and
     errors and intervals are NaN. is_spectral: which equations. All is computed when it is asked for.
+    drawn: how theta varies where no law of
+    estimating equations says it: the bootstrap, or the delta method.
     """
 
     quantity: ClassVar[str] = "theta"
@@ -32,6 +34,7 @@ class ItemEstimate:
     converged: Annotated[Booleans, "reps"]
     law: DifficultyLaw | None = None
     is_spectral: bool = False
+    drawn: NormalScores | None = None
 
     @classmethod
     def of(cls, theta: Floats, converged: Booleans | bool = True) -> "ItemEstimate":
@@ -47,8 +50,10 @@ class ItemEstimate:
     def corrected(self) -> NormalScores:
         """β̃, without the bias of pseudo-counts and ridges, and how it varies.
 
-        Source: `theory.inference`.
+        Source: `theory.inference`, or `problems.common.bootstrap`.
         """
+        if self.drawn is not None:
+            return self.drawn.like(self.theta)
         if self.law is None:
             return UnknownScores(np.full(self.theta.shape, np.nan))
         block = difficulties(np.atleast_2d(self.theta), self.law, self.is_spectral)
@@ -81,7 +86,7 @@ class ItemEstimate:
 
 
 @dataclass(frozen=True)
-class PairCountEstimator(BaseEstimator):
+class PairCountEstimator(Bootstrapped):
     """An estimator that needs the released Y alone, made positive.
 
     max(Y_ij, floor) + pseudo_count on the edges. Noise and
@@ -101,6 +106,7 @@ class PairCountEstimator(BaseEstimator):
     )
 
     questions: int | None = QUESTIONS
+    bootstrap: int = BOOTSTRAP
 
     accepts: ClassVar[type] = PairwiseRelease
     debiased: ClassVar[bool] = False

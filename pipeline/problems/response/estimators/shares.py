@@ -1,17 +1,18 @@
 """Difficulties from the share of right answers to each item, which needs one answer of a person."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 from scipy.special import expit, logit
 
+from pipeline.problems.common.bootstrap import BOOTSTRAP, Bootstrapped
 from pipeline.study.arrays import Booleans, Floats
 from pipeline.study.parameters import parameter
-from pipeline.study.parts import BaseEstimator
 
 from ..releases import ItemRelease
 from ..theory.abilities import ability_points
+from ..theory.share_inference import ShareDifficulties, share_law_of
 from .pair_count_estimator import ItemEstimate
 
 TOLERANCE = 1e-10  # logits, longest step at convergence
@@ -19,7 +20,7 @@ ITERATIONS = 100
 
 
 @dataclass(frozen=True)
-class ItemShares(BaseEstimator):
+class ItemShares(Bootstrapped):
     """β̂_i with E σ(θ − β̂_i) = share of right answers to item i, over a law of abilities.
 
     Persons must answer items that have nothing to do with their
@@ -51,6 +52,7 @@ class ItemShares(BaseEstimator):
         default=1.0,
         above=0,
     )
+    bootstrap: int = BOOTSTRAP
 
     accepts: ClassVar[type] = ItemRelease
     by_replication: ClassVar[bool] = True
@@ -65,7 +67,14 @@ class ItemShares(BaseEstimator):
         share = np.clip(counts.right / total, least, 1 - least)
         points, weights = ability_points(self.assumed_law, self.assumed_spread)
         theta, converged = difficulties_of(share, points, weights)
-        return ItemEstimate.of(theta, is_answered & converged)
+        estimate = ItemEstimate.of(theta, is_answered & converged)
+        law = share_law_of(release)
+        if law is not None:
+            is_inside = np.all((share > least) & (share < 1 - least), axis=1)
+            shift = theta.mean(axis=1)
+            scores = ShareDifficulties(estimate.theta, law, shift, is_inside, points, weights)
+            estimate = replace(estimate, drawn=scores)
+        return self.with_bootstrap(release, estimate, rng)
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""

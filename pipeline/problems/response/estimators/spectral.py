@@ -41,7 +41,8 @@ class Spectral(PairCountEstimator):
     def fit(self, release: PairwiseRelease, rng: np.random.Generator) -> ItemEstimate:
         """Estimate of a block. O(reps · m³), or O(reps · m²) a step of power iteration."""
         estimate = self._fit(release)
-        return replace(estimate, law=self.law(release), is_spectral=True)
+        estimate = replace(estimate, law=self.law(release), is_spectral=True)
+        return self.with_bootstrap(release, estimate, rng)
 
     def _fit(self, release: PairwiseRelease) -> ItemEstimate:
         counts = self.counts(release)

@@ -56,10 +56,15 @@ from pipeline.study.abstract import Abstract
 from pipeline.study.arrays import Array, Booleans, Floats
 
 from ..releases import Differences, FlippedResponses, PairwiseRelease
+from .fitted_abilities import (
+    Abilities,
+    PairShares,
+    assumed_abilities,
+    fitted_abilities,
+    pairs_answered,
+    without_diagonal,
+)
 
-NODES = 15  # of the normal law of abilities
-STEPS = 6  # of Gauss and Newton's method for its mean and spread
-PRIOR_SPREAD = 1.0  # logits: where counts say little, abilities are taken as N(0, 1)
 SLICE_RESPONSES = 1 << 18  # responses of persons processed at a time
 
 
@@ -84,7 +89,7 @@ class ResponseLaw(DifficultyLaw):
 
     def counts(self, rows: slice) -> Array:
         """Y of these replications."""
-        return _without_diagonal(self.release.differences(self.debiased)[rows])
+        return without_diagonal(self.release.differences(self.debiased)[rows])
 
     def covariance(self, theta: Floats, weight: Floats, rows: slice) -> Floats:
         """Σ_l ψ_l ψ_lᵀ, ψ_li = w_li Σ_j r_lj a_ji − r_li Σ_j w_lj a_ij; O(reps · n · m²).
@@ -119,7 +124,7 @@ class NoisyCountLaw(DifficultyLaw):
         edges = _edges(self.release.edges, rows)
         if edges is not None:
             counts *= edges
-        return _without_diagonal(counts)
+        return without_diagonal(counts)
 
     def covariance(self, theta: Floats, weight: Floats, rows: slice) -> Floats:
         """K's part of single pairs, that of pairs that share an item, and that of the noise."""
@@ -136,16 +141,18 @@ class NoisyCountLaw(DifficultyLaw):
         noise = variance[rows, None, None] * (weight**2 + weight.mT**2)
         if edges is not None:
             noise = noise * edges
-        covariance = laplacian_of(_without_diagonal(single + noise))
+        covariance = laplacian_of(without_diagonal(single + noise))
         if inclusion.triple == 0:
             return covariance
         if not self.release.persons:
-            abilities = _assumed_abilities(len(theta))
+            abilities = assumed_abilities(len(theta))
             shared = _shared_covariance(theta, weight, abilities, edges)
-            answered = _pairs_answered(theta, counts, abilities, edges)
+            answered = pairs_answered(theta, counts, abilities, edges)
             share = inclusion.triple / inclusion.pair
             return covariance + (answered * share)[:, None, None] * shared
-        abilities = _fitted_abilities(theta, counts, self.release, rows)
+        persons = self.release.persons * inclusion.pair
+        measured = PairShares(counts, persons, variance[rows], edges)
+        abilities = fitted_abilities(theta, measured)
         shared = _shared_covariance(theta, weight, abilities, edges)
         return covariance + self.release.persons * inclusion.triple * shared
 
@@ -217,14 +224,7 @@ def _flow(counts: Array, weight: Floats) -> Floats:
     """F, (reps, m, m), symmetric."""
     share = weight * weight.mT / (weight + weight.mT)
     flow: Floats = share * (counts + counts.mT)
-    return _without_diagonal(flow)
-
-
-def _without_diagonal(square: Array) -> Floats:
-    """The same, (reps, m, m), with a diagonal of 0; a new array."""
-    square = np.array(square, float)
-    np.einsum("rii->ri", square)[...] = 0
-    return square
+    return without_diagonal(flow)
 
 
 def _edges(edges: Booleans | None, rows: slice) -> Booleans | None:
@@ -233,98 +233,12 @@ def _edges(edges: Booleans | None, rows: slice) -> Booleans | None:
     return edges[rows]
 
 
-class _Abilities(NamedTuple):
-    """Abilities as points, (reps, nodes), with common weights, (nodes,)."""
-
-    points: Floats
-    weights: Floats
-
-
-def _assumed_abilities(reps: int) -> _Abilities:
-    """N(0, 1), of releases that do not say how many persons they are of."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
-    return _Abilities(np.tile(PRIOR_SPREAD * nodes, (reps, 1)), weights / weights.sum())
-
-
-def _pairs_answered(
-    theta: Floats, counts: Array, abilities: _Abilities, edges: Booleans | None
-) -> Floats:
-    """Persons who answered a pair, (reps,), so that as many have one of both right as have."""
-    right = expit(abilities.points[:, :, None] - theta[:, None])
-    share = _without_diagonal(_discordance(right, right, abilities.weights))
-    if edges is not None:
-        share = share * edges
-    total: Floats = 2 * counts.sum(axis=(1, 2)) / share.sum(axis=(1, 2))
-    return np.maximum(total, 0)
-
-
-def _fitted_abilities(
-    theta: Floats, counts: Array, release: Differences, rows: slice
-) -> _Abilities:
-    """N(μ, s²) whose share of persons with one of two items right is that of the release.
-
-    Least squares over pairs, each as exact as its noise and a binomial count, with a prior of one
-    standard deviation of 1 logit for μ and of a half for log s: where counts say little, N(0, 1).
-    """
-    inclusion = release.inclusion
-    if inclusion is None:
-        raise ValueError("nobody knows how many persons answered a pair")
-    pairs = release.persons * inclusion.pair
-    share = (counts + counts.mT) / pairs
-    variance = np.broadcast_to(np.asarray(release.variance, float), len(release.counts))[rows]
-    m = theta.shape[1]
-    edges = _edges(release.edges, rows)
-    present = _without_diagonal(np.ones((1, m, m)) if edges is None else edges)
-    # Pairs that share items are not independent: as many count as there are items.
-    precision = present / (0.25 / pairs + 2 * variance / pairs**2)[:, None, None] * 2 / m
-    nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
-    weights = weights / weights.sum()
-    mean = np.zeros(len(theta))
-    spread = np.zeros(len(theta))  # log s
-    for _ in range(STEPS):
-        scaled = PRIOR_SPREAD * np.exp(spread)[:, None] * nodes
-        right = expit(mean[:, None, None] + scaled[:, :, None] - theta[:, None])
-        slope = right * (1 - right)
-        along = slope * scaled[:, :, None]
-        rest = share - _discordance(right, right, weights)
-        by_mean = _discordance_slope(right, slope, weights)
-        by_spread = _discordance_slope(right, along, weights)
-        first = (precision * by_mean**2).sum(axis=(1, 2)) / 2 + 1
-        cross = (precision * by_mean * by_spread).sum(axis=(1, 2)) / 2
-        second = (precision * by_spread**2).sum(axis=(1, 2)) / 2 + 4
-        pull_mean = (precision * by_mean * rest).sum(axis=(1, 2)) / 2 - mean
-        pull_spread = (precision * by_spread * rest).sum(axis=(1, 2)) / 2 - 4 * spread
-        determinant = first * second - cross**2
-        step_mean = (second * pull_mean - cross * pull_spread) / determinant
-        step_spread = (first * pull_spread - cross * pull_mean) / determinant
-        mean = mean + np.clip(step_mean, -1, 1)
-        spread = np.clip(spread + np.clip(step_spread, -1, 1), -3, 2)
-    points = mean[:, None] + PRIOR_SPREAD * np.exp(spread)[:, None] * nodes
-    return _Abilities(points, weights)
-
-
-def _discordance(first: Floats, second: Floats, weights: Floats) -> Floats:
-    """Σ w (p_i q_j + q_i p_j), (reps, m, m), of chances (reps, nodes, m)."""
-    mean = np.vecmat(weights, first)
-    both = (first * weights[:, None]).mT @ second
-    one_right: Floats = mean[:, :, None] + mean[:, None] - 2 * both
-    return one_right
-
-
-def _discordance_slope(right: Floats, slope: Floats, weights: Floats) -> Floats:
-    """Its derivative where chances p have the derivative `slope`."""
-    mean = np.vecmat(weights, slope)
-    both = (slope * weights[:, None]).mT @ right
-    change: Floats = mean[:, :, None] + mean[:, None] - 2 * (both + both.mT)
-    return change
-
-
 def _shared_covariance(
-    theta: Floats, weight: Floats, abilities: _Abilities, edges: Booleans | None
+    theta: Floats, weight: Floats, abilities: Abilities, edges: Booleans | None
 ) -> Floats:
     """Covariance of one person's ψ from two pairs that share an item, (reps, m, m)."""
     reps, m = theta.shape
-    present = _without_diagonal(np.ones((1, m, m)) if edges is None else edges)
+    present = without_diagonal(np.ones((1, m, m)) if edges is None else edges)
     total = np.zeros((reps, m, m))
     apart = (weight - weight.mT) ** 2
     for node, share in enumerate(abilities.weights.tolist()):
