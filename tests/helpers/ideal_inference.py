@@ -55,5 +55,23 @@ def crowd():
     return dataset(axes, lambda c: 0.95 - 0.15 * (c["epsilon"] < 1))
 
 
-MAKERS = (ranking, response_counts, response_flips, crowd)
+def bootstrap_ranking():
+    axes = dict(m=[5, 15], L=[400, 6400], x=[8.0, 16.0, 32.0, 64.0])
+    return dataset(axes, lambda c: 0.95 - 0.05 * (c["x"] < 32))
+
+
+def bootstrap_response():
+    axes = dict(estimator=["joint_likelihood", "pairwise_likelihood"], n=[1000, 4000, 8000])
+    names = dict(joint_likelihood=0.3, pairwise_likelihood=0.95)
+    return dataset(axes, lambda c: by_name(c, "estimator", **names))
+
+
+MAKERS = (
+    ranking,
+    response_counts,
+    response_flips,
+    crowd,
+    bootstrap_ranking,
+    bootstrap_response,
+)
 IDEAL = {f"inference/{make.__name__}": cache(make) for make in MAKERS}

@@ -110,6 +110,26 @@ def ignorant(
     )
 
 
+def even_the_bootstrap(
+    setting: Setting, at: Mapping[str, Level], simulated: SimulatedControl
+) -> Claim:
+    """That intervals of the bootstrap cover less than half, however many people there are."""
+    return Claim(
+        id="inference.bootstrap.fails",
+        headline=True,
+        statement="Even the bootstrap fails of an estimator that is not consistent: its 95 % "
+        "intervals cover less than half of truths.",
+        source=setting.source,
+        experiment=setting.experiment,
+        measure=covered(setting, "coverage", at),
+        tolerance=HALF,
+        why=WHY_HALF,
+        conditions=setting.conditions,
+        control=THRICE_COVERED,
+        simulated=simulated,
+    )
+
+
 REVERSED = SimulatedControl(
     "items that are estimated under each other's names",
     changed_estimate(lambda estimate: replace(estimate, theta=estimate.theta[:, ::-1])),

@@ -25,6 +25,13 @@ _ABOVE = Setting(
     _SOURCE,
     lambda cells: cells["x"] >= LEAST_BUDGET,
 )
+_DRAWN_AGAIN = Setting(
+    "inference/bootstrap_ranking",
+    dict(m=2, L=2, x=1),
+    f"rank centrality, {_WHERE}, ε√(mL) = 64, 200 releases drawn again.",
+    "parametric bootstrap through the mechanism, `problems.common.bootstrap`; not in the paper",
+    lambda cells: cells["x"] >= 64,
+)
 _CARELESS = SimulatedControl(
     "an estimator that ignores the flips", replaced_part("estimator", lambda part: PlugIn(m=part.m))
 )
@@ -37,4 +44,5 @@ CLAIMS = (
     honest("ranking", "scores", _ABOVE, dict(estimator="debiased"), _CARELESS),
     ranks_hold("ranking", "items", _ALL, dict(estimator="debiased"), REVERSED),
     ignorant("ranking", "scores", _ALL, dict(estimator="plug_in"), _CAREFUL),
+    honest("bootstrap.ranking", "rank centrality's scores", _DRAWN_AGAIN, {}, REVERSED),
 )

@@ -5,11 +5,13 @@ from pipeline.problems.common.changes import in_secret, replaced_part, with_para
 from pipeline.problems.common.claims.inference import (
     REVERSED,
     Setting,
+    even_the_bootstrap,
     honest,
     ignorant,
     ranks_hold,
 )
 
+from ..estimators.likelihood import PairwiseLikelihood
 from ..estimators.spectral import Spectral, SpectralDebiased
 
 COUNTS = "inference/response_counts"
@@ -35,6 +37,18 @@ _SMALL = Setting(
     _SOURCE,
     lambda cells: cells["person"] <= 5,
 )
+_JOINT = Setting(
+    "inference/bootstrap_response",
+    dict(n=1),
+    "m = 3, n = 4,000 and 8,000 persons who answer all items, 20 nats a person, 200 releases drawn "
+    "again.",
+    "Neyman and Scott (1948): not consistent; parametric bootstrap, `problems.common.bootstrap`",
+    lambda cells: cells["n"] >= 4000,
+)
+_CONSISTENT = SimulatedControl(
+    "pairwise likelihood, which is consistent, with as much of the bootstrap",
+    replaced_part("estimator", lambda part: PairwiseLikelihood(m=part.m, bootstrap=part.bootstrap)),
+)
 _MORE_NOISE = SimulatedControl(
     "noise as at a tenth of the budget, of which the release does not tell",
     in_secret(with_parameters("mechanism", person=lambda person: person / 10)),
@@ -58,5 +72,6 @@ CLAIMS = (
         dict(estimator="spectral_debiased"),
         _CARELESS,
     ),
+    even_the_bootstrap(_JOINT, dict(estimator="joint_likelihood"), _CONSISTENT),
     ignorant("response.flips", "difficulties", _SMALL, dict(estimator="spectral"), _CAREFUL),
 )
