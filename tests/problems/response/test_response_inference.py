@@ -60,7 +60,7 @@ def test_a_persons_covariance_by_enumeration(is_spectral: bool, chance: float) -
                 counts[0] += share * probability * np.outer(there, not_there)
         np.testing.assert_allclose(mean, 0, atol=1e-12)
     np.einsum("rii->ri", counts)[...] = 0
-    law = theory._Abilities(abilities[None], weights)
+    law = theory.Abilities(abilities[None], weights)
     single = theory._flow(counts, weight) * (weight + weight.mT)
     shared = theory._shared_covariance(THETA, weight, law, None)
     computed = theory.laplacian_of(single) + chance**3 * shared
