@@ -13,7 +13,7 @@ from hypothesis import settings
 
 from pipeline.execution import trials
 from pipeline.identity import registry
-from tests.helpers import rewriting
+from tests.helpers import composing, rewriting
 from tools import build_kernels
 
 COLUMNS = ("planned", "injected", "survived", "identical")
@@ -38,6 +38,7 @@ LONGEST = (  # modules of more than 45 s, the longest first
 # What another process makes of a trial follows from the trial and the seed of its hashes alone:
 # many tests run one study in several ways, and each of these would start such a process again.
 trials._in_another_process = functools.cache(trials._in_another_process)
+composing.remember()
 
 settings.register_profile("shared", deadline=None)
 settings.register_profile(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import pipeline
+from pipeline.cli import compose
 from pipeline.execution import trials
 from pipeline.identity import fingerprints, registry
 from pipeline.identity.fingerprints import fingerprint
@@ -32,8 +33,9 @@ def only_the_program(monkeypatch):
 
 
 def test_nothing_of_the_program_counts_as_patched(monkeypatch):
-    remembered = trials._in_another_process  # see tests/conftest.py
-    monkeypatch.setattr(trials, "_in_another_process", remembered.__wrapped__)
+    for module, name in ((trials, "_in_another_process"), (compose, "_hydra_composed")):
+        remembering = getattr(module, name)  # see tests/conftest.py
+        monkeypatch.setattr(module, name, remembering.__wrapped__)
     for module in pkgutil.walk_packages(pipeline.__path__, "pipeline."):
         if not module.name.rpartition(".")[2].startswith(("lib", "__main__")):
             importlib.import_module(module.name)
