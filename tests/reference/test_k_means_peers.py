@@ -89,7 +89,7 @@ def both(points, count, seed, other, generator=np.random.Generator):
     )
 
 
-@pytest.mark.parametrize("generator, number", [(np.random.Generator, 2500), (Coarse, 500)])
+@pytest.mark.parametrize("generator, number", [(np.random.Generator, 1000), (Coarse, 500)])
 def test_clusters_are_those_of_scipy(generator, number):
     """Of up to 800 points in up to four dimensions. The negative control has other starts."""
     losses = []

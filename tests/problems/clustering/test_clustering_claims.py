@@ -169,12 +169,12 @@ def test_powers_of_the_logarithm_are_told_apart(power, verdict):
 
 
 def test_intervals_of_exponents_cover():
-    """2,000 sets of three boundaries of N² with scatter, one degree of freedom, without other errors.
+    """1,500 sets of three boundaries of N² with scatter, one degree of freedom, without other errors.
 
     Wrong variants: normal intervals, and those of an error shared by 500 exponents.
     Errors of a fifth of the scatter beside it, times the same t quantile, make intervals that always cover.
     """
-    rng, sets, levels = np.random.default_rng(1), 2000, 3
+    rng, sets, levels = np.random.default_rng(1), 1500, 3
     N = xr.DataArray(np.geomspace(50, 400, levels), dims="N")
     quantiles = dict(normal=stats.norm.ppf(0.995), shared=stats.t.ppf(1 - 0.005 / 500, 1))
     found = dict.fromkeys(("covered", *quantiles), 0)
