@@ -26,6 +26,7 @@ from benchmarks.exhaustive import Optimum, Task, excess, exists, optimum
 from pipeline.advice.answer import Answer, answer
 from pipeline.advice.question import Question, read
 from pipeline.study.parameters import InvalidInput
+from pipeline.study.untyped import Json
 
 SEED, FRESH = 37, 10**6
 JUDGED, PILOT = 20_000, 400
@@ -231,7 +232,7 @@ def _with_target(request: dict[str, Any], metric: str, level: float) -> dict[str
     return {**request, "target": f"{metric}{target}"}
 
 
-def within(rng: np.random.Generator, law: Any) -> Any:
+def within(rng: np.random.Generator, law: list[Json] | tuple[float, float]) -> Json:
     """One of the values, or a number, whole or with two digits."""
     if isinstance(law, list):
         return law[rng.integers(len(law))]

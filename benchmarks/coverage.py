@@ -24,6 +24,7 @@ from pipeline.problems.response.estimators.spectral import Spectral
 from pipeline.problems.response.mechanisms.noisy_differences import CuratorDifferences
 from pipeline.problems.response.model import Rasch
 from pipeline.problems.response.theory.inference import NoisyCountLaw
+from pipeline.study.untyped import OfProblem
 
 SEED = 40
 LARGEST_ERROR = 0.5  # logits: above the threshold
@@ -68,7 +69,7 @@ def response(rng: np.random.Generator) -> Cell:
     return Cell(name, model, mechanism, kind(m=m, questions=questions))
 
 
-def careless(estimate: Any, release: Any) -> Any:
+def careless(estimate: OfProblem, release: OfProblem) -> OfProblem:
     """The same estimate with the errors of one who ignores the mechanism."""
     if isinstance(estimate.law, NoisyCountLaw):
         exact = replace(release, variance=np.zeros(len(release.counts)))
@@ -78,43 +79,78 @@ def careless(estimate: Any, release: Any) -> Any:
     return replace(estimate, law=MeanScores(plain))
 
 
+@dataclass(frozen=True)
+class Judged:
+    """What was measured in a cell. cost: of the errors, in seconds of the fit."""
+
+    coverage: float
+    spread: float
+    ranks: float
+    naive: float
+    error: float
+    known: float
+    cost: float
+
+    @property
+    def is_above(self) -> bool:
+        """Whether the cell has so many data that its intervals must cover."""
+        return self.known == 1 and self.error < LARGEST_ERROR
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether its coverage is within [.94, .96], with two standard errors."""
+        return 0.94 - 2 * self.spread <= self.coverage <= 0.96 + 2 * self.spread
+
+    def __str__(self) -> str:
+        side = "above" if self.is_above else "below"
+        return (
+            f"coverage {self.coverage:.4f} ± {self.spread:.4f}, ranks {self.ranks:.4f}, "
+            f"naive {self.naive:.3f}, error {self.error:.3g}, known {self.known:.3f}, "
+            f"cost {self.cost:.2f}, {side}"
+        )
+
+
+def judged(cell: Cell, rng: np.random.Generator, replications: int) -> Judged:
+    """Simulate a cell, and compare its intervals with the truth."""
+    truth = cell.model.truth(rng, replications, np.random.default_rng(0))
+    release = cell.mechanism.release(cell.model.simulate(truth, rng), rng)
+    start = time.process_time()
+    estimate = cell.estimator.fit(release, rng)
+    fitted = time.process_time()
+    error = float(np.nanmean(estimate.corrected.errors))
+    ended = time.process_time()
+    coverage = inference.coverage()(truth, release, estimate)
+    known = float(np.isfinite(coverage).mean())
+    ranks = inference.rank_coverage()(truth, release, estimate)
+    naive = inference.coverage()(truth, release, careless(estimate, release))
+    return Judged(
+        coverage=float(np.nanmean(coverage)) if known else np.nan,
+        spread=float(np.nanstd(coverage)) / replications**0.5,
+        ranks=float(np.nanmean(ranks)),
+        naive=float(np.nanmean(naive)),
+        error=error,
+        known=known,
+        cost=(ended - fitted) / max(fitted - start, 1e-9),
+    )
+
+
 def main(cells: int = 60, replications: int = 2000) -> None:
     """Draw cells and judge them."""
     rng = np.random.default_rng(SEED)
-    above = 0
-    inside = 0
-    ranks_hold = 0
-    lowest = 1.0
+    every = []
     for number in range(cells):
         make = response if number % 3 == 2 else ranking
         cell = make(rng)
-        truth = cell.model.truth(rng, replications, np.random.default_rng(0))
-        release = cell.mechanism.release(cell.model.simulate(truth, rng), rng)
-        start = time.process_time()
-        estimate = cell.estimator.fit(release, rng)
-        fitted = time.process_time()
-        error = float(np.nanmean(estimate.corrected.errors))
-        ended = time.process_time()
-        coverage = inference.coverage()(truth, release, estimate)
-        known = float(np.isfinite(coverage).mean())
-        mean = float(np.nanmean(coverage)) if known else np.nan
-        spread = float(np.nanstd(coverage)) / replications**0.5
-        ranks = float(np.nanmean(inference.rank_coverage()(truth, release, estimate)))
-        naive = float(np.nanmean(inference.coverage()(truth, release, careless(estimate, release))))
-        is_above = known == 1 and error < LARGEST_ERROR
-        above += is_above
-        inside += is_above and 0.94 - 2 * spread <= mean <= 0.96 + 2 * spread
-        ranks_hold += is_above and ranks >= 0.95
-        lowest = min(lowest, naive)
-        cost = (ended - fitted) / max(fitted - start, 1e-9)
-        print(
-            f"{cell.name}: coverage {mean:.4f} ± {spread:.4f}, ranks {ranks:.4f}, naive {naive:.3f}, "
-            f"error {error:.3g}, known {known:.3f}, cost {cost:.2f}, {'above' if is_above else 'below'}",
-            flush=True,
-        )
+        measured = judged(cell, rng, replications)
+        every.append(measured)
+        print(f"{cell.name}: {measured}", flush=True)
+    above = [measured for measured in every if measured.is_above]
+    inside = sum(measured.is_inside for measured in above)
+    ranks_hold = sum(measured.ranks >= 0.95 for measured in above)
+    lowest = min(1.0, *(measured.naive for measured in every))
     print(
-        f"{above} of {cells} above the threshold: {inside} within [.94, .96] ± 2 standard errors; "
-        f"ranks hold in {ranks_hold}; least naive coverage {lowest:.3f}"
+        f"{len(above)} of {cells} above the threshold: {inside} within [.94, .96] ± 2 standard "
+        f"errors; ranks hold in {ranks_hold}; least naive coverage {lowest:.3f}"
     )
 
 

@@ -6,12 +6,11 @@ command goes on; `python -m benchmarks.false_alarms 20` stops after twenty new o
 
 import sys
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from benchmarks.kept_answers import Kept
-from benchmarks.planted_faults import RIGHT, Right
+from benchmarks.planted_faults import RIGHT, Dataset, Output, Right
 from pipeline.auditing.audit import Case, Options, audit
 from pipeline.auditing.promise import Promise
 from pipeline.auditing.samples import Pair
@@ -25,7 +24,7 @@ SAMPLES = 20_000
 def by_samples(right: Right) -> Subject:
     """The mechanism without a parameter `rng`, so that only samples are seen of it."""
 
-    def sampled(dataset: Any, samples: int) -> Any:
+    def sampled(dataset: Dataset, samples: int) -> Output:
         return right.mechanism(dataset, samples, np.random.default_rng())
 
     return Subject(sampled, right.name)

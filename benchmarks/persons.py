@@ -26,6 +26,7 @@ from benchmarks.advise import DULL, FRESH, JUDGED, METRICS, PILOT, cpu_seconds, 
 from benchmarks.exhaustive import Optimum, Task, excess, exists, line
 from pipeline.advice.question import Question, read
 from pipeline.advice.ways import Certified, Way, certified_ways, most_questions, plans_of, with_plan
+from pipeline.study.advice import Plan
 from pipeline.study.arrays import Floats
 from pipeline.study.guarantee import CURATOR, NOBODY, SHUFFLER
 from pipeline.study.parameters import InvalidInput
@@ -156,7 +157,7 @@ def _draw(kind: Kind, rng: np.random.Generator, number: int) -> dict[str, Any] |
     return {**request, "target": f"{metric}{target}"}
 
 
-def _usual(question: Question, plan: Any, budget: float) -> int | None:
+def _usual(question: Question, plan: Plan, budget: float) -> int | None:
     """A usual number of questions: some of a budget of 2.2 nats each, or all."""
     most = most_questions(question, plan)
     if most is None or plan.trust != NOBODY:

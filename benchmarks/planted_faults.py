@@ -8,7 +8,7 @@ the same command goes on. `python -m benchmarks.planted_faults 5` stops after fi
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -23,7 +23,9 @@ OPTIONS = Options(samples=3_000_000, repeats=0, seconds=900.0)
 EPSILON = 1.0
 FLIP = 1 / (1 + np.exp(EPSILON))
 BAR = 0.95
-Mechanism = Callable[[Any, int, np.random.Generator], Any]
+Dataset: TypeAlias = Any  # each mechanism has a kind of its own
+Output: TypeAlias = Any
+Mechanism = Callable[[Dataset, int, np.random.Generator], Output]
 
 
 @dataclass(frozen=True)
@@ -32,8 +34,8 @@ class Right:
 
     name: str
     mechanism: Mechanism
-    first: Any
-    second: Any
+    first: Dataset
+    second: Dataset
     epsilon: float = EPSILON
     spent: float = EPSILON  # on this pair, exactly
 
@@ -41,7 +43,7 @@ class Right:
 def flips(chance: float) -> Mechanism:
     """Every bit is flipped with a chance."""
 
-    def mechanism(bits: Any, samples: int, rng: np.random.Generator) -> Any:
+    def mechanism(bits: Dataset, samples: int, rng: np.random.Generator) -> Output:
         values = np.asarray(bits, bool)
         return (rng.random((samples, values.size)) < chance) ^ values
 
@@ -51,7 +53,7 @@ def flips(chance: float) -> Mechanism:
 def sums(scale: float, law: str = "geometric", step: float = 1.0) -> Mechanism:
     """The sum of numbers, with integer noise of a scale, or other noise on a grid."""
 
-    def mechanism(numbers: Any, samples: int, rng: np.random.Generator) -> Any:
+    def mechanism(numbers: Dataset, samples: int, rng: np.random.Generator) -> Output:
         total = np.sum(numbers)
         if law == "geometric":
             stop = 1 - np.exp(-1 / scale)
@@ -64,7 +66,7 @@ def sums(scale: float, law: str = "geometric", step: float = 1.0) -> Mechanism:
 def histogram(scale: float) -> Mechanism:
     """Counts of each of three answers, with integer noise; a replaced person changes two."""
 
-    def mechanism(answers: Any, samples: int, rng: np.random.Generator) -> Any:
+    def mechanism(answers: Dataset, samples: int, rng: np.random.Generator) -> Output:
         counts = np.bincount(answers, minlength=3)
         stop = 1 - np.exp(-1 / scale)
         size = (samples, 3)
@@ -76,7 +78,7 @@ def histogram(scale: float) -> Mechanism:
 def choice(budget: float) -> Mechanism:
     """The exponential mechanism for qualities that change by 1."""
 
-    def mechanism(qualities: Any, samples: int, rng: np.random.Generator) -> Any:
+    def mechanism(qualities: Dataset, samples: int, rng: np.random.Generator) -> Output:
         weights = np.exp(budget * np.asarray(qualities, float) / 2)
         return rng.choice(weights.size, samples, p=weights / weights.sum())
 
@@ -86,7 +88,7 @@ def choice(budget: float) -> Mechanism:
 def maximum(scale: float) -> Mechanism:
     """Which count is largest after noise."""
 
-    def mechanism(counts: Any, samples: int, rng: np.random.Generator) -> Any:
+    def mechanism(counts: Dataset, samples: int, rng: np.random.Generator) -> Output:
         values = np.asarray(counts, float)
         return np.argmax(values + rng.laplace(scale=scale, size=(samples, values.size)), axis=1)
 
@@ -96,7 +98,7 @@ def maximum(scale: float) -> Mechanism:
 def unary(chance: float) -> Mechanism:
     """One of four answers as four bits, each flipped; two of them differ."""
 
-    def mechanism(answer: Any, samples: int, rng: np.random.Generator) -> Any:
+    def mechanism(answer: Dataset, samples: int, rng: np.random.Generator) -> Output:
         return (rng.random((samples, 4)) < chance) ^ (np.arange(4) == answer)
 
     return mechanism
@@ -105,7 +107,7 @@ def unary(chance: float) -> Mechanism:
 def of_many(keep: float) -> Mechanism:
     """One of four answers, kept with a chance, else another one."""
 
-    def mechanism(answer: Any, samples: int, rng: np.random.Generator) -> Any:
+    def mechanism(answer: Dataset, samples: int, rng: np.random.Generator) -> Output:
         law = np.full(4, (1 - keep) / 3)
         law[answer] = keep
         return rng.choice(4, samples, p=law)

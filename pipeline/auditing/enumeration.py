@@ -10,10 +10,11 @@ code that is judged, not what it is said to do.
 import itertools
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
+from numpy.typing import ArrayLike, DTypeLike
 from scipy import special
 
 from pipeline.auditing.exact import Law
@@ -24,6 +25,9 @@ from pipeline.study.arrays import Array, Floats
 MOST_PATHS = 20_000
 MOST_VALUES = 4_096  # numbers that one call may ask for
 WORD = 1 << 64
+Index: TypeAlias = Any  # as of an array
+Argument: TypeAlias = Any  # numbers, or an array of them, as numpy.random.Generator takes them
+Drawn: TypeAlias = Any  # numbers, an array of them, or Unknown: as a generator's calls give them
 
 
 class Paths:
@@ -95,20 +99,20 @@ class Unknown(NDArrayOperatorsMixin):
     def __len__(self) -> int:
         return len(self.low)
 
-    def __getitem__(self, index: Any) -> "Unknown":
+    def __getitem__(self, index: Index) -> "Unknown":
         return Unknown(self.paths, self.low[index], self.high[index], self.whole)
 
-    def reshape(self, *shape: Any) -> "Unknown":
+    def reshape(self, *shape: int) -> "Unknown":
         """The same numbers in another shape."""
         return Unknown(self.paths, self.low.reshape(*shape), self.high.reshape(*shape), self.whole)
 
-    def astype(self, dtype: Any, copy: bool = True) -> "Unknown":
+    def astype(self, dtype: DTypeLike, copy: bool = True) -> "Unknown":
         """The same numbers; only words keep their type."""
         if np.dtype(dtype) != np.uint64:
             raise NotFinite("random numbers are converted")
         return self
 
-    def view(self, dtype: Any) -> "Unknown":
+    def view(self, dtype: DTypeLike) -> "Unknown":
         """The bytes of random words of which nothing is known yet."""
         if np.dtype(dtype) != np.uint8 or not (self.high - self.low == WORD).all():
             raise NotFinite("random numbers are viewed as others")
@@ -126,10 +130,12 @@ class Unknown(NDArrayOperatorsMixin):
 
     __index__ = __int__
 
-    def __array__(self, *arguments: Any, **named: Any) -> Array:
+    def __array__(self, *arguments: object, **named: object) -> Array:
         raise NotFinite("uniform random numbers are used as they are")
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **named: Any) -> Any:
+    def __array_ufunc__(
+        self, ufunc: np.ufunc, method: str, *inputs: Argument, **named: object
+    ) -> object:
         flipped = {
             np.less: np.greater,
             np.greater: np.less,
@@ -146,7 +152,7 @@ class Unknown(NDArrayOperatorsMixin):
             return self._compared(flipped[ufunc], left)
         raise NotFinite("uniform random numbers are compared with each other")
 
-    def _compared(self, relation: Any, threshold: Any) -> Any:
+    def _compared(self, relation: np.ufunc, threshold: ArrayLike) -> Drawn:
         thresholds = np.broadcast_to(np.asarray(threshold, float), self.shape)
         answers = np.empty(self.shape, bool)
         for place in np.ndindex(self.shape):
@@ -207,14 +213,19 @@ class Enumerator(np.random.Generator):
         """Whether nothing was drawn in another way."""
         return self._bits.state == np.random.PCG64(0).state
 
-    def random(self, size: Any = None, *arguments: Any, **named: Any) -> Any:
+    def random(self, size: Argument = None, *arguments: object, **named: object) -> Drawn:
         """Uniform numbers in [0, 1)."""
         low = np.zeros(_shape(size))
         return Unknown(self.paths, low, np.ones(low.shape), whole=False)
 
     def integers(
-        self, low: Any, high: Any = None, size: Any = None, dtype: Any = int, endpoint: bool = False
-    ) -> Any:
+        self,
+        low: Argument,
+        high: Argument = None,
+        size: Argument = None,
+        dtype: Argument = int,
+        endpoint: bool = False,
+    ) -> Drawn:
         """Uniform integers; each by itself where there are few, else compared only."""
         if high is None:
             high = low
@@ -231,7 +242,7 @@ class Enumerator(np.random.Generator):
         law = np.full(count, 1 / count).tolist()
         return self._each(shape, law, first, dtype)
 
-    def binomial(self, n: Any, p: Any, size: Any = None) -> Any:
+    def binomial(self, n: Argument, p: Argument, size: Argument = None) -> Drawn:
         """Binomial numbers."""
         trials, chances = np.broadcast_arrays(n, p)
         shape = trials.shape if size is None else _shape(size)
@@ -245,8 +256,13 @@ class Enumerator(np.random.Generator):
         return self._of_laws(shape, laws, 0, np.int64)
 
     def choice(  # type: ignore[override]
-        self, a: Any, size: Any = None, replace: bool = True, p: Any = None, **named: Any
-    ) -> Any:
+        self,
+        a: Argument,
+        size: Argument = None,
+        replace: bool = True,
+        p: Argument = None,
+        **named: object,
+    ) -> Drawn:
         """One of several, or independent ones."""
         pool = np.arange(a) if np.ndim(a) == 0 else np.asarray(a)
         shape = _shape(size)
@@ -256,20 +272,22 @@ class Enumerator(np.random.Generator):
         law = np.full(len(pool), 1 / len(pool)) if p is None else np.asarray(p, float)
         return pool[self._each(shape, law.tolist(), 0, np.int64)]
 
-    def _each(self, shape: tuple[int, ...], law: Sequence[float], first: int, dtype: Any) -> Any:
+    def _each(
+        self, shape: tuple[int, ...], law: Sequence[float], first: int, dtype: DTypeLike
+    ) -> Drawn:
         """Independent integers of one law, which begins at `first`."""
         return self._of_laws(shape, itertools.repeat(law, int(np.prod(shape))), first, dtype)
 
     def _of_laws(
-        self, shape: tuple[int, ...], laws: Iterable[Sequence[float]], first: int, dtype: Any
-    ) -> Any:
+        self, shape: tuple[int, ...], laws: Iterable[Sequence[float]], first: int, dtype: DTypeLike
+    ) -> Drawn:
         values = [first + self.paths.branch(law) for law in laws]
         array = np.array(values, dtype).reshape(shape)
         return array if shape else array[()]
 
 
-def _refusing(kind: str) -> Callable[..., Any]:
-    def draw(self: Enumerator, *arguments: Any, **named: Any) -> Any:
+def _refusing(kind: str) -> Callable[..., Drawn]:
+    def draw(self: Enumerator, *arguments: object, **named: object) -> Drawn:
         raise NotFinite(f"{kind} numbers are drawn")
 
     return draw
@@ -280,7 +298,7 @@ for _kind in [*DRAWS, "spawn"]:
         setattr(Enumerator, _kind, _refusing(_kind))
 
 
-def _shape(size: Any) -> tuple[int, ...]:
+def _shape(size: Argument) -> tuple[int, ...]:
     shape = () if size is None else tuple(np.atleast_1d(size).astype(int).tolist())
     if np.prod(shape) > MOST_VALUES:
         raise NotFinite("too many random numbers are drawn")

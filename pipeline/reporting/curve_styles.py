@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 Levels = tuple[Any, ...]  # one level for each of several axes
-Style = dict[str, Any]  # arguments of Line2D
+PlotOption: TypeAlias = Any  # of matplotlib's lines and bars
+Style = dict[str, PlotOption]
 Column: TypeAlias = "list[tuple[Line2D, str]]"  # entries of a legend
 MOST_ENTRIES = 9  # of one list in a legend
 LONGEST = 22  # letters of an entry on one line
@@ -210,7 +211,7 @@ def _lines(entries: Column) -> int:
 
 def _entry(
     label: str,
-    **options: Any,  # noqa: ANN401 - as those of matplotlib.lines.Line2D
+    **options: PlotOption,  # as those of matplotlib.lines.Line2D
 ) -> "tuple[Line2D, str]":
     """An entry of a legend; without options, a heading or an empty line."""
     from matplotlib.lines import Line2D
@@ -264,7 +265,7 @@ def error_bars(
     axes: "Axes",
     x: Floats,
     rows: "DataFrame",
-    **options: Any,  # noqa: ANN401 - as those of Axes.errorbar
+    **options: PlotOption,  # as those of Axes.errorbar
 ) -> None:
     """Means with their intervals; no bar where an interval is infinite."""
     y = rows["mean"].to_numpy(float)

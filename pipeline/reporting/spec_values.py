@@ -7,6 +7,7 @@ from typing import Any, TypeGuard
 
 from pipeline.reporting.formatting import number
 from pipeline.study.parameters import InvalidInput, check, nearest
+from pipeline.study.untyped import AnyField
 
 AXES = ("axis", "axes", "numeric axes")  # what a field refers to if it names axes
 NONE_DRAWN = "figures=[] draws none"
@@ -40,8 +41,7 @@ class Shape:
         return all(is_number(level) and level > 0 for level in self.axes[axis])
 
 
-# Of any type, as what dataclasses.field gives.
-def refers(meaning: str, to: str, default: object = MISSING) -> Any:  # noqa: ANN401
+def refers(meaning: str, to: str, default: object = MISSING) -> AnyField:
     """A field that names things of the study.
 
     to: an axis, axes, numeric axes, a metric, "axis or derived parameter", "metric or derived

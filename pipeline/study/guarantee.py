@@ -8,7 +8,6 @@ advice, releases and audits read these and nothing else.
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from pipeline.study.parameters import Checked, InvalidInput, parameter
 
@@ -141,8 +140,8 @@ def amount(epsilon: float, delta: float) -> str:
     return f"(ε = {number}, δ = {delta:g})"
 
 
-def unprotected(budget: str, **changed: Any) -> Guarantee:  # noqa: ANN401 - as Guarantee's
-    """That nothing is protected. budget: why, in words; changed: other fields.
+def unprotected(budget: str) -> Guarantee:
+    """That nothing is protected. budget: why, in words.
 
     >>> unprotected("ε = ∞: no protection").protected
     False
@@ -155,7 +154,6 @@ def unprotected(budget: str, **changed: Any) -> Guarantee:  # noqa: ANN401 - as 
         relation=NO_RELATION,
         budget=budget,
         epsilon=math.inf,
-        **changed,
     )
 
 

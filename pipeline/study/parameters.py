@@ -22,6 +22,7 @@ from typing import Any, Self, TypeAlias, TypedDict, TypeVar, Unpack, cast
 
 from pipeline.study.errors import PipelineError
 from pipeline.study.files import read_regular
+from pipeline.study.untyped import AnyField
 
 Declared = TypeVar("Declared")
 LISTED = 110  # characters of a list of names in a message
@@ -166,7 +167,7 @@ def declaration(meaning: str, **limits: Unpack[Limits]) -> dict[str, Any]:
 
 def parameter(
     meaning: str, *, default: object = dataclasses.MISSING, **limits: Unpack[Limits]
-) -> Any:  # noqa: ANN401 - of the type of its annotation, as dataclasses.field
+) -> AnyField:
     """Field of a component: meaning, unit and allowed range.
 
     Values are checked against the annotation, one of int, float, str, bool, DataFile (given as a

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from pipeline.study.guarantee import ONE_ANSWER, Guarantee
 from pipeline.study.parameters import Checked
+from pipeline.study.untyped import OfProblem
 
 
 class Simulated(Checked):
@@ -102,7 +103,7 @@ class BaseMechanism(Simulated):
         """
         return {}
 
-    def remark(self, model: Any) -> str | None:  # noqa: ANN401 - each problem's own
+    def remark(self, model: OfProblem) -> str | None:
         """What readers of the plan and the report must know of a cell with this model, if
         anything.
         """

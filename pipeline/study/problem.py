@@ -10,6 +10,7 @@ from pipeline.study.errors import PipelineError
 from pipeline.study.parameters import InvalidInput, nearest, shorten
 from pipeline.study.parts import complete
 from pipeline.study.protocols import Metric
+from pipeline.study.untyped import Imported
 
 # Packages that are broken: a part that is not there may be one of theirs.
 LEFT_OUT: list[str] = []
@@ -133,7 +134,7 @@ class Problem:
             complete(kind, code)
         return code
 
-    def load(self, target: object) -> Any:  # noqa: ANN401 - whatever is imported
+    def load(self, target: object) -> Imported:
         """What a target "module:attribute" stands for; anything but a text stands for itself.
 
         Raises InvalidInput if it cannot be loaded.

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from pipeline.study.arrays import Array
 from pipeline.study.guarantee import Guarantee
 from pipeline.study.intervals import Interval
+from pipeline.study.untyped import OfProblem
 
 Truth: TypeAlias = Any  # what is to be learned; each problem's own type
 Data: TypeAlias = Any  # what people answered, an object of `Model.produces`
@@ -152,7 +153,7 @@ class Mechanism(Protocol):
     def promise(self) -> Guarantee:
         """The guarantee with its budgets in numbers."""
 
-    def remark(self, model: Any) -> str | None:  # noqa: ANN401 - each problem's own
+    def remark(self, model: OfProblem) -> str | None:
         """What readers must know of a cell with this model, if anything."""
 
     def release(self, data: Data, rng: np.random.Generator) -> Release:
@@ -221,7 +222,7 @@ class Estimator(Protocol):
 
     def fit(
         self,
-        release: Any,  # noqa: ANN401 - each problem's own
+        release: OfProblem,
         rng: np.random.Generator,
     ) -> Estimate:
         """Estimates of all replications from a `Release`, an object of `accepts`, which stays as it
@@ -252,8 +253,8 @@ class Metric(Protocol):
     def __call__(
         self,
         truth: Truth,
-        release: Any,  # noqa: ANN401 - each problem's own
-        estimate: Any,  # noqa: ANN401 - each problem's own
+        release: OfProblem,
+        estimate: OfProblem,
     ) -> NDArray[Any]:
         """(reps,): the value of each replication; NaN where it is not defined."""
 

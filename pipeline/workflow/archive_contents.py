@@ -11,6 +11,7 @@ from typing import Any
 from pipeline.execution.schedule import Unit
 from pipeline.storage.backend import ROOT
 from pipeline.study.study import Study
+from pipeline.study.untyped import Json
 from pipeline.workflow.invocation import Invocation
 from pipeline.workflow.provenance import Program
 
@@ -82,7 +83,7 @@ class Manifest:
         return manifest
 
 
-def _is_meant(manifest: Any) -> bool:  # noqa: ANN401 - of values of any type, as JSON has them
+def _is_meant(manifest: Json) -> bool:
     """Whether a manifest holds studies, each once, and texts where texts are."""
     program = manifest.program
     texts = [manifest.title, manifest.code, program.version, program.commit]

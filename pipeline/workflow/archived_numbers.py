@@ -26,6 +26,7 @@ from pipeline.storage.units import Record
 from pipeline.study.arrays import Array, Booleans, Integers
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.status import FAILED
+from pipeline.study.untyped import Table
 from pipeline.workflow import protocol_record, reduce
 from pipeline.workflow.recomputed_units import near
 from pipeline.workflow.studies import StoredStudy
@@ -50,7 +51,7 @@ class ArchivedNumbers:
         self._values: tuple[Array, Array] = (np.zeros(0), np.zeros(0))
 
     @cached_property
-    def data(self) -> Any:  # noqa: ANN401 - xarray is loaded where it is used
+    def data(self) -> Table:
         """The dataset of all replications."""
         return results.load(self.stored.store, self.place + results.SEALED)
 

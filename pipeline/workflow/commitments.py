@@ -15,6 +15,7 @@ from pipeline.study import refinement, until
 from pipeline.study.parameters import DataFile
 from pipeline.study.study import Study
 from pipeline.study.targets import config_of
+from pipeline.study.untyped import Json
 from pipeline.workflow.config import read_experiment
 from pipeline.workflow.own_experiments import products_of
 from pipeline.workflow.studies import StoredStudy
@@ -92,7 +93,7 @@ def fixed_by(study: Study, claims: Sequence["Claim"]) -> Fixed:
     return as_json
 
 
-def _combinations(study: Study) -> Any:  # noqa: ANN401 - plain JSON
+def _combinations(study: Study) -> Json:
     """Which axes are combined with which; levels that all products share are no matter of it."""
     products = products_of(study.grid)
     return "all" if isinstance(products, dict) else products

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from pipeline.reporting.protocol import (
     ADDED,
@@ -12,6 +11,7 @@ from pipeline.reporting.protocol import (
     Deviation,
     Protocol,
 )
+from pipeline.study.untyped import Json
 from pipeline.workflow import protocol_record
 from pipeline.workflow.commitments import (
     CLAIM,
@@ -72,7 +72,7 @@ def _of_kind(kind: str, planned: Fixed, done: Fixed) -> Iterator[Deviation]:
             yield _changed(kind, key, before[key], after[key])
 
 
-def _changed(kind: str, key: str, before: Any, after: Any) -> Deviation:  # noqa: ANN401 - JSON
+def _changed(kind: str, key: str, before: Json, after: Json) -> Deviation:
     """A deviation of a value that both have: of levels and of claims only what differs."""
     if kind == LEVELS:
         only_before = [level for level in before if not _is_in(level, after)]
@@ -92,7 +92,7 @@ def _is_in(level: object, levels: list[object]) -> bool:
     return any(level == other and type(level) is type(other) for other in levels)
 
 
-def _in_words(kind: str, value: Any) -> str:  # noqa: ANN401 - JSON
+def _in_words(kind: str, value: Json) -> str:
     """A value that one side lacks; a claim by its statement."""
     if kind == CLAIM:
         return str(value["statement"])

@@ -96,7 +96,7 @@ def keeping_of(
     return Keeping(changes, cluster, Invocation(tuple(words)), subscribers), rest
 
 
-def cluster_of(described: Any) -> Cluster:  # noqa: ANN401 - a Client, which is loaded if there is one
+def cluster_of(described: object) -> Cluster:
     """The cluster of a kind, or of a mapping with `kind` and its fields; or a person's client."""
     if isinstance(described, str):
         described = {"kind": described}
@@ -324,7 +324,7 @@ def _digest(request: AuditRequest) -> str:
     return digest_of(content)
 
 
-def _of_callable(mechanism: Any) -> list[str]:  # noqa: ANN401 - any callable
+def _of_callable(mechanism: Callable[..., object]) -> list[str]:
     """Digests of the code and the state of a callable."""
     function = inspect.unwrap(mechanism)
     if isinstance(function, FunctionType):

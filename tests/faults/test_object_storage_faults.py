@@ -112,7 +112,8 @@ def hidden(credentials, bucket, where, *texts):
         secret = credentials[name]
         assert not any(secret in text for text in texts)
         assert not any(secret.encode() in content for content in contents(where).values())
-        assert not any(secret.encode() in bucket.read(key) for key in bucket.keys())
+        keys = bucket.keys()
+        assert not any(secret.encode() in bucket.read(key) for key in keys)
 
 
 @real
@@ -144,11 +145,8 @@ def test_killed_workers_a_killed_group_and_two_drivers(credentials, bucket, expe
 
 def numbers(bucket):
     """All objects but locks and what units took, which differs where they are made again."""
-    return {
-        key: bucket.read(key)
-        for key in bucket.keys()
-        if "/lock/" not in key and "/efforts/" not in key
-    }
+    keys = bucket.keys()
+    return {key: bucket.read(key) for key in keys if "/lock/" not in key and "/efforts/" not in key}
 
 
 @real
@@ -212,7 +210,7 @@ SAYS = {
     [*(("radosgw", kind) for kind in SAYS), ("moto", "away")],  # of the emulator one says it all
     indirect=["credentials"],
 )
-def test_a_store_that_stays_away_stops_the_sweep_and_the_same_command_goes_on(
+def test_a_store_that_stays_away_stops_the_sweep_and_the_same_command_goes_on(  # noqa: PLR0913 - fixtures and cases
     kind, here, credentials, bucket, expected, tmp_path, monkeypatch, capsys
 ):
     given = words(tmp_path, bucket, **{"store.timeout": "1"})

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-import pipeline.library.runs  # which a child then need not import
+import pipeline.library.runs  # noqa: F401 - which a child then need not import
 import pipeline.workflow.reports
 from pipeline.__main__ import main
 from pipeline.cli.flags import load_own_files

@@ -118,10 +118,9 @@ def test_the_same_files_as_on_a_disk(packed_from, bucket, tmp_path, monkeypatch)
         seal(store)
         assert results.is_sealed(store) and results.problems_of(store.backend) == []
         assert results.problems_of(store.backend, results.SUMMARY) == []
+    keys = bucket.keys()
     found = {
-        key.removeprefix("some/where/"): bucket.read(key)
-        for key in bucket.keys()
-        if "/lock/" not in key
+        key.removeprefix("some/where/"): bucket.read(key) for key in keys if "/lock/" not in key
     }
     here_only = {".lock", ".sweeps"}
     assert found == {

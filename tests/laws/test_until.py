@@ -1,5 +1,6 @@
 """Law: where the cells of a study end whose claims are decided follows from its numbers alone, anywhere."""
 
+import contextlib
 import dataclasses
 import json
 
@@ -150,10 +151,8 @@ def test_same_bytes_on_any_cluster(cluster, tmp_path, expected):
 def test_same_bytes_after_stops_and_with_what_there_was_before(tmp_path, expected):
     number = expected[0].study.replications
     for _ in range(3):
-        try:
+        with contextlib.suppress(Stopped):
             complete(asked(tmp_path), tmp_path, stop_after=0.02)
-        except Stopped:
-            pass
     assert sealed(complete(asked(tmp_path), tmp_path)) == expected[1]
     complete(asked(tmp_path, until=None), tmp_path)  # all replications, fixed in advance
     again = complete(asked(tmp_path), tmp_path)

@@ -430,7 +430,7 @@ NO_COST = method("estimator", "return None", COST)
 ASKED = [
     *(
         (task, source)
-        for task in "show plan status run report verify submit replay".split()
+        for task in ["show", "plan", "status", "run", "report", "verify", "submit", "replay"]
         for source in (FIELD, PATH)
     ),
     *((task, NO_COST) for task in ("plan", "run")),

@@ -4,6 +4,7 @@ import copy
 import ctypes
 import dataclasses
 import mmap
+import pathlib
 import pickle
 import threading
 import types
@@ -374,7 +375,7 @@ def test_a_part_ends_no_more_than_its_unit(end):
 
 def test_an_error_of_the_system_names_the_part():
     with pytest.raises(FileNotFoundError, match="estimator x cannot go on: No such file .*nowhere"):
-        call("estimator x", lambda release: open("nowhere"), (released(),))
+        call("estimator x", lambda release: pathlib.Path("nowhere").read_text(), (released(),))
 
 
 def test_what_a_person_gives_to_the_library_stays_theirs():

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pipeline.privacy.attacks import Attack
 from pipeline.privacy.budgeted_noise import BudgetedNoise, GaussianNoise, LaplaceNoise
@@ -15,9 +15,10 @@ from pipeline.study.abstract import Abstract
 from pipeline.study.guarantee import CURATOR, ONE_PERSON, THERE_OR_NOT, Guarantee
 from pipeline.study.parameters import Checked, parameter
 from pipeline.study.parts import BaseMechanism
+from pipeline.study.untyped import AnyField
 
 
-def changed_by_person(answers: str) -> Any:  # noqa: ANN401 - as parameter's
+def changed_by_person(answers: str) -> AnyField:
     """The parameter `neighbours_are`. answers: of a person, in words."""
     return parameter(
         f"what differs between neighbours: {answers} replaced, or present or absent",

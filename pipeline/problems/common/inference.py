@@ -9,7 +9,7 @@ give its Monte Carlo error. Sources of measures: Morris, White and Crowther
 (2019), Using simulation studies to evaluate statistical methods, Table 6.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,13 +18,14 @@ from pipeline.study.intervals import Interval, normal_quantile
 from pipeline.study.metric import metric, share
 from pipeline.study.parameters import InvalidInput, parameter
 from pipeline.study.protocols import EstimateWithErrors, Truth
+from pipeline.study.untyped import AnyField
 
 from .ranks import RankIntervals, true_ranks
 
-CONFIDENCE: Any = parameter("confidence of intervals", default=0.95, above=0, below=1)
-AGAINST: Any = parameter("value that a test says an item has", default=0.0)
-TOP: Any = parameter("size of the top set", unit="items", default=None, low=1)
-ITEM: Any = parameter("number of the item, from 0", default=0, low=0)
+CONFIDENCE: AnyField = parameter("confidence of intervals", default=0.95, above=0, below=1)
+AGAINST: AnyField = parameter("value that a test says an item has", default=0.0)
+TOP: AnyField = parameter("size of the top set", unit="items", default=None, low=1)
+ITEM: AnyField = parameter("number of the item, from 0", default=0, low=0)
 
 
 class _Numbers(NamedTuple):

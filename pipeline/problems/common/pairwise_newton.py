@@ -161,19 +161,14 @@ class _Descent:
 
     def iterate(self, result: Minimum, iteration: int, is_last: bool) -> None:
         """One step of each; writes the state of each into the result, and drops those that end."""
-        m = self.x.shape[1]
-        first, second = np.triu_indices(m, 1)
-        local = self.loss(self.x[:, first] - self.x[:, second])
-        value = local.value + self.ridge * np.vecdot(self.x, self.x)
-        gradient = _net(local.slope, first, second, m) + 2 * self.ridge * self.x
-        gradient -= gradient.mean(axis=1, keepdims=True)
+        value, gradient, curvature = self._objective()
         norm = np.sqrt(np.vecdot(gradient, gradient))
         reach = np.ptp(self.x, axis=1)
         noise = 8 * EPS * (self.loss.size * (1 + reach) + np.abs(value))
         sufficient = self.level + SUFFICIENT * self.length * self.slope
         accept = value <= sufficient + noise
         is_regular = np.zeros(len(self.x), bool)
-        is_regular[accept] = self._move(accept, local.curvature, gradient, value, reach)
+        is_regular[accept] = self._move(accept, curvature, gradient, value, reach)
 
         rounding = (
             4 * EPS * (self.loss.size + (1 + 2 * self.ridge) * np.sqrt(np.vecdot(self.x, self.x)))
@@ -196,6 +191,16 @@ class _Descent:
         if stop.any():
             self._keep(~stop)
         self.x = self.base + self.length[:, None] * self.step
+
+    def _objective(self) -> tuple[Floats, Floats, Floats]:
+        """Value (left,), centred gradient (left, m) and curvatures (left, pairs) at x."""
+        m = self.x.shape[1]
+        first, second = np.triu_indices(m, 1)
+        local = self.loss(self.x[:, first] - self.x[:, second])
+        value = local.value + self.ridge * np.vecdot(self.x, self.x)
+        gradient = _net(local.slope, first, second, m) + 2 * self.ridge * self.x
+        gradient -= gradient.mean(axis=1, keepdims=True)
+        return value, gradient, local.curvature
 
     def _move(
         self, accept: Booleans, curvature: Floats, gradient: Floats, value: Floats, reach: Floats

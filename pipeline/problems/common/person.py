@@ -2,26 +2,26 @@
 
 import math
 from dataclasses import replace
-from typing import Any
 
 from pipeline.privacy.composition import answer_budget
 from pipeline.problems.common.words import Words
 from pipeline.study.guarantee import Guarantee
 from pipeline.study.parameters import InvalidInput, parameter
+from pipeline.study.untyped import AnyField
 
-PERSON: Any = parameter(
+PERSON: AnyField = parameter(
     "privacy budget of all answers of a person; null is what epsilon adds up to",
     unit="nats",
     default=None,
     above=0,
 )
-PERSON_DELTA: Any = parameter(
+PERSON_DELTA: AnyField = parameter(
     "δ of a person's budget: 0 is pure, else budgets of answers compose exactly at δ",
     default=0.0,
     low=0,
     below=1,
 )
-ROUNDS: Any = parameter(
+ROUNDS: AnyField = parameter(
     "releases that share a person's budget, each of answers of its own; one is simulated",
     default=1,
     low=1,
@@ -29,7 +29,7 @@ ROUNDS: Any = parameter(
 SAME = 1e-9  # relative difference of two budgets that are said to be one
 
 
-def promised(words: Words) -> Any:  # noqa: ANN401 - as parameter's
+def promised(words: Words) -> AnyField:
     """The parameter `person` of mechanisms that are made for it."""
     return parameter(f"privacy budget of {words.all_answers}", unit="nats", above=0)
 

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pipeline.privacy.attacks import Attack, Bound, ShuffledBit
 from pipeline.privacy.shuffling import shuffled_answer_budget
@@ -14,11 +14,12 @@ from pipeline.study.abstract import Abstract
 from pipeline.study.guarantee import ONE_PERSON, SHUFFLER, Guarantee
 from pipeline.study.parameters import InvalidInput, parameter
 from pipeline.study.parts import BaseMechanism
+from pipeline.study.untyped import AnyField
 
-SHUFFLED_DELTA: Any = parameter("δ of a person's budget", default=1e-6, above=0, below=1)
+SHUFFLED_DELTA: AnyField = parameter("δ of a person's budget", default=1e-6, above=0, below=1)
 
 
-def messages_on_least(words: Words, unit: str) -> Any:  # noqa: ANN401 - as parameter's
+def messages_on_least(words: Words, unit: str) -> AnyField:
     """The parameter `messages`: of the question that is answered least."""
     return parameter(
         f"messages on the {words.question} that is {words.answered} least, in data that were "
@@ -29,7 +30,7 @@ def messages_on_least(words: Words, unit: str) -> Any:  # noqa: ANN401 - as para
     )
 
 
-def balanced_design(words: Words) -> Any:  # noqa: ANN401 - as parameter's
+def balanced_design(words: Words) -> AnyField:
     """The parameter `design` where messages are to hide each other."""
     return parameter(
         f"who {words.answers} what; it must be balanced, so that all {words.question}s have as "

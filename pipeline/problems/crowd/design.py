@@ -1,7 +1,7 @@
 """Who labels what: tasks and budgets of a worker, and the base of mechanisms without a curator."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pipeline.problems.common.answer_budgets import AnswerBudgets
 from pipeline.problems.common.person import PERSON, PERSON_DELTA, ROUNDS
@@ -9,6 +9,7 @@ from pipeline.problems.common.questions import check_charged, check_questions
 from pipeline.problems.common.words import Words
 from pipeline.study.guarantee import NOBODY, ONE_ANSWER, Guarantee
 from pipeline.study.parameters import parameter
+from pipeline.study.untyped import AnyField
 
 ANSWER = Guarantee(
     trust=NOBODY,
@@ -20,7 +21,7 @@ ANSWER = Guarantee(
     composition="kε-LDP for the k ≤ m answers of a worker, or exactly composed at δ = person_delta",
 )
 WORDS = Words("worker", "answer", "task", "labels", "labelled", "others to the same tasks")
-QUESTIONS: Any = parameter(
+QUESTIONS: AnyField = parameter(
     "tasks that each worker labels; null is every task", unit="tasks", default=None, low=1
 )
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from pipeline.study.arrays import Floats, Integers
 from pipeline.study.frozen import read_only
 from pipeline.study.guarantee import NOBODY, ONE_ANSWER, Guarantee
 from pipeline.study.parameters import InvalidInput, parameter
+from pipeline.study.untyped import AnyField
 
 COMPARISON = Guarantee(
     trust=NOBODY,
@@ -28,7 +29,7 @@ COMPARISON = Guarantee(
     composition="kε for the k comparisons of a user, or exactly composed at δ = person_delta",
 )
 WORDS = Words("user", "comparison", "pair", "compares", "compared", "others of the same pairs")
-QUESTIONS: Any = parameter(
+QUESTIONS: AnyField = parameter(
     "pairs that each user compares; null is every pair", unit="pairs", default=None, low=1
 )
 

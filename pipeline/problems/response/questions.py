@@ -1,33 +1,33 @@
 """How many items a person answers, and within which budget: parameters that parts share."""
 
 import math
-from typing import Any
 
 from pipeline.problems.common.person import SAME
 from pipeline.problems.common.questions import DESIGNS, check_charged, check_questions
 from pipeline.problems.common.words import Words
 from pipeline.study.parameters import InvalidInput, parameter
+from pipeline.study.untyped import AnyField
 
 from .sampling.surveys import Survey
 
 WORDS = Words("person", "response", "item", "answers", "answered", "others to the same items")
-QUESTIONS: Any = parameter(
+QUESTIONS: AnyField = parameter(
     "items that each person answers; null is every item", unit="items", default=None, low=1
 )
-DESIGN: Any = parameter(
+DESIGN: AnyField = parameter(
     "who answers what: every item equally often, or each person's own random items",
     default="balanced",
     choices=DESIGNS,
 )
 
-EPSILON_USER: Any = parameter(
+EPSILON_USER: AnyField = parameter(
     "privacy budget of all responses of a person; null is person",
     unit="nats",
     default=None,
     above=0,
     instead="person",
 )
-PERSON: Any = parameter(
+PERSON: AnyField = parameter(
     "privacy budget of all responses of a person, by the name that all problems have; null is "
     "epsilon_user",
     unit="nats",

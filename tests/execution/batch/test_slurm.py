@@ -309,7 +309,7 @@ ONE_HUGE_UNIT = {"replications": "1000000", "block": "1000000", "grid.m": "[3,40
         ("submit", {"walltime": "00:02:00"}, r"walltime=00:02:00: must be at least 00:\d\d:00: a"),
     ],
 )
-def test_what_slurm_would_not_take_is_one_line(
+def test_what_slurm_would_not_take_is_one_line(  # noqa: PLR0913 - fixtures and cases
     task, changes, line, system, study, shell, monkeypatch, capsys
 ):
     """And nothing is submitted."""

@@ -40,7 +40,7 @@ def _pair(rows: Integers) -> Integers:
     return np.repeat(rows, 2) if rows.size == 1 else rows
 
 
-def _minimise_slice(
+def _minimise_slice(  # noqa: PLR0914, PLR0915 - the solver of former days, as it was
     rows: Integers,
     s: Floats,
     ridge: Floats,

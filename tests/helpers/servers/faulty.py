@@ -104,6 +104,7 @@ class _Handler(BaseHTTPRequestHandler):
         sent = content[: len(content) // 2] if kind == "half answer" else content
         self._answer(answer.status, answer.getheaders(), sent, size)
         self.close_connection = kind == "half answer"
+        return None
 
     def _answer(self, status, headers, content, size):
         self.send_response_only(status)

@@ -12,7 +12,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from tests.helpers.engine import ROOT
 
@@ -57,7 +56,7 @@ class Pod:
     mounts: str = ""
     before: Sequence[str] = ()
 
-    def start(self, words: Sequence[str], **options: Any) -> "subprocess.Popen[str]":
+    def start(self, words: Sequence[str], **options: object) -> "subprocess.Popen[str]":
         """Start Python with these words; its working folder is the root."""
         places = [*_places(), "--"]
         command = [

@@ -33,7 +33,7 @@ def listeners(processes: Iterable[psutil.Process]) -> dict[Any, bool]:
     return found
 
 
-def locked(address: Any) -> bool:
+def locked(address: tuple[str, int]) -> bool:
     """Whether a server there speaks TLS and refuses whoever shows no certificate."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE

@@ -186,13 +186,13 @@ def test_success_is_that_of_independent_gaussians():
 def test_variances_of_scores_against_simulated_users():
     """Users one by one, N = 12, two disjoint sets of 4 items; unconditional means and variances are exact."""
     rng, U, N, w, Q, epsilon = np.random.default_rng(6), 300, 12, 3, 2, 1.5
-    sizes, alpha = (6, 6), [0.5, 0.5]
-    pi = sketch_means.released(sketch_means.multi_means(w, 4, sizes, B), epsilon / Q)
+    pi = sketch_means.released(sketch_means.multi_means(w, 4, (6, 6), B), epsilon / Q)
     labels, reps = np.repeat([0, 1], 6), 2000
     order = rng.random((reps, U, N)).argsort(axis=2)
     rated = order < w
     likes = rng.random((reps, U, N)) < B[np.arange(U) % 2][:, labels]
     sensed = rng.random((reps, U, N)).argsort(axis=2) // 4  # sets 0 and 1 are asked
+    law = (U, 1 / 3, [0.5, 0.5], pi, Q)
     total = np.zeros((reps, N))
     for q in range(Q):
         sketch = (rated & likes & (sensed == q)).any(axis=2)
@@ -200,9 +200,9 @@ def test_variances_of_scores_against_simulated_users():
         bit = np.where(kept, sketch, ~sketch)
         total += (bit[:, :, None] * (sensed == q)).sum(axis=1)
     for cluster, item in ((0, 0), (1, 6)):
-        mean = success.score_mean(U, 1 / 3, alpha, pi, Q)[cluster]
+        mean = success.score_mean(*law)[cluster]
         assert mean_agrees(total[:, item], mean) and not mean_agrees(total[:, item], mean * 1.05)
-        variance = success.score_variance(U, 1 / 3, alpha, pi, Q)[cluster]
+        variance = success.score_variance(*law)[cluster]
         assert mean_agrees((total[:, item] - mean) ** 2, variance)
 
 

@@ -48,7 +48,7 @@ REPS = 4000
 TRUE = TrueMeans(np.tile([0.0, 0.5, 3.0, 3.05], (REPS, 1)))
 
 
-def drawn(error: float, stated: float) -> Any:
+def drawn(error: float, stated: float) -> Means:
     """Means with one error that state another."""
     noise = error * np.random.default_rng(7).standard_normal(TRUE.means.shape)
     return Means(TRUE.means + noise, np.ones(REPS, bool), stated)

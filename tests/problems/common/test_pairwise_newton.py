@@ -25,11 +25,11 @@ from pipeline.problems.ranking.theory.rates import win_probability
 from tests.helpers.checks import mean_agrees
 
 
-def released(seed, reps, m, users, epsilon, rate=None, spread=1.5, kind=FlippedWins):
+def released(seed, reps, m, users, epsilon, rate=None, kind=FlippedWins):
     """θ (reps, m) and released wins; every user makes a comparison with probability `rate`."""
     rng = np.random.default_rng(seed)
     users, epsilon = np.atleast_1d(users), np.atleast_1d(epsilon).astype(float)
-    theta = rng.uniform(-spread, spread, (reps, m))
+    theta = rng.uniform(-1.5, 1.5, (reps, m))
     theta -= theta.mean(axis=1, keepdims=True)
     probability, made, compared = win_probability(theta)[:, None], users[:, None], None
     if rate is not None:

@@ -33,6 +33,7 @@ from pipeline.problems.ranking.releases import FlippedWins, LaplaceWins, NoisyWi
 from pipeline.problems.ranking.theory.inference import ScoreLaw
 from pipeline.problems.ranking.theory.risk import sandwich_covariance
 from pipeline.study.intervals import Interval
+from pipeline.study.protocols import Estimator
 
 M = 5
 USERS = 600
@@ -66,7 +67,7 @@ def world(
     return World(truth, private.release(data, np.random.default_rng(seed + 2)))
 
 
-def fitted(estimator: Any, release: ReleasedWins) -> PreferenceEstimate:
+def fitted(estimator: Estimator, release: ReleasedWins) -> PreferenceEstimate:
     """The estimate; estimators of rankings draw nothing."""
     return estimator.fit(release, np.random.default_rng(0))
 
@@ -87,7 +88,7 @@ def wins_variance(release: ReleasedWins, theta: np.ndarray) -> np.ndarray:
     return own + release.variance
 
 
-def derivatives(estimator: Any, release: ReleasedWins, step: float = 0.5) -> np.ndarray:
+def derivatives(estimator: Estimator, release: ReleasedWins, step: float = 0.5) -> np.ndarray:
     """(groups, pairs, m): ∂θ̂/∂(wins), by fits to 2 · groups · pairs changed releases."""
     groups, pairs = release.wins.shape[1:]
     number = groups * pairs
@@ -330,7 +331,7 @@ class Shares:
     errors: np.ndarray
     quantity = "shares"
 
-    def interval(self, level: float) -> Any:
+    def interval(self, level: float) -> Interval:
         """Twice the errors, whatever the level."""
         return Interval(self.shares - 2 * self.errors, self.shares + 2 * self.errors)
 

@@ -36,6 +36,33 @@ def x1():
     assert (
         risks[1] > 5 * risks[0] and risks[2] > 5 * risks[1] > 5
     )  # as 1/λ: C m²Lδ/ρ is passed, the chance stays
+    _x1_constants_of_two_items()
+    _x1_constants_of_the_largest_score()
+    _x1_constants_that_shrink()
+    return (
+        "0.0207",
+        "0.0125",
+        "0.0062",
+        "0.106",
+        "0.0105",
+        "10,000",
+        "100",
+        "20,000",
+        "L = 20",
+        "m = 10",
+        "m = 2",
+        "0.202, 0.0116 and 0.00105 at m = 10², 10⁴ and 10⁶",
+        "L = 100",
+        "δ = 1",
+        "ε = 1",
+        "θ* = 0",
+        "Theorem 2, eq. (6)",
+        "at most where L ≳ G log(mL): see X5",
+    )
+
+
+def _x1_constants_of_two_items():
+    """The exact surprisal against binomial tails by hand and Chernoff's bound."""
     constants = []
     for users in (10_000, 20_000):
         gap, ridge, delta = math.sqrt(8 * G / (2 * users)), G / users, users / G / 64
@@ -69,6 +96,9 @@ def x1():
         assert exact == pytest.approx(divergence, rel=0.01)
         constants.append(exact * rho / (4 * users * delta))
     assert constants == [pytest.approx(0.0125, abs=5e-5), pytest.approx(0.0062, abs=5e-5)]
+
+
+def _x1_constants_of_the_largest_score():
     largest = []
     for m in (10, 100):  # s_1 > m − 1, exactly; then only λ holds θ̂_1
         answers, mean = 20 * (m - 1), (m - 1) / 2
@@ -87,6 +117,9 @@ def x1():
         assert risks[1] > 5 * risks[0] > 0.1
         largest.append(surprisal * 2 * G / (m**2 * 20))
     assert largest == [pytest.approx(0.106, abs=5e-4), pytest.approx(0.0105, abs=5e-5)]
+
+
+def _x1_constants_that_shrink():
     shrinking = []
     for m in (
         60,
@@ -121,26 +154,6 @@ def x1():
         pytest.approx(0.0116, abs=5e-5),
         pytest.approx(0.00105, abs=5e-6),
     ]
-    return (
-        "0.0207",
-        "0.0125",
-        "0.0062",
-        "0.106",
-        "0.0105",
-        "10,000",
-        "100",
-        "20,000",
-        "L = 20",
-        "m = 10",
-        "m = 2",
-        "0.202, 0.0116 and 0.00105 at m = 10², 10⁴ and 10⁶",
-        "L = 100",
-        "δ = 1",
-        "ε = 1",
-        "θ* = 0",
-        "Theorem 2, eq. (6)",
-        "at most where L ≳ G log(mL): see X5",
-    )
 
 
 def x2():

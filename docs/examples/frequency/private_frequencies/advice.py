@@ -1,9 +1,9 @@
 """What `task=advise` asks of private frequencies, and where it starts."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from pipeline.study.advice import Advice, Unknown
+from pipeline.study.untyped import OfProblem
 
 from .theory import reports, risks
 
@@ -16,7 +16,7 @@ def error_squared(k: int, n: int, epsilon: float) -> float:
     return risks.risk(reports.subset_selection(k, epsilon), k, n)
 
 
-def stress(model: Any) -> Mapping[str, Mapping[str, Any]]:
+def stress(model: OfProblem) -> Mapping[str, Mapping[str, str]]:
     """Laws other than that of the model."""
     laws = {
         "half": "nobody holds half of the values",
@@ -27,7 +27,7 @@ def stress(model: Any) -> Mapping[str, Mapping[str, Any]]:
     return {case: {"law": law} for law, case in laws.items() if law != model.law}
 
 
-def survey(model: Any, mechanism: Any) -> str:
+def survey(model: OfProblem, mechanism: OfProblem) -> str:
     """Who says what, in one sentence."""
     people = f"each of {model.n:,} people says which of {model.k:,} values is theirs, once"
     return f"{people}; every answer is made private before it leaves the person"

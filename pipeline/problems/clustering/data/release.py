@@ -8,7 +8,7 @@ without a word.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -39,7 +39,7 @@ from pipeline.problems.common.release_rows import ENCODING
 from pipeline.study.arrays import Integers
 from pipeline.study.guarantee import ONE_PERSON, TRUSTS, Guarantee
 from pipeline.study.making import build
-from pipeline.study.parameters import InvalidInput, describe, parameter
+from pipeline.study.parameters import InvalidInput, check_as, describe, parameter
 
 from ..estimators.spectral_clustering import SpectralClustering
 from ..mechanisms.curator import NoisyCoOccurrences
@@ -58,6 +58,7 @@ LIKED.type = float
 CLUSTERS: Field[Any] = parameter("clusters into which items are divided", default=2, low=2)
 CLUSTERS.type = int
 OTHERS = {"most": MOST, "liked": LIKED, "clusters": CLUSTERS}
+Kind = TypeVar("Kind")
 COLUMN = {"signed": "alike_less_unlike", "agree": "alike"}
 COUNTED = {
     "signed": (
@@ -80,8 +81,8 @@ def release(arguments: Mapping[str, Any], page_of: PageOf) -> str:
     before anything is written; OSError where the disk is full.
     """
     name, kind, settings = settings_of(arguments, MECHANISMS, OTHERS, FILES, SIZES)
-    liked = _needed("liked", settings)
-    most = _needed("most", settings)
+    liked = _required(float, "liked", settings)
+    most = _required(int, "most", settings)
     data = file_of(arguments, "path", "ratings of items by people, one a row")
     names = public_names(arguments, "items")
     clusters = settings.get("clusters", CLUSTERS.default)
@@ -89,9 +90,7 @@ def release(arguments: Mapping[str, Any], page_of: PageOf) -> str:
         allowed = f"must be {len(names):,}, the number of items in data.items, or less"
         raise InvalidInput("parameters.clusters", clusters, allowed)
     most = min(most, len(names))
-    of_mechanism = {key: value for key, value in settings.items() if key in SETTINGS}
-    with keys_as_typed():
-        mechanism = build(kind, {**of_mechanism, "N": len(names), "w": most})
+    mechanism = _mechanism(kind, settings, len(names), most)
     target = None if is_check(arguments) else target_of(arguments)
     encoding = settings.get("encoding", ENCODING.default)
     rows = answers_in(data, encoding, HEADERS, lambda sheet: RatingReader(sheet, names, liked))
@@ -109,13 +108,23 @@ def release(arguments: Mapping[str, Any], page_of: PageOf) -> str:
     return receipt(target, account)
 
 
-def _needed(key: str, settings: Mapping[str, Any]) -> Any:  # noqa: ANN401 - of any type
+def _required(kind: type[Kind], key: str, settings: Mapping[str, Any]) -> Kind:
     """A parameter without a default."""
-    if settings.get(key) is None:
-        declared = OTHERS[key]
+    declared = OTHERS[key]
+    value = settings.get(key)
+    if value is None:
         allowed = f"is needed, {describe(declared)} ({declared.metadata['meaning']})"
         raise InvalidInput(f"parameters.{key}", None, allowed)
-    return settings[key]
+    return check_as(kind, declared, value, f"parameters.{key}")
+
+
+def _mechanism(
+    kind: type[NoisyCoOccurrences], settings: Mapping[str, Any], items: int, most: int
+) -> NoisyCoOccurrences:
+    """The mechanism for the items of this release; most: ratings of one person that count."""
+    of_mechanism = {key: value for key, value in settings.items() if key in SETTINGS}
+    with keys_as_typed():
+        return build(kind, {**of_mechanism, "N": items, "w": most})
 
 
 def promise(mechanism: NoisyCoOccurrences) -> Guarantee:

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from scipy.special import expit
 
@@ -12,6 +12,7 @@ from pipeline.problems.common.person import PERSON, PERSON_DELTA, check_agreemen
 from pipeline.study.guarantee import NOBODY, ONE_PERSON, Guarantee
 from pipeline.study.parameters import InvalidInput, parameter
 from pipeline.study.parts import BaseMechanism
+from pipeline.study.untyped import AnyField
 
 from ..model import Users
 
@@ -24,7 +25,7 @@ RECORD = Guarantee(
     budget="pure ε-LDP for a user's record",
     composition="a user gives one bit only",
 )
-QUESTIONS: Any = parameter(
+QUESTIONS: AnyField = parameter(
     "questions to a user, each about a set or a pair of items, one private bit each",
     default=1,
     low=1,

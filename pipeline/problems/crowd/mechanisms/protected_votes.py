@@ -6,7 +6,6 @@ a charge, a law or a variance of its own.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 from pipeline.privacy.published_counts import PublishedCounts
 from pipeline.privacy.sensitivities import Sensitivity
@@ -14,11 +13,12 @@ from pipeline.problems.common.curator_sums import PromisedNoise, changed_by_pers
 from pipeline.problems.common.person import PERSON_DELTA, ROUNDS, promised
 from pipeline.study.arrays import Integers
 from pipeline.study.parameters import parameter
+from pipeline.study.untyped import AnyField
 
 from ..design import WORDS
 from ..theory.vote_sensitivity import VOTES, vote_sensitivity
 
-WHICH_VOTES: Any = parameter(
+WHICH_VOTES: AnyField = parameter(
     "what gets noise: answers for each label, their difference, or the difference where who "
     "labelled what is public",
     default="counts",

@@ -3,7 +3,6 @@ nobody can beat.
 """
 
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from pipeline.problems.common.person import PERSON_DELTA
 from pipeline.study.arrays import Floats
 from pipeline.study.metric import metric
 from pipeline.study.parameters import parameter
+from pipeline.study.untyped import AnyField
 
 from ..design import QUESTIONS, asked_of_person
 from ..estimators.moments import PreferenceEstimate
@@ -18,10 +18,12 @@ from ..model import Preferences
 from ..releases import ReleasedWins
 from ..theory import central_bounds, risk
 
-ITEMS: Any = parameter("items", unit="items", low=2)
-USERS: Any = parameter("users", unit="users", low=1)
-BUDGET: Any = parameter(("privacy budget of all comparisons of a user"), unit="nats", above=0)
-SPREAD: Any = parameter(("half-width of the law of θ*"), unit="logits", default=2.0, low=0, high=50)
+ITEMS: AnyField = parameter("items", unit="items", low=2)
+USERS: AnyField = parameter("users", unit="users", low=1)
+BUDGET: AnyField = parameter(("privacy budget of all comparisons of a user"), unit="nats", above=0)
+SPREAD: AnyField = parameter(
+    ("half-width of the law of θ*"), unit="logits", default=2.0, low=0, high=50
+)
 
 
 @metric(("predicted squared error, first order, of any survey"), units="logits²", least=0.0)

@@ -94,17 +94,24 @@ def _squared_error(theta: Floats, mean: Floats, law: _Law, ridge: float) -> Squa
     value = np.vecdot(error, error) / m
     expected = (np.einsum("rii->r", covariance) + np.vecdot(bias, bias)) / m
 
+    normal = 2 * np.einsum("rij,rij->r", covariance, covariance)
+    shifted = 4 * np.vecdot(bias, np.matvec(covariance, bias))
+    skew = _higher_moments(chance, law, square, np.matvec(inverse, bias))
+    return SquaredError(value, expected, (normal + shifted + skew) / m**2)
+
+
+def _higher_moments(chance: Floats, law: _Law, square: Floats, turned: Floats) -> Floats:
+    """Σ M (M κ₄ + 4 γ κ₃) over pairs, (reps,): what the error's variance has beyond a normal one.
+
+    square: A², (reps, m, m). turned: Ab, (reps, m).
+    """
+    first, second = np.triu_indices(square.shape[1], 1)
     third, fourth = cumulants(chance, law.epsilon, law.users, law.weights)
     diagonal = np.einsum("rii->ri", square)
-    turned = np.matvec(inverse, bias)
     weight = diagonal[:, first] + diagonal[:, second] - 2 * square[:, first, second]  # M
     slope = turned[:, first] - turned[:, second]  # γ
-    variance = (
-        2 * np.einsum("rij,rij->r", covariance, covariance)
-        + 4 * np.vecdot(bias, np.matvec(covariance, bias))
-        + (weight * (weight * fourth + 4 * slope * third)).sum(axis=1)
-    )
-    return SquaredError(value, expected, variance / m**2)
+    total: Floats = (weight * (weight * fourth + 4 * slope * third)).sum(axis=1)
+    return total
 
 
 def cumulants(
