@@ -107,9 +107,11 @@ def kinds() -> list[Kind]:
     found = []
     for unknown in UNKNOWNS:
         for trust in (NOBODY, SHUFFLER, CURATOR):
-            for problem in SIZES:
-                if (problem, trust, unknown) not in missing:
-                    found.append(Kind(problem, trust, unknown))
+            found.extend(
+                Kind(problem, trust, unknown)
+                for problem in SIZES
+                if (problem, trust, unknown) not in missing
+            )
     return found
 
 

@@ -157,10 +157,9 @@ def _help(arguments: list[str]) -> int:
     from pipeline.cli import help
 
     tasks = tasks_in(arguments)
-    kinds = []
-    for word in arguments:
-        if "=" not in word and word not in HELP and word not in TASKS:
-            kinds.append(word)
+    kinds = [
+        word for word in arguments if "=" not in word and word not in HELP and word not in TASKS
+    ]
     texts = [help.of_task(task) for task in tasks]
     if kinds:
         from pipeline.cli import catalogue
@@ -173,10 +172,9 @@ def _help(arguments: list[str]) -> int:
 
 def _note_other_words(arguments: list[str]) -> None:
     """Say which words change nothing on the help page."""
-    others = []
-    for word in arguments:
-        if "=" in word and not word.startswith(("--with=", "task=")):
-            others.append(word)
+    others = [
+        word for word in arguments if "=" in word and not word.startswith(("--with=", "task="))
+    ]
     if others:
         from pipeline.study.parameters import shorten
 
@@ -209,10 +207,10 @@ def _release(arguments: list[str]) -> int:
 def _advise(arguments: list[str]) -> int:
     """Perform `task=advise`, which composes no config and keeps nothing."""
     words = [word for word in arguments if not word.startswith("-")]
-    texts = []  # such as 0.9, 0.1
-    for word in words:
-        if "," in word and not re.search(r"=[\['\"]", word):
-            texts.append(word.partition("=")[0])
+    # such as 0.9, 0.1
+    texts = [
+        word.partition("=")[0] for word in words if "," in word and not re.search(r"=[\['\"]", word)
+    ]
     try:
         from pipeline.cli import advise
         from pipeline.cli.arguments import pairs

@@ -96,11 +96,11 @@ class Answer(Advised):
             f"  {shown} {100 * self.confidence:g} % confidence by {self.replications:,} fresh "
             "replications:"
         ]
-        for row in self.measured:
-            lines.append(
-                f"    {text.mean(row)} on average; a single run meets its target with probability "
-                f"{row.share_of_runs_met:.2g}"
-            )
+        lines.extend(
+            f"    {text.mean(row)} on average; a single run meets its target with probability "
+            f"{row.share_of_runs_met:.2g}"
+            for row in self.measured
+        )
         if self.not_converged:
             lines.append(
                 f"    {100 * self.not_converged:.2g} % of the estimates did not converge; they "

@@ -97,11 +97,13 @@ class Check:
         """
         if self.verdict != INCONCLUSIVE:
             return False
-        undecided = []
+        undecided: list[bool] = []
         for _, cells, tolerance in self.parts:
-            for cell in cells.values():
-                if tolerance.verdict(cell) == INCONCLUSIVE:
-                    undecided.append(open_for_good(cell, tolerance))
+            undecided.extend(
+                open_for_good(cell, tolerance)
+                for cell in cells.values()
+                if tolerance.verdict(cell) == INCONCLUSIVE
+            )
         return bool(undecided) and all(undecided)
 
     @property

@@ -250,10 +250,11 @@ def labelled(
     """
     columns = xr.broadcast(*(cells[name] for name in (value, low, high, error)))
     first = columns[0]
-    finest = []
-    for name in ("finest_low", "finest_high"):
-        if name in cells:
-            finest.append(cells[name].broadcast_like(first).transpose(*first.dims))
+    finest = [
+        cells[name].broadcast_like(first).transpose(*first.dims)
+        for name in ("finest_low", "finest_high")
+        if name in cells
+    ]
     levels_of = {axis: first[axis].values for axis in first.dims}
     estimates = {}
     for index in np.ndindex(first.shape):

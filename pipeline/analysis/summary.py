@@ -120,10 +120,9 @@ def _labelled(
     labels: Sequence[str],
 ) -> xr.DataArray:
     """An array (cells…, name) with the coordinates of cells, and labels of its last axis."""
-    coordinates = {}
-    for key, values in cells.coords.items():
-        if REPLICATION not in values.dims:
-            coordinates[key] = values
+    coordinates = {
+        key: values for key, values in cells.coords.items() if REPLICATION not in values.dims
+    }
     dims = (*cells.dims[:-1], name)
     return xr.DataArray(array, {**coordinates, name: [*labels]}, dims)
 
@@ -211,10 +210,11 @@ def summarise(results: xr.Dataset, confidence: float = 0.95) -> xr.Dataset:
 
 def moments_of(results: xr.Dataset) -> xr.Dataset:
     """Moments of every metric, and counts of the status, as `summary.zarr` holds them."""
-    columns = {}
-    for name, values in results.data_vars.items():
-        if values.dtype.kind == "f" and REPLICATION in values.dims:
-            columns[name] = values
+    columns = {
+        name: values
+        for name, values in results.data_vars.items()
+        if values.dtype.kind == "f" and REPLICATION in values.dims
+    }
     moments, counts = _moments([*columns.values()], results["status"])
     described = {}
     for (name, values), statistics in zip(columns.items(), moments, strict=True):

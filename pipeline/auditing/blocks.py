@@ -230,9 +230,10 @@ def _events(mechanism: EventCounts, seed: int) -> Events:
     best = samples.chosen(scores, first, second, promise, error, mechanism.certified)
     ours = best[0].score(first)
     theirs = best[0].score(second)
-    curve = []
-    for threshold in samples.curve_thresholds(np.concatenate([ours, theirs]), CURVE):
-        curve.append(dataclasses.replace(best[0], threshold=threshold))
+    curve = [
+        dataclasses.replace(best[0], threshold=threshold)
+        for threshold in samples.curve_thresholds(np.concatenate([ours, theirs]), CURVE)
+    ]
     tried = [counted(event, event.score(first), event.score(second)) for event in best]
     return Events(tuple(best), tuple(curve), tuple(tried))
 

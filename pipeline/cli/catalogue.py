@@ -47,10 +47,9 @@ def _contents(problem: Problem) -> Iterator[str]:
     """What a problem has of each kind."""
     yield f"problem={problem.name}: {problem.title}"
     rows = [(plural, ", ".join(sorted(problem.names(kind)))) for plural, kind in SINGULAR.items()]
-    experiments = []
-    for name in options("experiment"):
-        if name.partition("/")[0] in problem.experiments:
-            experiments.append(name)
+    experiments = [
+        name for name in options("experiment") if name.partition("/")[0] in problem.experiments
+    ]
     rows.append(("experiments", ", ".join(sorted(experiments))))
     yield from _indented(row for row in rows if row[1])
     yield ""

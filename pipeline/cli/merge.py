@@ -23,15 +23,14 @@ def perform(job: Job, as_json: bool = False) -> int:
 
 def record(merged: Sequence[Merged]) -> dict[str, Any]:
     """What was taken in, as one object of JSON."""
-    studies = []
-    for study in merged:
-        studies.append(
-            {
-                "name": study.study,
-                "contributor": study.contributor,
-                "units": study.units,
-                "shared": study.shared,
-                "writers": [dataclasses.asdict(writer) for writer in study.writers],
-            }
-        )
+    studies = [
+        {
+            "name": study.study,
+            "contributor": study.contributor,
+            "units": study.units,
+            "shared": study.shared,
+            "writers": [dataclasses.asdict(writer) for writer in study.writers],
+        }
+        for study in merged
+    ]
     return {"studies": studies}

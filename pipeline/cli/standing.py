@@ -111,19 +111,18 @@ def _reach(cell: CellOfStanding) -> float:
 
 def record(standing: Standing) -> dict[str, Any]:
     """The comparison as one object of JSON."""
-    opponents = []
-    for opponent in standing.opponents:
-        opponents.append(
-            {
-                "against": opponent.opponent,
-                "better": opponent.count(1),
-                "worse": opponent.count(-1),
-                "undecided": opponent.count(0),
-                "cells": [
-                    {**dataclasses.asdict(cell), "percent": cell.percent} for cell in opponent.cells
-                ],
-            }
-        )
+    opponents = [
+        {
+            "against": opponent.opponent,
+            "better": opponent.count(1),
+            "worse": opponent.count(-1),
+            "undecided": opponent.count(0),
+            "cells": [
+                {**dataclasses.asdict(cell), "percent": cell.percent} for cell in opponent.cells
+            ],
+        }
+        for opponent in standing.opponents
+    ]
     return {
         "study": standing.study,
         "part": standing.name,

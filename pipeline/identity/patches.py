@@ -73,9 +73,9 @@ def _patches(module: str) -> dict[str, str]:
     for name, digest in before.items():
         if now.get(name) != digest:
             replaced[name] = now.get(name, "removed")
-    for name, digest in now.items():
-        if name not in before and "." in name:
-            replaced[name] = digest
+    replaced.update(
+        {name: digest for name, digest in now.items() if name not in before and "." in name}
+    )
     return replaced
 
 

@@ -112,9 +112,7 @@ def boundary(
     }
     recorded = json.loads(data.attrs.get("refine", "{}"))
     fields = {"width": 0.05, **recorded, "second": ""}
-    for name, value in arguments.items():
-        if value is not None:
-            fields[name] = value
+    fields.update({name: value for name, value in arguments.items() if value is not None})
     axes = {
         str(axis): data[axis].values.tolist() for axis in data["status"].dims if axis != REPLICATION
     }

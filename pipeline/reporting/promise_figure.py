@@ -47,10 +47,11 @@ def promise_figure(trade_offs: Sequence[TradeOff]) -> PromiseFigure:
     for style, curve in zip(STYLES, trade_offs, strict=False):
         curves.append(DrawnCurve(curve.attacked, style, _points(curve)))
     ticks = [Tick(f"{share}", SIDE * share / 100, SIDE * (1 - share / 100)) for share in TICKS]
-    told = []
-    for curve in trade_offs:
-        told.append(f"{curve.attacked}: {percent(curve.at(0.05))} true alarms at 5 % false ones")
-    described = f"True alarms of the best attack against its false alarms. {'; '.join(told)}."
+    shares = [
+        f"{curve.attacked}: {percent(curve.at(0.05))} true alarms at 5 % false ones"
+        for curve in trade_offs
+    ]
+    described = f"True alarms of the best attack against its false alarms. {'; '.join(shares)}."
     return PromiseFigure(SIDE, curves, ticks, described)
 
 

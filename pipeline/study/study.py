@@ -512,9 +512,9 @@ def _listed(grid: object) -> object:
     """A grid as the list of mappings that it is made from; anything else as it is."""
     if not isinstance(grid, Grid):
         return grid
-    products: list[dict[str, Any]] = []
-    for product in grid.products:
-        products.append({axis: list(levels) for axis, levels in product})
+    products: list[dict[str, Any]] = [
+        {axis: list(levels) for axis, levels in product} for product in grid.products
+    ]
     return products
 
 

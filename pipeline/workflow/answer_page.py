@@ -210,9 +210,10 @@ def _curves(answer: Answer) -> Curves:
     """What the figure shows."""
     question = answer.question
     nearby = around(question, answer.level)
-    panels = []
-    for certified in answer.measured:
-        panels.append(_panel(answer, certified, nearby.measured[certified.metric]))
+    panels = [
+        _panel(answer, certified, nearby.measured[certified.metric])
+        for certified in answer.measured
+    ]
     name = "ε" if question.word == "epsilon" else question.parameter
     return Curves(
         levels=nearby.levels,

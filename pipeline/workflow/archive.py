@@ -209,9 +209,10 @@ class Staged:
         """Judge the claims and draw the figures on what is sealed; write the page."""
         where = self.folder / archive_contents.REPORT
         make_folders(where)
-        folders = []
-        for study in self.archived:
-            folders.append(self.folder / archive_contents.OUTPUTS / study.folder / study.place)
+        folders = [
+            self.folder / archive_contents.OUTPUTS / study.folder / study.place
+            for study in self.archived
+        ]
         write_report(where, self.studies, self.request.cluster, self.program, folders)
 
 
@@ -327,9 +328,7 @@ def _written(target: Path, staged: Staged) -> Archived:
     small = [hashlib.sha256(part).hexdigest() for part in _small_parts(staged.folder)]
     try:
         with ZipWriter(target, key_of([*plan, *small, *stamps])) as writer:
-            written: list[Written] = []
-            for entry in entries:
-                written.append(writer.add(entry))
+            written: list[Written] = [writer.add(entry) for entry in entries]
             metadata = ro_crate.metadata_of(staged.crate(), written)
             writer.add(Entry(ro_crate.NAME, len(metadata), lambda: iter([metadata])))
             if _stamps(staged) != stamps:

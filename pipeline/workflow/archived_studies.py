@@ -82,9 +82,7 @@ def _configs(shelved: Shelved) -> list[dict[str, Any]]:
         state = "has files that were changed" if shelved.changed else "has no report"
         raise InvalidInput("studies", shelved.name, f"{state}; {RUN_FIRST}")
     text = read_regular(record).decode()
-    configs = []
-    for part in BETWEEN_CONFIGS.split(text):
-        configs.append(mapping(yaml_text.load(part), "report.yaml"))
+    configs = [mapping(yaml_text.load(part), "report.yaml") for part in BETWEEN_CONFIGS.split(text)]
     if shelved.name.startswith(SUITE):
         configs[0] |= _of_suite(shelved.path)
     return configs

@@ -255,10 +255,9 @@ def _start(question: Question | None, names: set[str]) -> Start | None:
     assert stored is not None
     first = question.targets[0]
     known = any(first.metric in solved.mean for solved in stored.mechanisms.values())
-    sizes = {}
-    for name, value in question.values.items():
-        if isinstance(value, (int, float)):
-            sizes[name] = value
+    sizes = {
+        name: value for name, value in question.values.items() if isinstance(value, (int, float))
+    }
     if not known:
         return Start(question.problem.name, None, None, sizes)
     return Start(question.problem.name, first.metric, first.value, sizes)

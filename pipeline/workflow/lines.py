@@ -187,8 +187,7 @@ def _(event: Archived) -> list[str]:
 @lines_of.register
 def _(event: PartChecked) -> list[str]:
     lines = [f"{event.part}: {event.equal:,} of {event.total:,} are as they must be"]
-    for wrong in event.wrong[:MOST_WRONG]:
-        lines.append(f"  false: {shorten(wrong, MOST_LETTERS)}")
+    lines.extend(f"  false: {shorten(wrong, MOST_LETTERS)}" for wrong in event.wrong[:MOST_WRONG])
     if len(event.wrong) > MOST_WRONG:
         lines.append(f"  and {len(event.wrong) - MOST_WRONG:,} more")
     return lines

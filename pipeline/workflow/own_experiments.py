@@ -165,9 +165,7 @@ def mapping_of(study: Study) -> dict[str, Any]:
 
 def products_of(grid: Grid) -> dict[str, list[Level]] | list[dict[str, list[Level]]]:
     """The grid as a config has it: a mapping, or a list of mappings."""
-    products = []
-    for product in grid.products:
-        products.append({axis: list(levels) for axis, levels in product})
+    products = [{axis: list(levels) for axis, levels in product} for product in grid.products]
     if len(products) == 1:
         return products[0]
     return products

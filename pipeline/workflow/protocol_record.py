@@ -62,10 +62,11 @@ def path_for(store: Store) -> Path:
 def begun(store: Store) -> tuple[str, ...]:
     """Names of the folders of all studies of this name, whatever their identity."""
     pattern = re.compile(f"{re.escape(_last_name(store))}-{KEY}")
-    folders = []
-    for path in store.folder.parent.glob("*-*"):
-        if pattern.fullmatch(path.name) and path.is_dir():
-            folders.append(path.name)
+    folders = [
+        path.name
+        for path in store.folder.parent.glob("*-*")
+        if pattern.fullmatch(path.name) and path.is_dir()
+    ]
     return tuple(sorted(folders))
 
 

@@ -131,9 +131,9 @@ def _precision(study: Study, reduced: Mapping[Region, Reduced]) -> Mapping[str, 
         ratios.update(part.excess)
     above = [cell for cell, ratio in ratios.items() if not ratio <= 1]
     above.sort(key=lambda cell: (-_known_or_infinite(ratios[cell]), cell))
-    above_target = []
-    for cell in above[:MOST_ABOVE]:
-        above_target.append([_labels_of_group(study, cell), _known_or_none(ratios[cell])])
+    above_target = [
+        [_labels_of_group(study, cell), _known_or_none(ratios[cell])] for cell in above[:MOST_ABOVE]
+    ]
     return {
         "precision": list(map(str, study.precision)),
         "groups": len(ratios),

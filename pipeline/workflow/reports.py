@@ -276,19 +276,17 @@ def _contributors(stored: StoredStudy) -> "list[Contributor]":
     from pipeline.reporting.section import Contributor
 
     total = int(counted(stored.study).sum())
-    contributors = []
-    for merged in contributions.all_of(stored.store):
-        contributors.append(
-            Contributor(
-                name=merged.contributor,
-                date=merged.date,
-                units=merged.units,
-                share=merged.units / total,
-                recomputed=sum(writer.recomputed for writer in merged.writers),
-                most_false=max(writer.most_false for writer in merged.writers),
-            )
+    return [
+        Contributor(
+            name=merged.contributor,
+            date=merged.date,
+            units=merged.units,
+            share=merged.units / total,
+            recomputed=sum(writer.recomputed for writer in merged.writers),
+            most_false=max(writer.most_false for writer in merged.writers),
         )
-    return contributors
+        for merged in contributions.all_of(stored.store)
+    ]
 
 
 def _session(record: SessionRecord) -> "PastSession":
@@ -309,8 +307,8 @@ def _session(record: SessionRecord) -> "PastSession":
 
 def _constants(study: Study) -> dict[str, Any]:
     """Parameters that are the same in all cells, without parts and files."""
-    constants = {}
-    for name, value in study.parameters.items():
-        if name not in ROLES and not isinstance(value, DataFile):
-            constants[name] = value
-    return constants
+    return {
+        name: value
+        for name, value in study.parameters.items()
+        if name not in ROLES and not isinstance(value, DataFile)
+    }

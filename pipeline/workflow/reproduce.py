@@ -219,10 +219,11 @@ class _Check:
     def _add_files(
         self, part: str, before: Path, after: Path, names: set[str], exactly: bool
     ) -> None:
-        wrong = []
-        for name in sorted(names):
-            if not same(before / name, after / name, exactly):
-                wrong.append(f"{name}: is not what the stored numbers give")
+        wrong = [
+            f"{name}: is not what the stored numbers give"
+            for name in sorted(names)
+            if not same(before / name, after / name, exactly)
+        ]
         self._add(part, len(names) - len(wrong), len(names), wrong)
 
 

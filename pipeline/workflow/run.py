@@ -140,10 +140,11 @@ def report(job: Job) -> RunOutcome:
                 raise InvalidInput(
                     "task", "report", f"{name} has no finished unit yet; run it first"
                 )
-        unfinished = []
-        for part in parts:
-            if part.schedule.pending and not is_current(part.stored.store):
-                unfinished.append(part.stored)
+        unfinished = [
+            part.stored
+            for part in parts
+            if part.schedule.pending and not is_current(part.stored.store)
+        ]
         seal_results([stored for stored in job.studies if stored not in unfinished], job.cluster)
         with workers_of(job.cluster, reduce.worth_a_cluster(unfinished)) as executor:
             for stored in unfinished:

@@ -55,9 +55,7 @@ def shelf(archives: str | None, save: str | None, tell: Callable[[Event], None])
     """
     paths = _archives(archives)
     where = _target(save)
-    shown = []
-    for path in paths:
-        shown.append(_add(path, where))
+    shown = [_add(path, where) for path in paths]
     page = rendered("site.html.j2", archives=shown, script=script("site.js"))
     write_whole(where / INDEX, page.encode())
     written = SiteWritten(where / INDEX, len(shown))

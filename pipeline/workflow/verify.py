@@ -148,11 +148,13 @@ def _damages(
 def _changed_reports(stored: StoredStudy) -> list[str]:
     """Records of the study's reports of which it or another file is not as it was written."""
     folder = stored.store.folder
-    changed = []
+    changed: list[str] = []
     for where in ("", f"{results.REQUESTS}/*/"):
-        for record in sorted(folder.glob(where + own_experiments.RECORD)):
-            if not report_record.is_whole(record.parent):
-                changed.append(record.relative_to(folder).as_posix())
+        changed.extend(
+            record.relative_to(folder).as_posix()
+            for record in sorted(folder.glob(where + own_experiments.RECORD))
+            if not report_record.is_whole(record.parent)
+        )
     return changed
 
 
@@ -213,11 +215,13 @@ def _names_of_datasets(stored: StoredStudy) -> list[str]:
     """Datasets that must be there, as they are this request's, or are there."""
     backend = stored.store.backend
     current = results.place(stored.store) if is_current(stored.store) else None
-    names = []
+    names: list[str] = []
     for place in results.places(backend):
-        for dataset in DATASETS:
-            if place == current or any(backend.keys(place + dataset)):
-                names.append(place + dataset)
+        names.extend(
+            place + dataset
+            for dataset in DATASETS
+            if place == current or any(backend.keys(place + dataset))
+        )
     return names
 
 

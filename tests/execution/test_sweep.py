@@ -298,8 +298,7 @@ def test_first_bundles_follow_predicted_cost(cost, first):
 
 def test_first_bundles_leave_something_for_every_worker():
     bundler, sizes = Bundler(pairs(range(20_000), 1e7), Bundling(2e11, pace=1e-9)), []
-    for _ in range(400):
-        sizes.append(len(bundler.next(500).units))
+    sizes.extend(len(bundler.next(500).units) for _ in range(400))
     assert sizes[0] == 20 and sizes == sorted(sizes, reverse=True) and sum(sizes) < 20_000
     assert (
         len(Bundler(pairs(range(20_000), 1e7), Bundling(2e11, pace=1e-9)).next(10).units) == 1

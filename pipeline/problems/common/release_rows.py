@@ -156,8 +156,9 @@ def check_report(rows: int, left_out: Sequence[LeftOut]) -> str:
     It is not private. rows: those that count.
     """
     lines = [f"rows that would count: {rows:,}; left out without a word: {len(left_out):,}"]
-    for row in sorted(left_out)[:SHOWN]:
-        lines.append(f"  row {row.number}: {shorten(row.reason, 90)}")
+    lines.extend(
+        f"  row {row.number}: {shorten(row.reason, 90)}" for row in sorted(left_out)[:SHOWN]
+    )
     if len(left_out) > SHOWN:
         lines.append(f"  and {len(left_out) - SHOWN:,} more")
     lines.append(

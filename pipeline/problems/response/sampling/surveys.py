@@ -167,14 +167,15 @@ def _rounds(m: int) -> list[tuple[int, int]]:
     others = m - 1
     for middle in range(others):
         pairs.append((others, middle))
-        for away in range(1, m // 2):
-            pairs.append(((middle + away) % others, (middle - away) % others))
+        pairs.extend(
+            ((middle + away) % others, (middle - away) % others) for away in range(1, m // 2)
+        )
     return pairs
 
 
 def _rings(m: int) -> list[tuple[int, int]]:
     """Of odd m: a zigzag through all items but the last, which closes the ring, and its turns."""
-    pairs = []
+    pairs: list[tuple[int, int]] = []
     others = m - 1
     zigzag = [0]
     for away in range(1, others // 2 + 1):
@@ -183,6 +184,5 @@ def _rings(m: int) -> list[tuple[int, int]]:
     for turn in range(others // 2):
         ring = [(item + turn) % others for item in zigzag]
         ring.append(others)
-        for first in range(0, 2 * m, 2):
-            pairs.append((ring[first % m], ring[(first + 1) % m]))
+        pairs.extend((ring[first % m], ring[(first + 1) % m]) for first in range(0, 2 * m, 2))
     return pairs
