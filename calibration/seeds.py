@@ -24,7 +24,7 @@ from pipeline.identity.registry import problems
 from pipeline.storage import datasets
 from pipeline.study.streams import digest
 from pipeline.study.targets import Target
-from pipeline.study.untyped import Table
+from pipeline.study.untyped import LoadedTable
 from pipeline.workflow.config import read_experiment
 
 CLAIMS, WORLDS = (
@@ -204,7 +204,7 @@ def _on_the_experiment(job: Job, claims: tuple[Claim, ...]) -> dict[str, Any]:
     return found
 
 
-def _estimates(claim: Claim, results: Table) -> dict[str, dict[str, list[float]]]:
+def _estimates(claim: Claim, results: LoadedTable) -> dict[str, dict[str, list[float]]]:
     """Part -> cell -> value, low, high, standard error; a claim of one part has the part ""."""
     try:
         measured = claim.measured(results)

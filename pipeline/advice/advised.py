@@ -13,13 +13,14 @@ from pipeline.advice.records import MechanismRow, Promise, promise_of
 from pipeline.advice.targets import Target
 from pipeline.study.parameters import DataFile
 from pipeline.study.strict_json import strict
+from pipeline.study.untyped import JsonObject
 
 
 @runtime_checkable
 class Recorded(Protocol):
     """What says itself how it is recorded."""
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> JsonObject:
         """For JSON."""
 
 
@@ -172,15 +173,15 @@ class Advised(ABC):
             f"<details><summary>numbers</summary><pre>{numbers}</pre></details></div>"
         )
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> JsonObject:
         """The answer as one object of strict JSON; see docs/advise.md."""
         entries = self._begin_record()
         for name in self.recorded:
             entries[name] = _entry(getattr(self, name))
-        record: dict[str, Any] = strict(entries)
+        record: JsonObject = strict(entries)
         return record
 
-    def _begin_record(self) -> dict[str, Any]:
+    def _begin_record(self) -> JsonObject:
         """The first entries of JSON: sentences, the question, and the promise."""
         targets = [
             {"metric": target.metric, "relation": target.relation, "value": target.value}

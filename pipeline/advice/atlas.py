@@ -25,6 +25,7 @@ from pipeline.study.parameters import fields
 from pipeline.study.problem import Problem
 from pipeline.study.protocols import Metric
 from pipeline.study.study import Study
+from pipeline.study.untyped import Config, ParameterValues
 
 FILE = "atlas.json"
 SEED = 20_231  # of the cells; no command has it by default: certificates are of other replications
@@ -69,7 +70,7 @@ class Atlas:
 
     problem: Problem
     axes: Mapping[str, tuple[float, ...]]
-    parameters: Mapping[str, Any]
+    parameters: ParameterValues
     effort: Mapping[str, float]
     mechanisms: Mapping[str, Solved]
 
@@ -103,7 +104,7 @@ def stored(problem: Problem) -> Atlas | None:
         ) from None
 
 
-def _parsed(problem: Problem, raw: Mapping[str, Any]) -> Atlas:
+def _parsed(problem: Problem, raw: Config) -> Atlas:
     """The atlas of a file's content."""
     axes = {name: tuple(levels) for name, levels in raw["axes"].items()}
 
@@ -142,7 +143,7 @@ def declared(problem: Problem) -> advice.AtlasGrid | None:
     return advice_of(problem).atlas
 
 
-def question(problem: Problem, mechanism: str, sizes: Mapping[str, Any]) -> Question:
+def question(problem: Problem, mechanism: str, sizes: ParameterValues) -> Question:
     """The question that cells of some sizes answer, with ε unknown.
 
     Its targets name the metrics only.

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from pipeline.analysis.intervals import mean_interval
 from pipeline.analysis.moments import STATISTICS, block_moments
 from pipeline.study.arrays import Array, Floats
 from pipeline.study.status import OK
+from pipeline.study.untyped import JsonObject
 
 ERROR = 0.05  # probability of a certificate where a target is not met
 FAR_OFF = 0.04  # by which a certificate lies too far beyond the crossing, of the logarithm
@@ -47,7 +48,7 @@ class Measured(NamedTuple):
         """Name of the metric."""
         return self.target.metric
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> JsonObject:
         """For JSON."""
         return {
             "metric": self.metric,

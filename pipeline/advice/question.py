@@ -22,6 +22,7 @@ from pipeline.study.parameters import InvalidInput, check_as, fields, nearest
 from pipeline.study.problem import Problem
 from pipeline.study.protocols import Components, Estimator
 from pipeline.study.study import Study
+from pipeline.study.untyped import Config, ParameterValues
 
 FILES = ("path", "items", "truth")  # of a person's own data, as in a config
 SEED = fields(Study)["seed"]
@@ -51,11 +52,11 @@ class Question:
     problem: Problem
     word: str
     targets: tuple[Target, ...]
-    values: Mapping[str, Any]
+    values: ParameterValues
     derive: Mapping[str, str]
     seed: int
     chosen: frozenset[str] = frozenset()
-    typed: Mapping[str, Any] = field(default_factory=dict)
+    typed: ParameterValues = field(default_factory=dict)
     trust: str = ""
     risk: Risk | None = None
     person_from_risk: bool = False
@@ -340,9 +341,9 @@ def _unknown(
     problem: Problem,
     advice: Advice,
     word: object,
-    values: Mapping[str, Any],
+    values: ParameterValues,
     derive: Mapping[str, str],
-    entries: Mapping[str, Any],
+    entries: Config,
 ) -> str:
     """The name of the unknown: what the answer is to say."""
     if word is None:
@@ -386,9 +387,9 @@ def _word(advice: Advice, name: object) -> str:
 def _only_missing(
     problem: Problem,
     advice: Advice,
-    values: Mapping[str, Any],
+    values: ParameterValues,
     derive: Mapping[str, str],
-    entries: Mapping[str, Any],
+    entries: Config,
 ) -> str:
     """The word of the one parameter that is needed and not given."""
     missing = _missing(problem, advice, values, {*values, *derive})
@@ -403,7 +404,7 @@ def _only_missing(
 
 
 def _missing(
-    problem: Problem, advice: Advice, values: Mapping[str, Any], to_be_known: Collection[str]
+    problem: Problem, advice: Advice, values: ParameterValues, to_be_known: Collection[str]
 ) -> dict[str, str]:
     """What is needed and will not be known: word -> the word with its parameter."""
     missing = {
@@ -415,7 +416,7 @@ def _missing(
 
 
 def _in_persons(
-    problem: Problem, advice: Advice, values: Mapping[str, Any], missing: dict[str, str]
+    problem: Problem, advice: Advice, values: ParameterValues, missing: dict[str, str]
 ) -> dict[str, str]:
     """What is needed, with the budget of a person in place of an answer's: people are promised
     something per person. The same where the parts know no budget of a person.
@@ -430,7 +431,7 @@ def _in_persons(
 
 
 def _is_needed(
-    problem: Problem, values: Mapping[str, Any], to_be_known: Collection[str], name: str
+    problem: Problem, values: ParameterValues, to_be_known: Collection[str], name: str
 ) -> bool:
     """Whether a parameter has neither a value nor a default, nor another one in its place."""
     if name in to_be_known:
@@ -450,7 +451,7 @@ def _with_parameter(word: str, unknown: Unknown) -> str:
 
 
 def _nothing_left(
-    problem: Problem, advice: Advice, values: Mapping[str, Any], entries: Mapping[str, Any]
+    problem: Problem, advice: Advice, values: ParameterValues, entries: Config
 ) -> InvalidInput:
     """That all is known, and what may be left out, or asked for by its word."""
     leave_out = list[str]()
@@ -500,7 +501,7 @@ def _check_needed(question: Question) -> None:
                 )
 
 
-def _declared(problem: Problem, values: Mapping[str, Any], name: str) -> Iterator[Any]:
+def _declared(problem: Problem, values: ParameterValues, name: str) -> Iterator[Any]:
     """Declarations of a parameter by the model and the mechanism that were chosen."""
     for role in ROLES[:2]:
         cls = problem.part(role, values.get(role), role)
@@ -508,7 +509,7 @@ def _declared(problem: Problem, values: Mapping[str, Any], name: str) -> Iterato
             yield fields(cls)[name]
 
 
-def _mechanism(problem: Problem, advice: Advice, values: Mapping[str, Any]) -> str:
+def _mechanism(problem: Problem, advice: Advice, values: ParameterValues) -> str:
     """The usual mechanism, or the first other one that fits.
 
     It has a budget, and releases what the chosen estimator takes.
@@ -524,7 +525,7 @@ def _mechanism(problem: Problem, advice: Advice, values: Mapping[str, Any]) -> s
     return usual
 
 
-def _estimator(problem: Problem, advice: Advice, values: Mapping[str, Any]) -> str:
+def _estimator(problem: Problem, advice: Advice, values: ParameterValues) -> str:
     """The first estimator, by preference, that takes what the mechanism releases."""
     parts = [problem.part(role, values.get(role), role) for role in ROLES[:2]]
     for name in [*advice.estimators, *sorted(set(problem.estimators) - set(advice.estimators))]:

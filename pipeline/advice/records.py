@@ -10,6 +10,7 @@ from typing import Any
 from pipeline.advice.person import Terms, terms
 from pipeline.advice.question import Question
 from pipeline.study.guarantee import Guarantee
+from pipeline.study.untyped import Config
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class StressCase:
     """
 
     case: str
-    changes: Mapping[str, Any]
+    changes: Config
     measured: Sequence[ChangedMean]
     why: str | None
 

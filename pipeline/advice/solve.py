@@ -37,6 +37,7 @@ from pipeline.study.advice import AtlasGrid
 from pipeline.study.files import write_whole
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.problem import Problem
+from pipeline.study.untyped import ParameterValues
 
 STEPS = 1e8  # predicted steps of about a nanosecond of one cell
 FEWEST = 100
@@ -287,7 +288,7 @@ def _table(some: list[Row], axes: Iterable[str], digest: str) -> dict[str, Any]:
 
 
 def _heading(
-    axes: Mapping[str, Any], parameters: Mapping[str, Any], effort: Mapping[str, float]
+    axes: Mapping[str, Any], parameters: ParameterValues, effort: Mapping[str, float]
 ) -> dict[str, Any]:
     return {
         "axes": {name: tuple(levels) for name, levels in axes.items()},

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from pipeline.auditing.promise import Promise
+from pipeline.study.untyped import JsonObject
 
 VIOLATES = "violates"
 NOT_REFUTED = "not refuted"
@@ -79,7 +79,7 @@ class Audited:
         """Whether the bounds are exact, without statistics."""
         return self.confidence == 1
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> JsonObject:
         """The answer as one object of JSON, as --json prints it; infinite numbers are texts."""
         promise = self.promise
         return {

@@ -2,17 +2,17 @@
 
 import json
 import sys
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED
+from pipeline.study.untyped import Config
 
 if TYPE_CHECKING:
     from pipeline.advice.advised import Advised
     from pipeline.advice.trusted import Trusted
 
 
-def perform(entries: Mapping[str, Any], as_json: bool = False) -> int:
+def perform(entries: Config, as_json: bool = False) -> int:
     """Answer a request; returns the exit code, 1 where nothing could be certified.
 
     Raises InvalidInput for any mistake.

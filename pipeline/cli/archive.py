@@ -1,11 +1,9 @@
 """`task=archive` in the terminal: finished studies as one zip file."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from pipeline.cli.exit_codes import EXIT_DONE
 from pipeline.cli.json_answer import print_json
 from pipeline.cli.telling import print_event, silent
+from pipeline.study.untyped import Config, JsonObject
 from pipeline.workflow.archive import ArchiveRequest, archive
 from pipeline.workflow.events import Archived
 from pipeline.workflow.plain_requests import (
@@ -20,7 +18,7 @@ from pipeline.workflow.plain_requests import (
 WORDS = ("studies", "save", "outputs", "store.", "data.", "licence", "cluster", "cluster.")
 
 
-def perform(entries: Mapping[str, Any], as_json: bool = False) -> int:
+def perform(entries: Config, as_json: bool = False) -> int:
     """Write the archive; returns the exit code. Raises InvalidInput for a mistake."""
     check_words(entries, WORDS, "archive")
     request = ArchiveRequest(
@@ -38,7 +36,7 @@ def perform(entries: Mapping[str, Any], as_json: bool = False) -> int:
     return EXIT_DONE
 
 
-def record(archived: Archived) -> dict[str, Any]:
+def record(archived: Archived) -> JsonObject:
     """An archive as one object of JSON."""
     return {
         "archive": str(archived.path),

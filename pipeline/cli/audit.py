@@ -2,13 +2,13 @@
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED
+from pipeline.study.untyped import Config
 
 
-def perform(entries: Mapping[str, Any], words: Sequence[str], as_json: bool = False) -> int:
+def perform(entries: Config, words: Sequence[str], as_json: bool = False) -> int:
     """Audit a mechanism; returns the exit code, 1 where it breaks its promise.
 
     words: of the command, which gives the answer again. save=FILE.svg, .pdf or .png draws the

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from pipeline.cli.arguments import Action, Word
 from pipeline.study.parameters import nearest, shorten
+from pipeline.study.untyped import Config
 from pipeline.workflow.config import STUDY_KEYS
 
 OPEN = ("grid", "parameters", "derive", "cluster")  # mappings to which a command may add names
@@ -16,7 +17,7 @@ class _Unknown(Exception):
     """A key that is not there."""
 
 
-def changed(config: Mapping[str, Any], words: Sequence[Word]) -> dict[str, Any]:
+def changed(config: Config, words: Sequence[Word]) -> dict[str, Any]:
     """The config with all changes, in the order of the words.
 
     Raises InvalidInput for a key that is not there, or whose value cannot be changed so.
@@ -123,7 +124,7 @@ def _check_names(old: Mapping[Any, Any], new: Mapping[Any, Any]) -> None:
             _check_names(part, value)
 
 
-def _advice(word: Word, config: Mapping[str, Any]) -> str:
+def _advice(word: Word, config: Config) -> str:
     """What to write in place of a key that is not there."""
     elsewhere = _elsewhere(word.key, config)
     if elsewhere:
@@ -148,7 +149,7 @@ def _advice(word: Word, config: Mapping[str, Any]) -> str:
     return advice
 
 
-def _elsewhere(key: str, config: Mapping[str, Any]) -> str:
+def _elsewhere(key: str, config: Config) -> str:
     """Advice on a parameter that is an axis of the grid, or on an axis that is a parameter.
 
     Empty if it is neither.

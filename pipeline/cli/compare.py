@@ -3,12 +3,12 @@
 import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from pipeline.cli.exit_codes import EXIT_DONE
 from pipeline.cli.json_answer import print_json
 from pipeline.reporting.formatting import count, levels, number
 from pipeline.study.parameters import printable
+from pipeline.study.untyped import JsonObject
 from pipeline.workflow.compare import CONFIDENCE, Comparison, MetricDifference, compare
 from pipeline.workflow.settings import Storage
 
@@ -28,7 +28,7 @@ def perform(outputs: Path, names: str | None, storage: Storage, as_json: bool = 
     return EXIT_DONE
 
 
-def record(comparison: Comparison) -> dict[str, Any]:
+def record(comparison: Comparison) -> JsonObject:
     """A comparison as one object of JSON; of each metric all cells, those first that differ by most
     standard errors.
     """
@@ -43,7 +43,7 @@ def record(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _record_of_metric(metric: MetricDifference) -> dict[str, Any]:
+def _record_of_metric(metric: MetricDifference) -> JsonObject:
     cells = metric.furthest(metric.known)
     return {
         "metric": metric.metric,

@@ -14,6 +14,7 @@ from pipeline.cli.arguments import RULES, Action, Word, check_group, read_word
 from pipeline.cli.changes import changed, merged
 from pipeline.study.checks import mapping
 from pipeline.study.parameters import InvalidInput, nearest, shorten
+from pipeline.study.untyped import Config
 from pipeline.workflow import own_experiments
 from pipeline.workflow.config_files import GROUPS, check_offered, folder, folders, options
 from pipeline.workflow.invocation import QUOTES, own_path
@@ -36,9 +37,7 @@ class ConfigParts:
     words: list[Word] = field(default_factory=list)
 
 
-def compose(
-    overrides: Sequence[str], content: Mapping[str, Any] | None = None
-) -> list[dict[str, Any]]:
+def compose(overrides: Sequence[str], content: Config | None = None) -> list[dict[str, Any]]:
     """One plain mapping per experiment asked for: one, or all those of a suite. content: of an
     experiment of a person's own, in place of a name.
 
@@ -58,7 +57,7 @@ def compose(
     return configs
 
 
-def _read(overrides: Sequence[str], content: Mapping[str, Any] | None) -> ConfigParts:
+def _read(overrides: Sequence[str], content: Config | None) -> ConfigParts:
     """What the words ask for; InvalidInput for what this program has no use for."""
     request = ConfigParts()
     if content is not None:
@@ -84,7 +83,7 @@ def _read(overrides: Sequence[str], content: Mapping[str, Any] | None) -> Config
     return request
 
 
-def _checked_content(content: Mapping[str, Any]) -> dict[str, Any]:
+def _checked_content(content: Config) -> dict[str, Any]:
     """An experiment by its content; InvalidInput for what no experiment holds."""
     try:
         own_experiments.refuse_odd_values(dict(content))

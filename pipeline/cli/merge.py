@@ -2,10 +2,10 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
 from pipeline.cli.exit_codes import EXIT_DONE
 from pipeline.cli.json_answer import print_json
+from pipeline.study.untyped import JsonObject
 from pipeline.workflow.events import Merged
 from pipeline.workflow.job import Job
 from pipeline.workflow.merge import merge
@@ -21,7 +21,7 @@ def perform(job: Job, as_json: bool = False) -> int:
     return EXIT_DONE
 
 
-def record(merged: Sequence[Merged]) -> dict[str, Any]:
+def record(merged: Sequence[Merged]) -> JsonObject:
     """What was taken in, as one object of JSON."""
     studies = [
         {

@@ -1,7 +1,6 @@
 """`task=plan` in the terminal: what a run would do, for a person or as JSON."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from pipeline.cli.exit_codes import EXIT_DONE
 from pipeline.cli.json_answer import print_json
@@ -14,6 +13,7 @@ from pipeline.execution.systems.base import UNTRIED
 from pipeline.study.machine import memory
 from pipeline.study.refinement import LEVELS
 from pipeline.study.study import Study
+from pipeline.study.untyped import JsonObject
 from pipeline.workflow.plan import StudyPlan, planned
 from pipeline.workflow.studies import StoredStudy
 
@@ -45,7 +45,7 @@ def _perform_as_json(studies: Sequence[StoredStudy], cluster: Cluster) -> int:
     return print_json(EXIT_DONE, entries)
 
 
-def record(planned_study: StudyPlan) -> dict[str, Any]:
+def record(planned_study: StudyPlan) -> JsonObject:
     """A plan as one object of JSON; its keys are described in docs/guide.md."""
     study = planned_study.study
     expected = planned_study.expected

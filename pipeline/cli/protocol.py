@@ -1,10 +1,10 @@
 """`task=protocol` in the terminal: what is decided before a study runs, kept with it."""
 
 import dataclasses
-from typing import Any
 
 from pipeline.cli.exit_codes import EXIT_DONE
 from pipeline.cli.json_answer import print_json
+from pipeline.study.untyped import JsonObject
 from pipeline.workflow.job import Job
 from pipeline.workflow.protocol import WrittenProtocol, write
 
@@ -21,7 +21,7 @@ def perform(job: Job, as_json: bool = False) -> int:
     return EXIT_DONE
 
 
-def record(written: WrittenProtocol) -> dict[str, Any]:
+def record(written: WrittenProtocol) -> JsonObject:
     """A protocol as one object of JSON; its keys are described in docs/publish.md."""
     fixed = written.record
     return {

@@ -1,14 +1,13 @@
 """`task=release` in the terminal: what was released, or why nothing was."""
 
 import sys
-from collections.abc import Mapping
-from typing import Any
 
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED
+from pipeline.study.untyped import Config
 from pipeline.workflow.release import release
 
 
-def perform(arguments: Mapping[str, Any]) -> int:
+def perform(arguments: Config) -> int:
     """Release data as the arguments ask; returns the exit code.
 
     Raises InvalidInput for any mistake in them.

@@ -1,12 +1,10 @@
 """`task=reproduce` in the terminal: whether an archive is what its numbers give."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED
 from pipeline.cli.json_answer import print_json
 from pipeline.cli.telling import print_event, silent
 from pipeline.study.parameters import InvalidInput
+from pipeline.study.untyped import Config, JsonObject
 from pipeline.workflow.events import Reproduced
 from pipeline.workflow.lines import for_review
 from pipeline.workflow.plain_requests import check_words, cluster_of, files_of, text_of
@@ -15,7 +13,7 @@ from pipeline.workflow.reproduce import ReproduceRequest, reproduce
 WORDS = ("archive", "share", "data.", "cluster", "cluster.")
 
 
-def perform(entries: Mapping[str, Any], as_json: bool = False) -> int:
+def perform(entries: Config, as_json: bool = False) -> int:
     """Check an archive; returns the exit code, 1 where something is false.
 
     Raises InvalidInput for a mistake.
@@ -49,7 +47,7 @@ def share_of(value: object) -> float:
     return share
 
 
-def record(reproduced: Reproduced) -> dict[str, Any]:
+def record(reproduced: Reproduced) -> JsonObject:
     """The check of an archive as one object of JSON."""
     parts = {}
     for part in reproduced.parts:

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from pipeline.cli.exit_codes import EXIT_DONE
 from pipeline.cli.json_answer import print_json
 from pipeline.execution.amounts import format_bytes
 from pipeline.reporting.formatting import count
 from pipeline.study.parameters import printable
+from pipeline.study.untyped import JsonObject
 from pipeline.workflow.shelf import Shelf, Shelved, has_index, listed, remove
 
 
@@ -22,7 +22,7 @@ def perform_list(outputs: Path, as_json: bool = False) -> int:
     return EXIT_DONE
 
 
-def record(shelf: Shelf) -> dict[str, Any]:
+def record(shelf: Shelf) -> JsonObject:
     """All studies as one object of JSON."""
     page = None
     if shelf.page is not None and not shelf.page_is_foreign:
@@ -34,7 +34,7 @@ def record(shelf: Shelf) -> dict[str, Any]:
     }
 
 
-def _record_of_study(study: Shelved) -> dict[str, Any]:
+def _record_of_study(study: Shelved) -> JsonObject:
     return {
         "name": study.name,
         "path": str(study.path),

@@ -1,18 +1,16 @@
 """`task=shelf` in the terminal: a static site of archives."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from pipeline.cli.exit_codes import EXIT_DONE
 from pipeline.cli.json_answer import print_json
 from pipeline.cli.telling import print_event, silent
+from pipeline.study.untyped import Config
 from pipeline.workflow.plain_requests import check_words, text_of
 from pipeline.workflow.site import shelf
 
 WORDS = ("archives", "save")
 
 
-def perform(entries: Mapping[str, Any], as_json: bool = False) -> int:
+def perform(entries: Config, as_json: bool = False) -> int:
     """Write the site; returns the exit code. Raises InvalidInput for a mistake."""
     check_words(entries, WORDS, "shelf")
     tell = silent if as_json else print_event

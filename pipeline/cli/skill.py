@@ -1,12 +1,11 @@
 """`task=skill`: a page of Markdown that tells an assistant how to use the program."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from pipeline.cli.exit_codes import EXIT_DONE
 from pipeline.study.files import read_regular, write_whole
 from pipeline.study.parameters import InvalidInput, path_of
+from pipeline.study.untyped import Config
 from pipeline.workflow.plain_requests import check_words, text_of
 
 WORDS = ("save",)
@@ -18,7 +17,7 @@ def page() -> str:
     return read_regular(Path(__file__).with_name("skill.md")).decode()
 
 
-def perform(entries: Mapping[str, Any]) -> int:
+def perform(entries: Config) -> int:
     """Print the page, or write it with save=FILE.md; returns the exit code."""
     check_words(entries, WORDS, "skill")
     save = text_of(entries, "save")

@@ -2,14 +2,14 @@
 
 import dataclasses
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_MORE_TO_DO
 from pipeline.cli.json_answer import print_json
 from pipeline.reporting.formatting import count, levels, number
 from pipeline.study.errors import Stopped
 from pipeline.study.parameters import printable
+from pipeline.study.untyped import Config, JsonObject
 from pipeline.workflow.invocation import Invocation
 from pipeline.workflow.narration import Narration
 from pipeline.workflow.plain_requests import (
@@ -46,7 +46,7 @@ WORDS = (
 MOST = 10  # cells shown of an opponent
 
 
-def perform(entries: Mapping[str, Any], words: Sequence[str], as_json: bool = False) -> int:
+def perform(entries: Config, words: Sequence[str], as_json: bool = False) -> int:
     """Simulate and compare; returns the exit code. Raises InvalidInput for a mistake."""
     check_words(entries, WORDS, "compare")
     parts = {}
@@ -109,7 +109,7 @@ def _reach(cell: CellOfStanding) -> float:
     return abs(cell.percent)
 
 
-def record(standing: Standing) -> dict[str, Any]:
+def record(standing: Standing) -> JsonObject:
     """The comparison as one object of JSON."""
     opponents = [
         {

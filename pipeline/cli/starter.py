@@ -17,6 +17,7 @@ from pipeline.study.grid import read_products
 from pipeline.study.parameters import InvalidInput, describe, fields, path_of, shorten
 from pipeline.study.problem import Problem
 from pipeline.study.study import Study
+from pipeline.study.untyped import Config
 from pipeline.workflow.config import read_experiment
 from pipeline.workflow.experiment import Experiment, Text
 from pipeline.workflow.own_experiments import ENDS, name_of
@@ -78,7 +79,7 @@ def perform(arguments: Sequence[str]) -> int:
     return EXIT_DONE
 
 
-def starter(raw: Mapping[str, Any], file: str, name: str) -> str:
+def starter(raw: Config, file: str, name: str) -> str:
     """The text of the file, from a composed config. name: of the new study."""
     experiment = read_experiment(raw)
     subject = problem(experiment.study.problem)
@@ -90,7 +91,7 @@ def starter(raw: Mapping[str, Any], file: str, name: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _head(raw: Mapping[str, Any], experiment: Experiment, file: str, name: str) -> Iterator[str]:
+def _head(raw: Config, experiment: Experiment, file: str, name: str) -> Iterator[str]:
     study = experiment.study
     shown = shlex.quote(file)
     yield (
@@ -121,7 +122,7 @@ def _head(raw: Mapping[str, Any], experiment: Experiment, file: str, name: str) 
         yield _line(f"{key}: {_flow(value)}", about[key].metadata["meaning"] + more)
 
 
-def _sections(raw: Mapping[str, Any], study: Study, subject: Problem) -> Iterator[str]:
+def _sections(raw: Config, study: Study, subject: Problem) -> Iterator[str]:
     """The grid, the constants, what follows from them, the rules, and the metrics."""
     products = read_products(raw["grid"], named=True)
     named: set[str] = set()
@@ -177,7 +178,7 @@ def _offered_parameters(study: Study, declared: Declarations, subject: Problem) 
         yield _line(f"  # {name}: {shown}", _meaning(name, declared, subject))
 
 
-def _tail(raw: Mapping[str, Any]) -> Iterator[str]:
+def _tail(raw: Config) -> Iterator[str]:
     """Own data, claims, the quick size, and figures."""
     data = raw.get("data") or {}
     files = {name: path for name, path in data.items() if path is not None}

@@ -9,6 +9,7 @@ from pipeline.cli.json_answer import print_json
 from pipeline.execution.amounts import format_bytes, format_time
 from pipeline.execution.sessions import RUNNING, SessionRecord
 from pipeline.reporting.formatting import count
+from pipeline.study.untyped import JsonObject
 from pipeline.workflow.invocation import Invocation
 from pipeline.workflow.lines import lines_of
 from pipeline.workflow.seen import EffortSoFar
@@ -53,7 +54,7 @@ def perform(studies: Sequence[StoredStudy], invocation: Invocation, as_json: boo
     return code
 
 
-def record(study: StudyStatus) -> dict[str, Any]:
+def record(study: StudyStatus) -> JsonObject:
     """A status as one object of JSON; its keys are described in docs/guide.md."""
     entries = {
         "name": study.name,
@@ -84,7 +85,7 @@ def record(study: StudyStatus) -> dict[str, Any]:
     return entries
 
 
-def _record_of_progress(progress: StudyProgress) -> dict[str, Any]:
+def _record_of_progress(progress: StudyProgress) -> JsonObject:
     """The entries of a study that was begun."""
     return {
         "sealed": progress.sealed,

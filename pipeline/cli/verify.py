@@ -1,11 +1,11 @@
 """`task=verify` in the terminal: what is damaged, line by line, and what to do about it."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED
 from pipeline.cli.json_answer import print_json
 from pipeline.execution.clusters import Cluster
+from pipeline.study.untyped import JsonObject
 from pipeline.workflow.settings import Settings
 from pipeline.workflow.studies import StoredStudy
 from pipeline.workflow.verify import Verified, verify, verify_copy
@@ -37,7 +37,7 @@ def _exit_code(verified: Verified) -> int:
     return EXIT_DONE if verified.sound or verified.repaired else EXIT_FAILED
 
 
-def record(verified: Verified) -> dict[str, Any]:
+def record(verified: Verified) -> JsonObject:
     """The check of a study as one object of JSON."""
     return {
         "name": verified.study,

@@ -26,6 +26,7 @@ from pipeline.storage.results import versions
 from pipeline.study.files import read_regular, write_whole
 from pipeline.study.machine import processors
 from pipeline.study.streams import canonical, digest
+from pipeline.study.untyped import Json
 
 if TYPE_CHECKING:  # which imports clusters, and these this module
     from pipeline.execution.sweep import SweepOutcome
@@ -76,7 +77,7 @@ class SessionRecord:
     seconds_work: float | None = None
 
     @classmethod
-    def read(cls, content: Mapping[str, Any]) -> "SessionRecord":
+    def read(cls, content: Mapping[str, Json]) -> "SessionRecord":
         """The record of a file. What later versions add is left out."""
         names = {fact.name for fact in dataclasses.fields(cls)}
         return cls(**{name: value for name, value in content.items() if name in names})

@@ -23,6 +23,7 @@ from pipeline.study.parameters import fields, shorten
 from pipeline.study.protocols import Data
 from pipeline.study.returned import WrongPart
 from pipeline.study.study import Memo, Study
+from pipeline.study.untyped import CellLabels
 
 # Numbers of replications: the first that is no size is taken, so that no axis passes for another.
 COUNTS = (3, 4, 5, 7, 11, 13, 17, 19)
@@ -124,7 +125,7 @@ class _Maker:
     method: str
 
     @classmethod
-    def of(cls, step: str, study: Study, labels: Mapping[str, Any]) -> "_Maker":
+    def of(cls, step: str, study: Study, labels: CellLabels) -> "_Maker":
         """The maker of a step such as "release" or "metric error_l2"."""
         kind, _, name = step.partition(" ")
         if name:
@@ -214,7 +215,7 @@ class _GlobalGenerator:
         return digest_of(np.random.get_state())  # noqa: NPY002
 
 
-def _refuse_global_draws(study: Study, labels: Mapping[str, Any]) -> None:
+def _refuse_global_draws(study: Study, labels: CellLabels) -> None:
     """Raise WrongPart for the first part that draws from `np.random` itself.
 
     Returns where none does when the unit is made again.
@@ -231,7 +232,7 @@ def _refuse_global_draws(study: Study, labels: Mapping[str, Any]) -> None:
             raise maker.wrong(f"draws from np.random itself; {RULE}")
 
 
-def _made_steps(study: Study, labels: Mapping[str, Any]) -> Iterator[str]:
+def _made_steps(study: Study, labels: CellLabels) -> Iterator[str]:
     """Make a unit, and say after each step which it was; the end where a part raises an error."""
     chain = study.chain(labels)
     reps = study.block
@@ -288,7 +289,7 @@ def _steps(record: Record, other: Record) -> list[str]:
     return [*longer, *(step for step in shorter if step not in longer)]
 
 
-def _culprit(study: Study, labels: Mapping[str, Any]) -> str:
+def _culprit(study: Study, labels: CellLabels) -> str:
     """The first step that gives other values when it alone is made again; empty if none does."""
     try:
         with np.errstate(all="ignore"):
@@ -297,7 +298,7 @@ def _culprit(study: Study, labels: Mapping[str, Any]) -> str:
         return ""
 
 
-def _unlike_steps(study: Study, labels: Mapping[str, Any]) -> Iterator[str]:
+def _unlike_steps(study: Study, labels: CellLabels) -> Iterator[str]:
     chain = study.chain(labels)
     reps = study.block
 

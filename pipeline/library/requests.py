@@ -13,6 +13,7 @@ from pipeline.execution.runner import parts
 from pipeline.identity.registry import SCRIPT
 from pipeline.study.parameters import InvalidInput, fields
 from pipeline.study.study import Study
+from pipeline.study.untyped import Config
 from pipeline.workflow import composition, config_files, own_experiments
 from pipeline.workflow.config import present, read_cluster, read_experiments, read_settings
 from pipeline.workflow.invocation import NOTEBOOK, Invocation
@@ -70,7 +71,7 @@ class Changes(TypedDict, total=False):
 
 def read(
     experiment: ExperimentLike,
-    changes: Mapping[str, Any],
+    changes: Config,
     cluster: ClusterLike = "local",
     task: str = "run",
 ) -> Job:
@@ -121,14 +122,14 @@ def _content(experiment: ExperimentLike) -> Mapping[str, Any]:
         ) from None
 
 
-def _is_used_as_it_is(study: Study, changes: Mapping[str, Any]) -> bool:
+def _is_used_as_it_is(study: Study, changes: Config) -> bool:
     """Whether a call changes nothing of a study, which has no looks at its claims behind it."""
     sections = {key.partition(".")[0] for key in changes}
     has_looks = study.until is not None and bool(study.until.stops)
     return not sections & OF_A_STUDY and not has_looks
 
 
-def _cluster(cluster: ClusterLike, config: Mapping[str, Any]) -> Cluster:
+def _cluster(cluster: ClusterLike, config: Config) -> Cluster:
     """The cluster that a call names, describes or brings."""
     if not isinstance(cluster, (str, Mapping)):
         return Connected(cluster)
@@ -160,8 +161,8 @@ def _script(study: Study) -> str:
 
 def _words(
     experiment: ExperimentLike,
-    config: Mapping[str, Any],
-    changes: Mapping[str, Any],
+    config: Config,
+    changes: Config,
     cluster: ClusterLike,
     task: str,
 ) -> Iterator[str]:
@@ -184,7 +185,7 @@ def _words(
         yield _word(f"cluster.{name}", value, is_known=True)
 
 
-def _words_of_change(key: str, value: object, config: Mapping[str, Any]) -> Iterator[str]:
+def _words_of_change(key: str, value: object, config: Config) -> Iterator[str]:
     """A change of a config as words: key=value, +key=value for a new key, ~key for a None."""
     known = config.get(key)
     section, _, name = key.partition(".")

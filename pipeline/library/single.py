@@ -32,6 +32,7 @@ from pipeline.study.protocols import (
     plain_release_of,
 )
 from pipeline.study.study import Study
+from pipeline.study.untyped import ParameterValues
 
 REPS = "reps"
 T = TypeVar("T")
@@ -187,7 +188,7 @@ def estimator(cls: type[Any]) -> type[Any]:
     return type(cls.__name__, (cls,), names)
 
 
-def _estimator_with(cls: type, values: Mapping[str, Any]) -> object:
+def _estimator_with(cls: type, values: ParameterValues) -> object:
     return estimator(cls)(**values)
 
 

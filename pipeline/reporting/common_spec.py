@@ -16,6 +16,7 @@ from pipeline.study.parameters import (
     nearest,
     parameter,
 )
+from pipeline.study.untyped import Config
 
 # Of a study: levels of its axes, derived parameters, metrics.
 Shape = tuple[Mapping[str, Sequence[Any]], Sequence[str], Sequence[str]]
@@ -77,7 +78,7 @@ def read(common: object, studies: Shapes) -> Common | None:
     )
 
 
-def _series(values: Mapping[str, Any], key: str, studies: Shapes) -> Series:
+def _series(values: Config, key: str, studies: Shapes) -> Series:
     """The checked curves of one study."""
     plain = [name for name in fields(Series) if name not in ("curves", "effective")]
     check_keys(values, (*plain, *OF_CURVES, "effective"), f"{key}.")
@@ -98,7 +99,7 @@ def _series(values: Mapping[str, Any], key: str, studies: Shapes) -> Series:
     return series
 
 
-def _curves(values: Mapping[str, Any], key: str, shape: Shape) -> Curves:
+def _curves(values: Config, key: str, shape: Shape) -> Curves:
     """Whose curves they are, as of a figure of kind curves."""
     axes, coordinates, metrics = shape
     figure = {"kind": "curves"}

@@ -2,8 +2,10 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
+
+from pipeline.study.untyped import CellLabels
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -186,7 +188,7 @@ def power(base: str, exponent: float) -> str:
     return whole + number(exponent).translate(SUPERSCRIPT)
 
 
-def levels(labels: Mapping[str, Any]) -> str:
+def levels(labels: CellLabels) -> str:
     """`m = 10, L = 400`."""
     return ", ".join(f"{symbol(name)} = {number(level)}" for name, level in labels.items())
 

@@ -17,6 +17,7 @@ from pipeline.reporting.formatting import about, capitalised, count, listed, num
 from pipeline.reporting.section import Facts, Section
 from pipeline.reporting.tables import metrics
 from pipeline.study.until import recorded
+from pipeline.study.untyped import ParameterValues
 
 if TYPE_CHECKING:
     from pipeline.analysis.claims import Judgement
@@ -110,7 +111,7 @@ def _few(levels: Sequence[Any]) -> str:
     return ", ".join(map(number, levels))
 
 
-def _constants(constants: Mapping[str, Any]) -> str:
+def _constants(constants: ParameterValues) -> str:
     """Parameters that do not vary."""
     if not constants:
         return ""

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pipeline.study.until import EndedCells
+from pipeline.study.untyped import ParameterValues
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -121,7 +122,7 @@ class Facts:
     effort: Effort | None = None
     ends: Sequence[EndedCells] = ()
     parts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    constants: Mapping[str, Any] = field(default_factory=dict)
+    constants: ParameterValues = field(default_factory=dict)
     paired: Sequence[str] = ()
     protocol: "Protocol | None" = None
     contributors: Sequence[Contributor] = ()

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+
+from pipeline.study.untyped import ParameterValues
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class ShownProblem:
     name: str
     title: str
     people: str | None
-    parameters: Mapping[str, Any]
+    parameters: ParameterValues
     axes: Sequence[ShownAxis]
     metrics: Sequence[ShownMetric]
     risks: Sequence[str]

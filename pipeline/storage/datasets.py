@@ -19,6 +19,7 @@ from pipeline.study.arrays import Array
 from pipeline.study.checks import ROLES
 from pipeline.study.parameters import arguments, fields, outcome
 from pipeline.study.study import Study
+from pipeline.study.untyped import JsonObject
 
 if TYPE_CHECKING:  # imported where it is used: asking for the status must not wait for it
     import xarray as xr
@@ -346,7 +347,7 @@ def _without_constant_axes(variable: "xr.Variable") -> "xr.Variable":
     return variable
 
 
-def describe(study: Study, name: str) -> dict[str, Any]:
+def describe(study: Study, name: str) -> JsonObject:
     """Attributes of a metric, or of the status, in a dataset."""
     if name == "status":
         return {

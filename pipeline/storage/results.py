@@ -21,6 +21,7 @@ from pipeline.study.files import PARTIAL
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.streams import canonical, digest
 from pipeline.study.study import Study
+from pipeline.study.untyped import JsonObject
 
 if TYPE_CHECKING:  # imported where it is used: asking for the status must not wait for it
     import xarray as xr
@@ -114,19 +115,19 @@ def is_sealed(store: Store) -> bool:
     return attributes(store).get("request") == request(store.study)
 
 
-def attributes(store: Store) -> dict[str, Any]:
+def attributes(store: Store) -> JsonObject:
     """Attributes of the results.zarr at the study's `place`, see `root_attributes`."""
     there = root_attributes(store.backend)
     where = _place(store, there)
     return root_attributes(store.backend, where) if where else there
 
 
-def root_attributes(backend: Files, where: str = "") -> dict[str, Any]:
+def root_attributes(backend: Files, where: str = "") -> JsonObject:
     """Attributes of results.zarr, see `sealed_attributes`. where: see `place`."""
     return sealed_attributes(backend, f"{where}{SEALED}")
 
 
-def sealed_attributes(backend: Files, name: str) -> dict[str, Any]:
+def sealed_attributes(backend: Files, name: str) -> JsonObject:
     """Attributes of a sealed dataset; none where its root document is missing or damaged."""
     try:
         document = _document(backend.read(f"{name}/{ROOT}") or b"")
@@ -313,13 +314,13 @@ def in_chunks(dataset: "xr.Dataset", sizes: Mapping[Hashable, int]) -> "xr.Datas
 
 
 @lru_cache(maxsize=64)  # needed a dozen times in a run, for each study
-def _document(content: bytes) -> dict[str, Any]:
+def _document(content: bytes) -> JsonObject:
     """The root document of a sealed dataset, to be read only.
 
     ValueError unless it is one that `finish` wrote.
     """
     try:
-        document: dict[str, Any] = json.loads(content)
+        document: JsonObject = json.loads(content)
         sound = (
             document["attributes"]["digest"] == _digest(document)
             and _serialise(document) == content

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pipeline.study.untyped import ParameterValues
+
 
 @dataclass(frozen=True)
 class Unknown:
@@ -47,7 +49,7 @@ class AtlasGrid:
     axes: Mapping[str, tuple[float, ...]]
     mechanisms: tuple[str, ...]
     metrics: tuple[str, ...]
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: ParameterValues = field(default_factory=dict)
     halves: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -62,7 +64,7 @@ class Plan:
     """
 
     trust: str
-    parameters: Mapping[str, Any]
+    parameters: ParameterValues
 
 
 def _no_survey(model: object, mechanism: object) -> str:
@@ -100,7 +102,7 @@ class Advice:
     """
 
     unknowns: Mapping[str, Unknown]
-    parameters: Mapping[str, Any]
+    parameters: ParameterValues
     estimators: tuple[str, ...]
     recorded: Mapping[str, Any] = field(default_factory=dict)
     derive: Mapping[str, str] = field(default_factory=dict)

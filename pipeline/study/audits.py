@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from pipeline.study.untyped import ParameterValues
+
 
 class Neighbouring(NamedTuple):
     """Two data sets of one replication that differ in one person. name: in what, in words."""
@@ -48,7 +50,7 @@ class Audits:
     accepts: type
     pairs: Callable[[Any], Sequence[Neighbouring]]
     repeated: Callable[[Any, int], Any]
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: ParameterValues = field(default_factory=dict)
     particular: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     lent: tuple[str, ...] = ()
     noise: Callable[[Any], StatedNoise | None] = _no_noise

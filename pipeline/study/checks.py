@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from pipeline.study.parameters import InvalidInput, arguments, check, fields, nearest
 from pipeline.study.problem import Problem
+from pipeline.study.untyped import ParameterValues
 
 ROLES = ("model", "mechanism", "estimator")
 
@@ -41,7 +42,7 @@ def mapping(value: object, key: str) -> dict[str, Any]:
 
 def declarations(
     problem: Problem,
-    constants: Mapping[str, Any],
+    constants: ParameterValues,
     products: Products,
     derivations: Iterable[str],
     metrics: Iterable[str],
@@ -66,7 +67,7 @@ def declarations(
 
 
 def _parts(
-    problem: Problem, role: str, constants: Mapping[str, Any], products: Products
+    problem: Problem, role: str, constants: ParameterValues, products: Products
 ) -> list[type]:
     """All models, mechanisms or estimators that a cell may use."""
     if role in constants:
@@ -87,7 +88,7 @@ def _parts(
 def check_given_once(
     declared: Declarations,
     products: Products,
-    constants: Mapping[str, Any],
+    constants: ParameterValues,
     derive: Mapping[str, str],
 ) -> None:
     """Every parameter is taken by some part, and is given in one of grid, parameters and derive

@@ -20,7 +20,7 @@ import numpy as np
 from pipeline.study.arrays import Array
 from pipeline.study.frozen_classes import package_of
 from pipeline.study.returned import lazy
-from pipeline.study.untyped import Table
+from pipeline.study.untyped import LoadedTable
 
 BUFFERS = (bytearray, array.array, memoryview)
 SEQUENCES = (list, tuple, collections.deque)
@@ -84,7 +84,7 @@ def is_table(value: object) -> bool:
     return package_of(kind) in ("pandas", "xarray") and hasattr(value, "to_dict")
 
 
-def _columns(table: Table) -> list[Any]:
+def _columns(table: LoadedTable) -> list[Any]:
     """What a table holds, by its own names."""
     if hasattr(table, "tocoo"):
         coordinates = table.tocoo()

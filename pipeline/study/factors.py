@@ -19,6 +19,7 @@ from pipeline.study.grid import Grid
 from pipeline.study.making import build, predicted_cost
 from pipeline.study.parameters import InvalidInput, fields
 from pipeline.study.protocols import plain_release_of
+from pipeline.study.untyped import CellLabels, ParameterValues
 
 PER_UNIT = 1e5  # nanoseconds of every unit, whatever its parts
 UNITS_MOST = 20_000_000  # of a study: what is done and what is left is known of each, in memory
@@ -59,13 +60,13 @@ class Described(Protocol):
     def part(self, kind: str, name: object, key: str | None = None) -> type:
         """The class of a part of the study's problem, by its kind and name."""
 
-    def values(self, labels: Mapping[str, Any]) -> Mapping[str, Any]:
+    def values(self, labels: CellLabels) -> Mapping[str, Any]:
         """All parameters of a cell."""
 
-    def derived(self, labels: Mapping[str, Any]) -> Mapping[str, Any]:
+    def derived(self, labels: CellLabels) -> Mapping[str, Any]:
         """Derived parameters and coordinates of a cell."""
 
-    def component(self, kind: str, name: object, values: Mapping[str, Any]) -> object:
+    def component(self, kind: str, name: object, values: ParameterValues) -> object:
         """A part with its parameters among the values of a cell."""
 
 

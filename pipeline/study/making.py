@@ -11,12 +11,13 @@ import numpy as np
 from pipeline.study.parameters import Checked, DataFile, InvalidInput, check, fields, shorten
 from pipeline.study.protocols import Estimator, Mechanism, Model
 from pipeline.study.returned import WrongPart
+from pipeline.study.untyped import ParameterValues
 
 Part = TypeVar("Part")
 Value: TypeAlias = bool | int | float | str | DataFile | np.generic | None  # of a parameter
 
 
-def build(component: type[Part], values: Mapping[str, Any]) -> Part:
+def build(component: type[Part], values: ParameterValues) -> Part:
     """A part from those values that are its parameters.
 
     InvalidInput when one is missing or not allowed.

@@ -22,7 +22,7 @@ from typing import Any, Self, TypeAlias, TypedDict, TypeVar, Unpack, cast
 
 from pipeline.study.errors import PipelineError
 from pipeline.study.files import read_regular
-from pipeline.study.untyped import AnyField
+from pipeline.study.untyped import AnyField, ParameterValues
 
 Declared = TypeVar("Declared")
 LISTED = 110  # characters of a list of names in a message
@@ -267,7 +267,7 @@ def read(
 
 
 def check_keys(
-    values: Mapping[str, Any], known: Iterable[str], prefix: str, unknown: str = "no such key"
+    values: ParameterValues, known: Iterable[str], prefix: str, unknown: str = "no such key"
 ) -> None:
     """Raise InvalidInput for an unknown key of a mapping. prefix: before it, in the error."""
     known = [*known]
@@ -276,9 +276,7 @@ def check_keys(
             raise InvalidInput(f"{prefix}{name}", value, f"{unknown}; {nearest(name, known)}")
 
 
-def check_needed(
-    values: Mapping[str, Any], declared: Mapping[str, Field[Any]], prefix: str
-) -> None:
+def check_needed(values: ParameterValues, declared: Mapping[str, Field[Any]], prefix: str) -> None:
     """Raise InvalidInput for a declared value that has no default and that a mapping lacks."""
     for name, field in declared.items():
         has_none = field.default is dataclasses.MISSING and (

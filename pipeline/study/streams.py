@@ -7,14 +7,14 @@ moves nothing.
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from pipeline.study.untyped import CellLabels
 
-def canonical(labels: Mapping[str, Any]) -> str:
+
+def canonical(labels: CellLabels) -> str:
     """Canonical text of labels: JSON with sorted names; equal labels give equal text."""
     return json.dumps(dict(labels), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 

@@ -62,6 +62,7 @@ from pipeline.study.slices import Whole, sliced_unit, slices
 from pipeline.study.streams import Stream, canonical, digest
 from pipeline.study.targets import Target, read_targets
 from pipeline.study.until import Until, read_until
+from pipeline.study.untyped import CellLabels, ParameterValues
 
 NAME = re.compile(r"[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*")
 NAME_LONGEST = 100  # bytes, as it names a folder: file systems allow 255, the study adds its key
@@ -114,7 +115,7 @@ class Study(Checked):
         )
     )
     grid: Grid
-    parameters: Mapping[str, Any]
+    parameters: ParameterValues
     metrics: tuple[str, ...]
     derive: Mapping[str, str] = field(default_factory=dict)
     paired: tuple[str, ...] = ("estimator", "mechanism")
@@ -332,14 +333,14 @@ class Study(Checked):
         """The class of a metric of the study's problem, by its name."""
         return problem_named(self.problem).metric(name, "metrics")
 
-    def values(self, labels: Mapping[str, Any]) -> dict[str, Any]:
+    def values(self, labels: CellLabels) -> dict[str, Any]:
         """All parameters of a cell: constants, labels, and what is derived.
 
         InvalidInput if one cannot be.
         """
         return self._with({**self.parameters, **labels}, self.derive)
 
-    def derived(self, labels: Mapping[str, Any]) -> dict[str, Any]:
+    def derived(self, labels: CellLabels) -> dict[str, Any]:
         """Derived parameters and coordinates of a cell."""
         values = self._with(self.values(labels), self.coordinates)
         return {name: values[name] for name in self.derivations}
@@ -351,7 +352,7 @@ class Study(Checked):
                 values[name] = computed(name, function, {key: values[key] for key in inputs})
         return values
 
-    def components(self, labels: Mapping[str, Any]) -> Components:
+    def components(self, labels: CellLabels) -> Components:
         """Model, mechanism, estimator and metrics of a cell; InvalidInput names a misfit."""
         values = self.values(labels)
         model = cast(Model, self.component("model", values["model"], values))
@@ -363,7 +364,7 @@ class Study(Checked):
         metrics = tuple(build(self.metric(name), values) for name in self.metrics)
         return Components(model, mechanism, estimator, metrics)
 
-    def component(self, kind: str, name: object, values: Mapping[str, Any]) -> object:
+    def component(self, kind: str, name: object, values: ParameterValues) -> object:
         """A part with its parameters among the values of a cell.
 
         InvalidInput if one is missing or not allowed.
@@ -384,7 +385,7 @@ class Study(Checked):
             taken.update(self.derivations[target][1])
         return frozenset(set(self.paired) & set(self.grid.axes) - taken)
 
-    def stream(self, role: str, labels: Mapping[str, Any], block: int, model: Model) -> Stream:
+    def stream(self, role: str, labels: CellLabels, block: int, model: Model) -> Stream:
         """Address of the stream of a role: which labels it depends on is decided here, and only
         here.
         """
@@ -415,7 +416,7 @@ class Study(Checked):
 
     def simulate(
         self,
-        labels: Mapping[str, Any],
+        labels: CellLabels,
         block: int,
         memo: Memo | None = None,
         slice_bytes: int | None = None,
@@ -467,7 +468,7 @@ class Study(Checked):
             memo["release"] = (release_key, release)
         return truth, memo["release"][1]
 
-    def cost(self, labels: Mapping[str, Any]) -> float:
+    def cost(self, labels: CellLabels) -> float:
         """Predicted relative cost of one unit of a cell, in steps of about a nanosecond."""
         parts = self.components(labels)
         names = self._names(labels)
@@ -491,14 +492,14 @@ class Study(Checked):
         """How many cells share an estimate."""
         return math.prod(len(self.grid.axes[axis]) for axis in self.measured)
 
-    def chain(self, labels: Mapping[str, Any]) -> Chain:
+    def chain(self, labels: CellLabels) -> Chain:
         """The parts of a cell as they are called.
 
         Raises InvalidInput, which names what does not fit.
         """
         return Chain(self.components(labels), self._names(labels), self.metrics)
 
-    def _names(self, labels: Mapping[str, Any]) -> dict[str, Any]:
+    def _names(self, labels: CellLabels) -> dict[str, Any]:
         """Names of the model, the mechanism and the estimator of a cell."""
         return {role: labels.get(role, self.parameters.get(role)) for role in ROLES}
 
@@ -527,7 +528,7 @@ def _named_derivations(products: Iterable[Mapping[str, Any]]) -> set[tuple[str, 
 
 
 def _derived_levels(
-    problem: Problem, axis: str, name: str, constants: Mapping[str, Any]
+    problem: Problem, axis: str, name: str, constants: ParameterValues
 ) -> tuple[Any, ...]:
     """The levels of an axis that names a derivation. Raises InvalidInput."""
     key = f"grid.{axis}"
@@ -553,7 +554,7 @@ def _derived_levels(
 
 
 def _check_fit(
-    values: Mapping[str, Any], before: str, passed: type, role: str, accepts: type
+    values: ParameterValues, before: str, passed: type, role: str, accepts: type
 ) -> None:
     """Raise InvalidInput unless a part takes what the one before it passes on."""
     if issubclass(passed, accepts):

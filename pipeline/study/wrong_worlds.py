@@ -6,7 +6,7 @@ that something is wrong.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -15,6 +15,7 @@ import numpy as np
 from pipeline.study.arrays import Array
 from pipeline.study.protocols import Components
 from pipeline.study.study import Study
+from pipeline.study.untyped import CellLabels
 
 Change: TypeAlias = Callable[
     [Components], Components
@@ -44,7 +45,7 @@ class WrongWorld(Study):
         values = {name: getattr(study, name) for name in names}
         return cls(**{**values, "change": change})
 
-    def components(self, labels: Mapping[str, Any]) -> Components:
+    def components(self, labels: CellLabels) -> Components:
         """The changed parts of a cell. TypeError where the change gives something else."""
         changed = self.change(super().components(labels))
         if not isinstance(changed, Components):

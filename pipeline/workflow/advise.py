@@ -4,10 +4,10 @@
 the certified one.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from pipeline.advice.answer import Answer, answer
 from pipeline.advice.atlas import NotInAtlas
@@ -15,6 +15,7 @@ from pipeline.advice.first import First, first
 from pipeline.advice.question import Question, read
 from pipeline.advice.trusted import Trusted, answer_by_trust, is_about_a_person
 from pipeline.study.parameters import InvalidInput
+from pipeline.study.untyped import Config
 from pipeline.workflow import atlas_files
 from pipeline.workflow.atlas_files import Saved, destination, is_page, is_promise
 from pipeline.workflow.own_audits import OwnAudit, audit_of_question
@@ -51,7 +52,7 @@ class NoFirstAnswer:
 Event: TypeAlias = Saved | First | NoFirstAnswer | OwnAudit | Answer | Trusted
 
 
-def read_request(entries: Mapping[str, Any]) -> AdviceRequest:
+def read_request(entries: Config) -> AdviceRequest:
     """The request of a command or a call: the question's own keys, `quick` and `save`.
 
     Raises InvalidInput, in one line, for every mistake.

@@ -6,12 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pipeline.execution.schedule import Unit
 from pipeline.storage.backend import ROOT
 from pipeline.study.study import Study
-from pipeline.study.untyped import Json
+from pipeline.study.untyped import Config, Json
 from pipeline.workflow.invocation import Invocation
 from pipeline.workflow.provenance import Program
 
@@ -47,7 +46,7 @@ class ArchivedStudy:
     """
 
     folder: str
-    config: Mapping[str, Any]
+    config: Config
     place: str
     data: Mapping[str, str]
     parts: Mapping[str, str]

@@ -26,7 +26,7 @@ from pipeline.storage.units import Record
 from pipeline.study.arrays import Array, Booleans, Integers
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.status import FAILED
-from pipeline.study.untyped import Table
+from pipeline.study.untyped import JsonObject, LoadedTable
 from pipeline.workflow import protocol_record, reduce
 from pipeline.workflow.recomputed_units import near
 from pipeline.workflow.studies import StoredStudy
@@ -51,7 +51,7 @@ class ArchivedNumbers:
         self._values: tuple[Array, Array] = (np.zeros(0), np.zeros(0))
 
     @cached_property
-    def data(self) -> Table:
+    def data(self) -> LoadedTable:
         """The dataset of all replications."""
         return results.load(self.stored.store, self.place + results.SEALED)
 
@@ -181,10 +181,10 @@ def _difference(
     return f"{', '.join(variables)} cannot be recomputed from the stored numbers"
 
 
-def _document(stored: StoredStudy, name: str) -> dict[str, Any]:
+def _document(stored: StoredStudy, name: str) -> JsonObject:
     """The root document of a dataset; empty where there is none."""
     content = stored.store.backend.read(f"{name}/{ROOT}")
-    document: dict[str, Any] = json.loads(content or b"{}")
+    document: JsonObject = json.loads(content or b"{}")
     return document
 
 

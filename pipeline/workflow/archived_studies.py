@@ -11,6 +11,7 @@ from typing import Any
 from pipeline.study.checks import mapping
 from pipeline.study.files import read_regular
 from pipeline.study.parameters import InvalidInput
+from pipeline.study.untyped import Config
 from pipeline.workflow import composition, config_files, own_experiments, yaml_text
 from pipeline.workflow.config import read_experiment
 from pipeline.workflow.rounds import continued
@@ -42,9 +43,7 @@ def finished(
     return [_sealed(stored) for stored in studies.values()]
 
 
-def study_of(
-    config: Mapping[str, Any], settings: Settings, files: Mapping[str, str]
-) -> StoredStudy:
+def study_of(config: Config, settings: Settings, files: Mapping[str, str]) -> StoredStudy:
     """The study of a record's config, in the folder of outputs of some settings.
 
     files: see `finished`. Raises InvalidInput where files of data are missing, or are others.
@@ -59,7 +58,7 @@ def study_of(
     return stored
 
 
-def _data(config: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, Any]:
+def _data(config: Config, files: Mapping[str, str]) -> dict[str, Any]:
     """Where the files of people's data are that a config names."""
     paths: dict[str, Any] = {}
     for name, path in mapping(config.get("data") or {}, "data").items():

@@ -31,6 +31,7 @@ from pipeline.study.parameters import (
 )
 from pipeline.study.problem import Problem
 from pipeline.study.protocols import Mechanism
+from pipeline.study.untyped import Config, ParameterValues
 
 CALL_SECONDS = parameter("how long one call may take", default=60.0, above=0)
 CALL_SECONDS.type = "float"
@@ -80,7 +81,7 @@ def perform(request: AuditRequest) -> Audited:
     return guarded(answer, name, request.call_seconds)
 
 
-def read_request(entries: Mapping[str, Any], words: Sequence[str] = ()) -> AuditRequest:
+def read_request(entries: Config, words: Sequence[str] = ()) -> AuditRequest:
     """The request of a command: problem, mechanism and its parameters, and the words of `Options`.
 
     words: of the command, to show how it is repeated. guarantee.epsilon, guarantee.delta and
@@ -122,7 +123,7 @@ def checked_seconds(value: object) -> float:
     return seconds
 
 
-def options_of(entries: Mapping[str, Any]) -> tuple[Options, dict[str, Any]]:
+def options_of(entries: Config) -> tuple[Options, dict[str, Any]]:
     """The options among entries, and the other entries."""
     known = fields(Options)
     options = {key: value for key, value in entries.items() if key in known}
@@ -249,7 +250,7 @@ def _audits_of(problem: Problem) -> Audits:
     return audits
 
 
-def _made(problem: Problem, name: str, audits: Audits, values: Mapping[str, Any]) -> Mechanism:
+def _made(problem: Problem, name: str, audits: Audits, values: ParameterValues) -> Mechanism:
     """The mechanism, of parameters that were named and of small sizes else."""
     part = problem.part("mechanism", name)
     known = fields(part)

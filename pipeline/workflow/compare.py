@@ -24,6 +24,7 @@ from pipeline.storage.schemes import check_url, open_backend
 from pipeline.study.arrays import Array
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.status import FAILED
+from pipeline.study.untyped import CellLabels
 from pipeline.workflow.settings import Storage
 from pipeline.workflow.shelf import Shelved, named, names_in
 
@@ -39,7 +40,7 @@ class CellDifference:
     labels: axis -> level. low, high: of the interval.
     """
 
-    labels: Mapping[str, Any]
+    labels: CellLabels
     mean: float
     low: float
     high: float

@@ -14,6 +14,7 @@ from pipeline.study.checks import mapping
 from pipeline.study.files import read_regular
 from pipeline.study.grid import Grid
 from pipeline.study.parameters import InvalidInput, nearest
+from pipeline.study.untyped import Config
 from pipeline.workflow import config_files, own_experiments, yaml_text
 
 SIZES = ("paper", "quick")
@@ -42,12 +43,12 @@ def defaults() -> dict[str, Any]:
     return {key: value for key, value in config.items() if key not in OF_HYDRA}
 
 
-def whole_experiment(experiment: Mapping[str, Any]) -> dict[str, Any]:
+def whole_experiment(experiment: Config) -> dict[str, Any]:
     """The config of an experiment at its full size, `quick` included."""
     return merged(defaults(), experiment)
 
 
-def sized(config: Mapping[str, Any], size: str) -> dict[str, Any]:
+def sized(config: Config, size: str) -> dict[str, Any]:
     """The config at a size: what it says under `quick` takes the place of the rest, or goes."""
     if size not in SIZES:
         raise InvalidInput("size", size, nearest(size, SIZES))
@@ -60,7 +61,7 @@ def sized(config: Mapping[str, Any], size: str) -> dict[str, Any]:
     return at_size
 
 
-def changed(config: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def changed(config: Config, changes: Config) -> dict[str, Any]:
     """The config with the changes of a call, keys and values as `pipeline.library.runs.run` takes
     them.
     """
@@ -82,7 +83,7 @@ def changed(config: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, 
     return result
 
 
-def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def merged(base: Config, changes: Config) -> dict[str, Any]:
     """A mapping with the values of another one, mappings within them merged too.
 
     >>> merged({"a": {"x": 1, "y": 2}, "b": 3}, {"a": {"y": 4}, "c": 5})
@@ -131,7 +132,7 @@ def _change(config: dict[str, Any], section: str, name: str, value: object) -> N
     config[section] = _with(section_before, section, name, value)
 
 
-def _with(section: Mapping[str, Any], key: str, name: str, value: object) -> dict[str, Any]:
+def _with(section: Config, key: str, name: str, value: object) -> dict[str, Any]:
     """A section with another value of a name, or without the name where that is None."""
     if value is not None or key not in REMOVABLE:
         return merged(section, {name: value})
@@ -141,7 +142,7 @@ def _with(section: Mapping[str, Any], key: str, name: str, value: object) -> dic
     return {other: level for other, level in section.items() if other != name}
 
 
-def _refuse_placeholders(config: Mapping[str, Any]) -> None:
+def _refuse_placeholders(config: Config) -> None:
     """Raise InvalidInput for ${…}, which other programs replace."""
     for key, text in _texts(config, ""):
         if "${" in text:

@@ -15,6 +15,7 @@ from pipeline.study.checks import mapping
 from pipeline.study.grid import read_products
 from pipeline.study.parameters import InvalidInput, check_keys, check_needed, fields, read
 from pipeline.study.study import Study
+from pipeline.study.untyped import Config, ParameterValues
 from pipeline.workflow.experiment import Experiment, Text
 from pipeline.workflow.settings import Registration, Settings, Storage
 
@@ -32,7 +33,7 @@ OTHER_KEYS = {
 }
 
 
-def read_settings(raw: Mapping[str, Any]) -> Settings:
+def read_settings(raw: Config) -> Settings:
     """Settings from a plain mapping; InvalidInput names the key."""
     check_keys(raw, STUDY_KEYS | OTHER_KEYS, "")
     store = Storage.read(mapping(raw.get("store", {}), "store"), "store.")
@@ -42,7 +43,7 @@ def read_settings(raw: Mapping[str, Any]) -> Settings:
     return Settings.read(values, "", store=store, protocol=published)
 
 
-def read_cluster(raw: Mapping[str, Any]) -> Cluster:
+def read_cluster(raw: Config) -> Cluster:
     """The cluster from its mapping: `kind` and that kind's fields."""
     settings = dict(mapping(raw.get("cluster", {"kind": "local"}), "cluster"))
     kind = settings.pop("kind", None)
@@ -77,7 +78,7 @@ def read_experiments(mappings: Sequence[Mapping[str, Any]]) -> list[Experiment]:
     return experiments
 
 
-def read_common(raw: Mapping[str, Any], experiments: Iterable[Experiment]) -> Common | None:
+def read_common(raw: Config, experiments: Iterable[Experiment]) -> Common | None:
     """The figure that all studies of a suite share; None without one. Raises InvalidInput."""
     studies = (experiment.study for experiment in experiments)
     return common_spec.read(
@@ -86,7 +87,7 @@ def read_common(raw: Mapping[str, Any], experiments: Iterable[Experiment]) -> Co
     )
 
 
-def read_experiment(raw: Mapping[str, Any], others: bool = False) -> Experiment:
+def read_experiment(raw: Config, others: bool = False) -> Experiment:
     """A checked experiment from a plain mapping; InvalidInput names the dotted key.
 
     others: whether it is one of several, so that a data file may be for another.
@@ -97,21 +98,21 @@ def read_experiment(raw: Mapping[str, Any], others: bool = False) -> Experiment:
     return Experiment(study, text, _read_figures(raw, study))
 
 
-def present(study: Study, raw: Mapping[str, Any]) -> Experiment:
+def present(study: Study, raw: Config) -> Experiment:
     """An experiment of a study as it is, with what a plain mapping says of its report."""
     check_keys(raw, STUDY_KEYS | OTHER_KEYS, "")
     return Experiment(study, _read_text(raw), _read_figures(raw, study))
 
 
-def _read_text(raw: Mapping[str, Any]) -> Text:
+def _read_text(raw: Config) -> Text:
     return Text.read({name: raw[name] for name in fields(Text) if name in raw}, "")
 
 
-def _read_figures(raw: Mapping[str, Any], study: Study) -> tuple[specs.Spec, ...]:
+def _read_figures(raw: Config, study: Study) -> tuple[specs.Spec, ...]:
     return specs.read(raw.get("figures"), study.grid.axes, study.derivations, study.metrics)
 
 
-def _read_study(raw: Mapping[str, Any], others: bool) -> Study:
+def _read_study(raw: Config, others: bool) -> Study:
     """The study of a plain mapping; others: see `read_experiment`."""
     described = {
         name: field for name, field in fields(Study).items() if "meaning" in field.metadata
@@ -146,7 +147,7 @@ def _parameters_of(files: Mapping[str, Any]) -> dict[str, Any]:
     return parameters
 
 
-def _section(raw: Mapping[str, Any], key: str) -> dict[str, Any]:
+def _section(raw: Config, key: str) -> dict[str, Any]:
     """A mapping within a plain mapping; empty where there is none."""
     section = raw.get(key)
     if section is None:
@@ -154,9 +155,7 @@ def _section(raw: Mapping[str, Any], key: str) -> dict[str, Any]:
     return mapping(section, key)
 
 
-def _untaken(
-    raw: Mapping[str, Any], constants: Mapping[str, Any], files: Mapping[str, Any]
-) -> list[str]:
+def _untaken(raw: Config, constants: ParameterValues, files: Mapping[str, Any]) -> list[str]:
     """Parameters that are data files which no model of the experiment takes.
 
     None where a model is unknown.

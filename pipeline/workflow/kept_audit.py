@@ -30,6 +30,7 @@ from pipeline.study.files import write_whole
 from pipeline.study.grid import Grid
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.study import Study
+from pipeline.study.untyped import Config
 from pipeline.workflow import composition, config_files, own_experiments, run
 from pipeline.workflow.audit import AuditRequest
 from pipeline.workflow.config import present, read_cluster, read_settings
@@ -67,14 +68,14 @@ class Keeping:
     person's own.
     """
 
-    changes: Mapping[str, Any]
+    changes: Config
     cluster: Cluster
     invocation: Invocation
     subscribers: tuple[Subscriber, ...] = ()
 
 
 def keeping_of(
-    entries: Mapping[str, Any], words: Sequence[str], subscribers: tuple[Subscriber, ...] = ()
+    entries: Config, words: Sequence[str], subscribers: tuple[Subscriber, ...] = ()
 ) -> tuple[Keeping | None, dict[str, Any]]:
     """Where the words of a command keep an audit, and its other words.
 

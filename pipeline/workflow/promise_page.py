@@ -1,10 +1,9 @@
 """What is promised to people, as a page: of a certified answer, and beside every release."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from pipeline.advice import words
 from pipeline.advice.answer import Answer
@@ -24,6 +23,7 @@ from pipeline.study.guarantee import (
     Guarantee,
     amount,
 )
+from pipeline.study.untyped import ParameterValues
 from pipeline.workflow.atlas_files import Saved, write
 
 ATTACKED = {"person": "all answers of a person", "answer": "one answer"}
@@ -117,7 +117,7 @@ def page_of_release(disclosure: Disclosure) -> str:
     return page(content)
 
 
-def _numbers(values: Mapping[str, Any]) -> str:
+def _numbers(values: ParameterValues) -> str:
     """Numbers with their names."""
     return ", ".join(f"{name} = {value:.6g}" for name, value in values.items())
 

@@ -1,17 +1,15 @@
 """`task=release`: real people's data, once, privately, by the problem whose data they are."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from pipeline.identity.registry import problems
 from pipeline.study.disclosure import Disclosure
 from pipeline.study.parameters import InvalidInput, nearest
 from pipeline.study.problem import Problem
+from pipeline.study.untyped import Config
 
 PROGRAM = __name__.partition(".")[0]
 
 
-def release(arguments: Mapping[str, Any]) -> str:
+def release(arguments: Config) -> str:
     """Release data as the arguments ask; says what was released.
 
     arguments: key -> value, among them `problem`, whose data are released. Raises InvalidInput for
@@ -41,7 +39,7 @@ def _page(disclosure: Disclosure) -> str:
     return page_of_release(disclosure)
 
 
-def _refuse_own_mechanism(problem: Problem, arguments: Mapping[str, Any]) -> None:
+def _refuse_own_mechanism(problem: Problem, arguments: Config) -> None:
     """Raise InvalidInput for a mechanism of one's own, by which a problem that ships cannot release.
 
     A problem of another package releases by its own mechanisms, for which that package vouches.

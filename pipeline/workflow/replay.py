@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from pipeline.study.arrays import Array
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.status import OK
 from pipeline.study.study import Study
+from pipeline.study.untyped import CellLabels
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class UnitReplay:
 
     study: Study
     unit: Unit
-    labels: Mapping[str, Any]
+    labels: CellLabels
 
     def values(self) -> dict[str, Array]:
         """(replications,) of every metric, and `status`; raises what the unit raises."""

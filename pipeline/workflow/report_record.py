@@ -5,10 +5,9 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
 from pipeline.identity import own_files
 from pipeline.identity.registry import problem
@@ -17,6 +16,7 @@ from pipeline.storage.folder import locked
 from pipeline.study.files import read_regular, write_whole
 from pipeline.study.parameters import path_of
 from pipeline.study.streams import digest
+from pipeline.study.untyped import Config
 from pipeline.workflow import protocol_record
 from pipeline.workflow.invocation import SETTING_KEYS
 from pipeline.workflow.own_experiments import RECORD
@@ -42,7 +42,7 @@ class Replaced(OSError):
         super().__init__("the results changed while the report was written")
 
 
-def shown(raw: Mapping[str, Any]) -> str:
+def shown(raw: Config) -> str:
     """The part of a config that a report shows, as YAML; if it changes, so must the report."""
     import yaml
 

@@ -1,8 +1,7 @@
 """What a status says apart from units: slow cells, memory of workers, jobs in a queue."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -10,6 +9,7 @@ from pipeline.execution.clusters import queued
 from pipeline.execution.schedule import cell_in_words
 from pipeline.storage import efforts
 from pipeline.study.arrays import Array, Floats
+from pipeline.study.untyped import CellLabels
 from pipeline.workflow.studies import StoredStudy
 
 MOST_CELLS = 3  # that are listed as the slowest
@@ -19,7 +19,7 @@ MOST_CELLS = 3  # that are listed as the slowest
 class SlowCell:
     """A cell, its labels and its name, and mean seconds of its units."""
 
-    cell: Mapping[str, Any]
+    cell: CellLabels
     name: str
     seconds: float
 

@@ -19,6 +19,7 @@ from pipeline.execution.clusters import Cluster
 from pipeline.storage import results
 from pipeline.study.files import write_whole
 from pipeline.study.parameters import InvalidInput, nearest
+from pipeline.study.untyped import CellLabels, ParameterValues
 from pipeline.workflow import composition, own_experiments
 from pipeline.workflow.archived_studies import finished
 from pipeline.workflow.config import read_experiment
@@ -53,7 +54,7 @@ class StandingRequest:
     parts: Mapping[str, str]
     cluster: Cluster
     invocation: Invocation
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: ParameterValues = field(default_factory=dict)
     metric: str | None = None
     better: str = BETTER[0]
     storage: Storage = Storage()
@@ -67,7 +68,7 @@ class CellOfStanding:
     wins: 1 where it is surely better, −1 where it is surely worse, else 0.
     """
 
-    labels: Mapping[str, Any]
+    labels: CellLabels
     mean: float
     low: float
     high: float

@@ -6,7 +6,7 @@ import inspect
 import itertools
 import math
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import cast
 
 from pipeline.reporting.section import Protection
 from pipeline.study.checks import ROLES
@@ -14,6 +14,7 @@ from pipeline.study.factors import parts_of
 from pipeline.study.parts import BaseMechanism
 from pipeline.study.protocols import Mechanism, Model
 from pipeline.study.study import Study
+from pipeline.study.untyped import CellLabels
 
 
 def parts(study: Study) -> dict[str, dict[str, str]]:
@@ -77,6 +78,6 @@ def remarks(study: Study) -> dict[str, list[str]]:
     return texts
 
 
-def _component(study: Study, role: str, labels: Mapping[str, Any]) -> object:
+def _component(study: Study, role: str, labels: CellLabels) -> object:
     values = study.values(labels)
     return study.component(role, values[role], values)

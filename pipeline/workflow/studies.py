@@ -16,6 +16,7 @@ from pipeline.storage import agreement, results
 from pipeline.storage.in_work import Driver
 from pipeline.storage.replications import Listing, Store
 from pipeline.study.study import Study
+from pipeline.study.untyped import Config
 from pipeline.workflow.experiment import Experiment
 from pipeline.workflow.precision import all_done, needed_blocks
 from pipeline.workflow.sealed import is_current
@@ -27,7 +28,7 @@ class StoredStudy(NamedTuple):
 
     experiment: Experiment
     store: Store
-    raw: Mapping[str, Any]
+    raw: Config
 
     @property
     def study(self) -> Study:

@@ -9,7 +9,7 @@ import copy
 import dataclasses
 import math
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, cast
@@ -18,6 +18,7 @@ import numpy as np
 
 from pipeline.study.parameters import fields
 from pipeline.study.protocols import Components, Data, Estimate, Release, Truth
+from pipeline.study.untyped import Config
 from pipeline.study.wrong_worlds import Change
 
 Part = Any
@@ -240,7 +241,7 @@ class ChangedEstimate(Wrapper):
         return self.make(self.declared.fit(release, rng))
 
 
-def _with_parameters(part: Part, changes: Mapping[str, Any]) -> Part:
+def _with_parameters(part: Part, changes: Config) -> Part:
     if not {*changes} <= {*fields(type(part))}:
         return part
     values = dict(changes)

@@ -20,6 +20,7 @@ from pipeline.study.disclosure import Disclosure
 from pipeline.study.guarantee import CURATOR, ONE_ANSWER, ONE_PERSON, TRUSTS
 from pipeline.study.making import build
 from pipeline.study.parameters import DataFile, InvalidInput, describe, parameter
+from pipeline.study.untyped import Config, JsonObject
 
 from . import release_rows, tables
 from .disclosed import disclosure
@@ -120,7 +121,7 @@ class ReleaseRequest:
 
 
 def request_of(
-    arguments: Mapping[str, Any],
+    arguments: Config,
     meaning: str,
     of: str,
     others: Mapping[str, Field[Any]],
@@ -143,7 +144,7 @@ def request_of(
     return ReleaseRequest(name, mechanism, other_settings, data, names)
 
 
-def public_names(arguments: Mapping[str, Any], of: str) -> tuple[str, ...]:
+def public_names(arguments: Config, of: str) -> tuple[str, ...]:
     """The names in data.items. of: whose names these are, in words."""
     if arguments.get("data.items") is None:
         raise InvalidInput(
@@ -251,7 +252,7 @@ def published(
 
 def statement(
     request: ReleaseRequest, result: PublishedCounts, most: int, named: bool, answer: str, of: str
-) -> dict[str, Any]:
+) -> JsonObject:
     """What was released, how private it is, and what was not released.
 
     Nothing in it depends on the rows of the data. named: whether the file names

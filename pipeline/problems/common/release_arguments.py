@@ -17,6 +17,7 @@ from pipeline.study.parameters import (
     nearest,
     parameter,
 )
+from pipeline.study.untyped import Config
 
 from .release_rows import ENCODING
 
@@ -35,7 +36,7 @@ Kind = TypeVar("Kind")
 
 
 def settings_of(
-    arguments: Mapping[str, Any],
+    arguments: Config,
     mechanisms: Mapping[str, type[Kind]],
     others: Mapping[str, Field[Any]],
     files: tuple[str, ...] = ("path",),
@@ -76,16 +77,14 @@ def settings_of(
     return name, mechanisms[name], settings
 
 
-def _is_there(key: str, known: Mapping[str, Field[Any]], settings: Mapping[str, Any]) -> bool:
+def _is_there(key: str, known: Mapping[str, Field[Any]], settings: Config) -> bool:
     """Whether a parameter was typed, or another one that may stand in its place."""
     names = {key, known[key].metadata["instead"]}
     names |= {name for name, declared in known.items() if declared.metadata["instead"] == key}
     return any(settings.get(name) is not None for name in names)
 
 
-def _refuse_other_keys(
-    arguments: Mapping[str, Any], data: Sequence[str], allowed: Sequence[str]
-) -> None:
+def _refuse_other_keys(arguments: Config, data: Sequence[str], allowed: Sequence[str]) -> None:
     """Raises InvalidInput for a key that no release takes.
 
     data: keys of files. allowed: all keys but those of parameters.
@@ -109,19 +108,19 @@ def _refuse_other_keys(
             )
 
 
-def file_of(arguments: Mapping[str, Any], name: str, meaning: str) -> DataFile:
+def file_of(arguments: Config, name: str, meaning: str) -> DataFile:
     """The file given as data.NAME; InvalidInput where it is not there. meaning: of the file."""
     declared = parameter(meaning)
     declared.type = DataFile
     return check_as(DataFile, declared, arguments.get(f"data.{name}"), f"data.{name}")
 
 
-def is_check(arguments: Mapping[str, Any]) -> bool:
+def is_check(arguments: Config) -> bool:
     """Whether check=true stands there: InvalidInput for other values than true and false."""
     return check_as(bool, CHECK, arguments.get("check", False), "check")
 
 
-def target_of(arguments: Mapping[str, Any]) -> Path:
+def target_of(arguments: Config) -> Path:
     """The folder to be made; InvalidInput for one that is there."""
     outputs = check_as(str, OUTPUTS, arguments.get("outputs"), "outputs")
     try:

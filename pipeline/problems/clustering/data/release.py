@@ -6,7 +6,7 @@ refused for its header alone; a row that is wrong by itself is left out
 without a word.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import Field, replace
 from typing import Any, TypeVar
 
@@ -40,6 +40,7 @@ from pipeline.study.arrays import Integers
 from pipeline.study.guarantee import ONE_PERSON, TRUSTS, Guarantee
 from pipeline.study.making import build
 from pipeline.study.parameters import InvalidInput, check_as, describe, parameter
+from pipeline.study.untyped import Config, JsonObject
 
 from ..estimators.spectral_clustering import SpectralClustering
 from ..mechanisms.curator import NoisyCoOccurrences
@@ -68,7 +69,7 @@ COUNTED = {
 }
 
 
-def release(arguments: Mapping[str, Any], page_of: PageOf) -> str:
+def release(arguments: Config, page_of: PageOf) -> str:
     """Release the ratings of the file `data.path` into the new folder
     `outputs`.
 
@@ -108,7 +109,7 @@ def release(arguments: Mapping[str, Any], page_of: PageOf) -> str:
     return receipt(target, account)
 
 
-def _required(kind: type[Kind], key: str, settings: Mapping[str, Any]) -> Kind:
+def _required(kind: type[Kind], key: str, settings: Config) -> Kind:
     """A parameter without a default."""
     declared = OTHERS[key]
     value = settings.get(key)
@@ -119,7 +120,7 @@ def _required(kind: type[Kind], key: str, settings: Mapping[str, Any]) -> Kind:
 
 
 def _mechanism(
-    kind: type[NoisyCoOccurrences], settings: Mapping[str, Any], items: int, most: int
+    kind: type[NoisyCoOccurrences], settings: Config, items: int, most: int
 ) -> NoisyCoOccurrences:
     """The mechanism for the items of this release; most: ratings of one person that count."""
     of_mechanism = {key: value for key, value in settings.items() if key in SETTINGS}
@@ -154,7 +155,7 @@ def statement(
     result: PublishedCounts,
     liked: float,
     clusters: int,
-) -> dict[str, Any]:
+) -> JsonObject:
     """What was released, how private it is, and what was not released.
 
     Nothing depends on the rows.

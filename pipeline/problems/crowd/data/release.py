@@ -6,7 +6,7 @@ alone. A file is refused for its header alone; a row that is
 wrong by itself is left out without a word.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import Field
 from typing import Any
 
@@ -35,6 +35,7 @@ from pipeline.problems.common.release_intervals import (
 from pipeline.problems.common.sheets import Sheet
 from pipeline.problems.common.tables import Unreadable
 from pipeline.study.parameters import InvalidInput, parameter, shorten
+from pipeline.study.untyped import Config
 
 from ..mechanisms.protected_votes import ProtectedVotes
 from .files import ANSWER, normal_label
@@ -45,7 +46,7 @@ LABELS: Field[Any] = parameter("the two labels, with / between", default="0/1")
 LABELS.type = str
 
 
-def release(arguments: Mapping[str, Any], page_of: PageOf) -> str:
+def release(arguments: Config, page_of: PageOf) -> str:
     """Release the answers of the file `data.path` into the new folder `outputs`.
 
     Returns the account to print.

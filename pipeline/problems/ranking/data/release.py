@@ -4,7 +4,7 @@ What is released is made of the noisy counts and of settings alone. A file is re
 for its header alone; a row that is wrong by itself is left out without a word.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,7 @@ from pipeline.problems.common.release_intervals import (
 from pipeline.problems.common.sheets import Sheet, whole_number
 from pipeline.problems.common.tables import Unreadable
 from pipeline.study.parameters import shorten
+from pipeline.study.untyped import Config
 
 from ..mechanisms.sums import ProtectedCounts, ProtectedScores
 from ..theory.count_inference import count_scores
@@ -60,7 +61,7 @@ LEADS = ("lead_low", "lead_high", "wrong")
 RIDGE = 1.0  # λ of the fit, which keeps scores finite
 
 
-def release(arguments: Mapping[str, Any], page_of: PageOf) -> str:
+def release(arguments: Config, page_of: PageOf) -> str:
     """Release the comparisons of the file `data.path` into the new folder `outputs`.
 
     Returns the account to print. data.items names the items; page_of makes the page on

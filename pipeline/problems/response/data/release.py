@@ -7,7 +7,6 @@ refused for its header alone: a row that is wrong by itself is left out
 without a word, and so are all rows of a name that stands in several.
 """
 
-from collections.abc import Mapping
 from dataclasses import Field
 from typing import Any
 
@@ -28,6 +27,7 @@ from pipeline.problems.common.release_rows import ENCODING, check_report
 from pipeline.study.guarantee import ONE_PERSON
 from pipeline.study.making import build
 from pipeline.study.parameters import InvalidInput, fields, parameter
+from pipeline.study.untyped import Config
 
 from ..estimators.pair_count_estimator import ItemEstimate
 from ..estimators.spectral import Spectral
@@ -53,7 +53,7 @@ MOST: Field[Any] = parameter(
 MOST.type = int | None
 
 
-def release(arguments: Mapping[str, Any], page_of: PageOf) -> str:
+def release(arguments: Config, page_of: PageOf) -> str:
     """Release the responses of the file `data.path` into the new folder `outputs`.
 
     Returns the account to print. page_of makes the page on what is

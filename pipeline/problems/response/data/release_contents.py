@@ -26,6 +26,7 @@ from pipeline.problems.common.release_intervals import (
 )
 from pipeline.study.guarantee import TRUSTS
 from pipeline.study.parameters import fields
+from pipeline.study.untyped import JsonObject
 
 from ..estimators.pair_count_estimator import ItemEstimate
 from ..estimators.spectral import Spectral
@@ -50,7 +51,7 @@ SETTINGS = (
 
 def statement(
     name: str, mechanism: NoisyDifferences, estimator: Spectral, published: Published, named: bool
-) -> dict[str, Any]:
+) -> JsonObject:
     """What was released, how private it is, and what was not released; nothing depends on the rows.
 
     named: whether the file has a column of persons.
