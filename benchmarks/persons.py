@@ -317,7 +317,7 @@ def judged(number: int, request: Mapping[str, Any]) -> Judged:
         row.value,
         mechanism,
         asked,
-        row.certificate.given,
+        row.certificate.targets_shown,
         met,
         ratio,
         error,

@@ -77,7 +77,7 @@ class Advised(ABC):
         return self.question.targets
 
     @property
-    def given(self) -> dict[str, Any]:
+    def known(self) -> dict[str, Any]:
         """Name -> value of all that was not unknown; of a file, its path and digest."""
         entries = {}
         for name, value in sorted(self.question.values.items()):
@@ -148,7 +148,7 @@ class Advised(ABC):
 
     def numbers(self) -> list[str]:
         """The answer in numbers, line by line."""
-        known = [f"{name}={value}" for name, value in self.given.items() if value is not None]
+        entries = [f"{name}={value}" for name, value in self.known.items() if value is not None]
         lines = [self.headline, self.boundary_line()]
         if self.remark:
             lines.append(f"  {self.remark}")
@@ -156,7 +156,7 @@ class Advised(ABC):
         lines += text.promise_lines(self.promise)
         lines += self.aside()
         lines += text.mechanism_lines(self.mechanisms, self.unknown)
-        lines.append(f"  with {', '.join(known)}")
+        lines.append(f"  with {', '.join(entries)}")
         return lines
 
     def __repr__(self) -> str:
@@ -195,7 +195,7 @@ class Advised(ABC):
             "unknown": self.unknown,
             "parameter": self.parameter,
             "target": targets,
-            "given": self.given,
+            "given": self.known,
             **dataclasses.asdict(self.promise),
             "seed": self.seed,
         }

@@ -51,10 +51,10 @@ def both_of(question: Question, rows: Sequence[Certified | Way]) -> list[Both]:
         if isinstance(row, Way):
             continue
         trust = row.way.plan.trust
-        found = Both(trust, row.value, largest_budget(row.question, risk))
-        if not found.possible:
-            found = replace(found, people=_times_the_people(question, trust))
-        both.append(found)
+        budget = Both(trust, row.value, largest_budget(row.question, risk))
+        if not budget.possible:
+            budget = replace(budget, people=_times_the_people(question, trust))
+        both.append(budget)
     return both
 
 
@@ -67,6 +67,6 @@ def _times_the_people(question: Question, trust: str) -> float | None:
     values[question.parameter] = question.unknown.start
     changed = replace(question, word="people", values=values, trust=trust, person_from_risk=True)
     (row,) = certified_ways(changed)
-    if isinstance(row, Way) or not row.certificate.given:
+    if isinstance(row, Way) or not row.certificate.targets_shown:
         return None
     return row.value / float(question.values[people])

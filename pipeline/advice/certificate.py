@@ -71,7 +71,7 @@ class Certificate(NamedTuple):
     not_converged: float
 
     @property
-    def given(self) -> bool:
+    def targets_shown(self) -> bool:
         """Whether all targets are shown to be met."""
         return all(target.shown for target in self.measured)
 
@@ -122,7 +122,7 @@ def certify(simulator: Simulator, reached: Reached) -> Certificate:
     """
     attempts = _Attempts(simulator, reached, replications(reached, simulator, ERROR / 2))
     certificate = _until_given(attempts)
-    return _brought_nearer(attempts, certificate) if certificate.given else certificate
+    return _brought_nearer(attempts, certificate) if certificate.targets_shown else certificate
 
 
 def _until_given(attempts: _Attempts) -> Certificate:
@@ -131,7 +131,7 @@ def _until_given(attempts: _Attempts) -> Certificate:
     level = axis.advisable(recommended(attempts.reached, attempts.reps, attempts.alpha))
     step = max(axis.position(level) - attempts.reached.value, LEAST_STEP) / 2
     certificate = attempts.at(level)
-    while attempts.left and not certificate.given:
+    while attempts.left and not certificate.targets_shown:
         wanted = recommended(attempts.reached, attempts.reps, attempts.alpha)
         safer = _safer(axis, level, max(wanted, axis.position(level) + step))
         if safer is None:  # nothing is left but to look longer, once
@@ -162,7 +162,7 @@ def _brought_nearer(attempts: _Attempts, certificate: Certificate) -> Certificat
         if position - axis.position(candidate) <= FAR_OFF:
             break
         nearer = attempts.at(candidate)
-        if nearer.given:
+        if nearer.targets_shown:
             certificate = nearer
         else:
             failed = axis.position(candidate)

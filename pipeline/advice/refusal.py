@@ -163,7 +163,7 @@ def _shown_people(simulator: Simulator, axis: Axis, worse: float, better: float)
     for number in tried:
         level = axis.advisable(axis.position(number))
         reps = min(HINT, simulator.affordable(level, 0.05))
-        if measure(simulator, level, reps, ERROR / len(tried)).given:
+        if measure(simulator, level, reps, ERROR / len(tried)).targets_shown:
             return f"; {name}={rounded(level, True):,} people reach it there"
     return _not_shown(f"{name}={rounded(level, True):,}")
 

@@ -38,7 +38,7 @@ class Trusted:
     @property
     def certified(self) -> bool:
         """Whether the ways of all kinds of trust that reach the targets were certified."""
-        return all(row.certificate.given for row in self.rows if isinstance(row, Certified))
+        return all(row.certificate.targets_shown for row in self.rows if isinstance(row, Certified))
 
     @property
     def value(self) -> float:
@@ -243,7 +243,7 @@ def _how_sure(rows: Sequence[Certified | Way]) -> str:
     failed = [
         WHOM[row.way.plan.trust]
         for row in rows
-        if isinstance(row, Certified) and not row.certificate.given
+        if isinstance(row, Certified) and not row.certificate.targets_shown
     ]
     if not failed:
         return (
@@ -293,7 +293,7 @@ def _entries(question: Question, row: Certified | Way) -> Mapping[str, Any]:
         "boundary": boundary,
         "low": low,
         "high": high,
-        "certified": row.certificate.given,
+        "certified": row.certificate.targets_shown,
         "replications": row.certificate.replications,
         "measured": [measured.record() for measured in row.certificate.measured],
         "boundary_with_all_questions": with_all,

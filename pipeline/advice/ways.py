@@ -271,11 +271,11 @@ def certified_ways(question: Question) -> list[Certified | Way]:
     by_trust: dict[str, list[Plan]] = {}
     for plan in plans:
         by_trust.setdefault(plan.trust, []).append(plan)
-    found = []
-    for some in by_trust.values():
-        searches = [_searched(question, plan, 1 / len(plans)) for plan in some]
-        found.append(_certified(searches))
-    return sorted(found, key=lambda row: -row.reach)
+    ways = []
+    for trusted in by_trust.values():
+        searches = [_searched(question, plan, 1 / len(plans)) for plan in trusted]
+        ways.append(_certified(searches))
+    return sorted(ways, key=lambda row: -row.reach)
 
 
 def plans_of(question: Question) -> Sequence[Plan]:

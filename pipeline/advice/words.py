@@ -176,7 +176,7 @@ def result(question: Question, certificate: Certificate) -> str:
     met = _list(
         f"{sentence_of(question, target)} is {_bound(target)}" for target in question.targets
     )
-    shown = "show" if certificate.given else "could NOT show"
+    shown = "show" if certificate.targets_shown else "could NOT show"
     alone = min(target.share_of_runs_met for target in certificate.measured)
     single = "a single survey"
     truth = ""

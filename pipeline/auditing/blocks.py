@@ -112,7 +112,7 @@ class Seeds:
     """
 
     learning: int
-    own: Annotated[Integers, "reps"]
+    of_replications: Annotated[Integers, "reps"]
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class SampleSeeds(BaseModel):
 
     def simulate(self, truth: Seeds, rng: np.random.Generator) -> Seeds:
         """All seeds."""
-        return Seeds(truth.learning, rng.integers(1 << 62, size=len(truth.own)))
+        return Seeds(truth.learning, rng.integers(1 << 62, size=len(truth.of_replications)))
 
     def cost(self) -> float:
         """Next to nothing."""
@@ -168,7 +168,7 @@ class EventCounts(BaseMechanism):
     def release(self, data: Seeds, rng: np.random.Generator) -> Counted:
         """(reps, points): how often each event happened."""
         events = self.events(data.learning).padded
-        seeds = rng.integers(1 << 62, size=len(data.own))
+        seeds = rng.integers(1 << 62, size=len(data.of_replications))
         counts = np.array([self._counts(events, int(seed)) for seed in seeds], float)
         return Counted(counts[:, 0], counts[:, 1])
 
@@ -270,7 +270,7 @@ def finding_of(
 class Verdicts:
     """Whether audits found a fault."""
 
-    found: Annotated[Booleans, "reps"]
+    fault_found: Annotated[Booleans, "reps"]
 
 
 @dataclass(frozen=True)
@@ -296,11 +296,11 @@ class PlantedFaults(BaseMechanism):
         subject = planted(self.fault, site_of(case, self.pair, self.shown))
         assert subject is not None
         faulty = Case(subject, case.promise, [case.pairs[self.pair]])
-        found = []
-        for seed in rng.integers(1 << 31, size=len(data.own)):
+        verdicts = []
+        for seed in rng.integers(1 << 31, size=len(data.of_replications)):
             plan = Plan(self.samples, self.error, int(seed))
-            found.append(levels.decided(faulty, plan).violates)
-        return Verdicts(np.array(found, bool))
+            verdicts.append(levels.decided(faulty, plan).violates)
+        return Verdicts(np.array(verdicts, bool))
 
     def cost(self) -> float:
         """About the time of an audit."""
@@ -332,7 +332,7 @@ class Nothing(BaseEstimator):
 
     def fit(self, release: Counted | Verdicts, rng: np.random.Generator) -> Converged:
         """(reps,): all valid."""
-        rows = release.found if isinstance(release, Verdicts) else release.hits
+        rows = release.fault_found if isinstance(release, Verdicts) else release.hits
         return Converged(np.ones(len(rows), bool))
 
     def cost(self) -> float:
@@ -379,4 +379,4 @@ class Found(BaseMetric):
 
     def __call__(self, truth: Seeds, release: Verdicts, estimate: Converged) -> Floats:
         """(reps,): 1 where it did."""
-        return release.found.astype(float)
+        return release.fault_found.astype(float)

@@ -92,14 +92,14 @@ def over_budget(factor: float) -> Fault:
         def spoiled(dataset: object, samples: int, rng: np.random.Generator) -> Floats:
             outputs = site.outputs(dataset, samples, rng)
             bit = site.is_second(dataset)
-            return np.column_stack([outputs, _told(site, factor, bit, samples, rng)])
+            return np.column_stack([outputs, _leaked(site, factor, bit, samples, rng)])
 
         return spoiled
 
     return plant
 
 
-def _told(site: Site, factor: float, bit: int, samples: int, rng: np.random.Generator) -> Floats:
+def _leaked(site: Site, factor: float, bit: int, samples: int, rng: np.random.Generator) -> Floats:
     promise = site.promise
     if promise.epsilon is not None:
         missing = max(factor * promise.epsilon - site.spent, (factor - 1) * promise.epsilon)

@@ -177,7 +177,7 @@ def third_parties(parts: Iterable[Any]) -> set[str]:
             imported.update((name, part.__module__) for name in live_code(part).modules)
     for file in own_files.loaded():
         imported.update((name, PROGRAM) for name in own_files.surroundings(file).packages)
-    tops = {name.partition(".")[0] for name, start in imported if not _own(name, start)}
+    tops = {name.partition(".")[0] for name, start in imported if not _belongs(name, start)}
     return {top for top in tops if top and top not in (SCRIPT, *sys.stdlib_module_names)}
 
 
@@ -320,7 +320,7 @@ def _starts(part: object) -> frozenset[str]:
     module: str = part.__module__
     if not _in_memory(part):
         return frozenset({module})
-    return frozenset(name for name in live_code(part).modules if _own(name, module))
+    return frozenset(name for name in live_code(part).modules if _belongs(name, module))
 
 
 def _needed(part: object) -> frozenset[str]:
@@ -345,7 +345,7 @@ def _closure(start: str) -> frozenset[str]:
         if name in seen or not (_file(name) or own_files.source(name) is not None):
             continue
         seen.add(name)
-        waiting += [other for other in _module(name).imports if _own(other, start)]
+        waiting += [other for other in _module(name).imports if _belongs(other, start)]
     return frozenset(seen)
 
 
@@ -422,7 +422,7 @@ def _library_names(nodes: Iterable[ast.AST], aliases: set[str]) -> Iterator[str]
             yield f"{PROGRAM}.{rest}"
 
 
-def _own(name: str, start: str) -> bool:
+def _belongs(name: str, start: str) -> bool:
     """Whether a module belongs to the program, to the package of `start` or, where that is a
     person's own, to no installed package, wherever it lies.
     """

@@ -77,7 +77,7 @@ def _trusts(facts: Facts) -> dict[str, str]:
     return {protection.mechanism: protection.trust for protection in facts.privacy}
 
 
-def _told(curve: xr.Dataset) -> xr.Dataset:
+def _cell_of_promise(curve: xr.Dataset) -> xr.Dataset:
     """The cell of the promise that is told."""
     distance = np.abs(np.log(curve["person"].values / AT))
     return curve.isel(person=int(distance.argmin()))
@@ -97,25 +97,25 @@ def _interval(cell: xr.Dataset, metric: str) -> str:
 
 def _of_ranks(curve: xr.Dataset, trust: str, first: int) -> Extreme:
     """curve: of one mechanism, over `person`."""
-    cell = _told(curve)
+    cell = _cell_of_promise(curve)
     promise = _promise(cell, trust)
-    kept = f"{percent(cell[KEPT].item())} of releases"
+    share_kept = f"{percent(cell[KEPT].item())} of releases"
     are_reversed = f"{percent(cell[REVERSED].item())} of all pairs are reversed"
     if cell[f"{REVERSED}_high"].item() >= NO_ORDER:
-        where = f"coins would reverse 50 %; the first {first} keep their ranks in {kept}"
+        where = f"coins would reverse 50 %; the first {first} keep their ranks in {share_kept}"
         return Extreme(f"{promise}, no order survives", are_reversed, where)
     reliable = _reliable(curve, KEPT, f"in {percent(RELIABLE)} of releases they do")
     where = f"{_interval(cell, KEPT)}; {are_reversed}; {reliable}"
-    return Extreme(f"{promise}, the first {first} keep their ranks", kept, where)
+    return Extreme(f"{promise}, the first {first} keep their ranks", share_kept, where)
 
 
 def _of_labels(curve: xr.Dataset, trust: str) -> Extreme:
     """curve: of one mechanism and estimator, over `person`."""
-    cell = _told(curve)
-    kept = f"{percent(cell[LABELS].item())} of tasks"
+    cell = _cell_of_promise(curve)
+    share_kept = f"{percent(cell[LABELS].item())} of tasks"
     reliable = _reliable(curve, LABELS, f"{percent(RELIABLE)} of them do")
     where = f"{_interval(cell, LABELS)}; coins would keep 50 %; {reliable}"
-    return Extreme(f"{_promise(cell, trust)}, tasks keep their labels", kept, where)
+    return Extreme(f"{_promise(cell, trust)}, tasks keep their labels", share_kept, where)
 
 
 def _reliable(curve: xr.Dataset, metric: str, event: str) -> str:

@@ -55,7 +55,7 @@ class Lease:
         return self._holding and not self.valid()
 
     @contextmanager
-    def held(self, owner: str) -> Iterator[None]:
+    def locked_by(self, owner: str) -> Iterator[None]:
         """Wait for the lock, hold it, free it."""
         token = f"{owner} {uuid.uuid4().hex}".encode()
         number = self._wait(owner, token)
@@ -140,7 +140,7 @@ class LeasedLocks(Files, Locks):
     @contextmanager
     def locked(self) -> Iterator[None]:
         """One process at a time, on any machine."""
-        with locked_here(str(self)) as owner, self.lease.held(owner):
+        with locked_here(str(self)) as owner, self.lease.locked_by(owner):
             yield
 
     def check_lock(self) -> None:

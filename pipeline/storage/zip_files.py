@@ -97,7 +97,7 @@ class ZipWriter:
     def add(self, entry: Entry) -> Written:
         """Write an entry, or find it whole where it must be. Raises ValueError for another size."""
         info = _info(entry)
-        digest = self._found(info)
+        digest = self._digest_if_whole(info)
         if digest is None:
             digest = self._written(info, entry.parts())
         if info.file_size != entry.size:
@@ -131,7 +131,7 @@ class ZipWriter:
             except OSError:
                 continue
 
-    def _found(self, info: zipfile.ZipInfo) -> str | None:
+    def _digest_if_whole(self, info: zipfile.ZipInfo) -> str | None:
         """The digest of an entry that is there already, as it would be written; None if it is not.
 
         What follows it is not looked at.

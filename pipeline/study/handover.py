@@ -240,7 +240,7 @@ class _Watch:
         compared = [holding for holding in self._holdings if holding.keeper not in worked]
         changed = [holding for holding in compared if holding.is_changed()]
         for holding in changed:
-            _spoilt[id(holding.owner)] = holding.owner, f"{self._name} changes {holding.what}"
+            _spoilt[id(holding.owner)] = holding.owner, f"{self._name} changes {holding.name}"
         owners: list[Any] = [memory.owner for memory in written]
         owners += [holding.owner for holding in changed]
         if owners and kind is None:

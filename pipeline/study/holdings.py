@@ -40,11 +40,11 @@ class Holding:
 
     None where none may.
 
-    what: the object, in words. state: what it held, by a key each.
+    name: the object, in words. state: what it held, by a key each.
     """
 
     owner: Any
-    what: str
+    name: str
     state: dict[Any, Any]
     keeper: int | None = None
 

@@ -99,8 +99,8 @@ def read_request(entries: Config, words: Sequence[str] = ()) -> AuditRequest:
     if name is None:
         names = nearest("", problem.names("mechanism"))
         raise InvalidInput("mechanism", None, f"is needed: what is audited; {names}")
-    made = _made(problem, str(name), audits, rest)
-    case = case_of_part(made, audits, options.grid, Promise(**budgets) if budgets else None)
+    mechanism = _mechanism_of(problem, str(name), audits, rest)
+    case = case_of_part(mechanism, audits, options.grid, Promise(**budgets) if budgets else None)
     command = " ".join(["pipeline", *words])
     path = None if save is None else destination(save)
     return AuditRequest(case, options, command, seconds, path)
@@ -250,7 +250,9 @@ def _audits_of(problem: Problem) -> Audits:
     return audits
 
 
-def _made(problem: Problem, name: str, audits: Audits, values: ParameterValues) -> Mechanism:
+def _mechanism_of(
+    problem: Problem, name: str, audits: Audits, values: ParameterValues
+) -> Mechanism:
     """The mechanism, of parameters that were named and of small sizes else."""
     part = problem.part("mechanism", name)
     known = fields(part)
@@ -259,8 +261,8 @@ def _made(problem: Problem, name: str, audits: Audits, values: ParameterValues) 
             words = [*known, *fields(Options), "save", "call_seconds", *PROMISED]
             raise InvalidInput(key, values[key], f"mechanism={name}: {nearest(key, words)}")
     particular = audits.particular.get(name, {})
-    made: Mechanism = build(part, {**audits.parameters, **particular, **values})
-    return made
+    mechanism: Mechanism = build(part, {**audits.parameters, **particular, **values})
+    return mechanism
 
 
 def call_of(case: Case, budgets: Mapping[str, Any], options: Mapping[str, Any]) -> str:

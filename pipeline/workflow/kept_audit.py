@@ -291,9 +291,9 @@ def _power(
     )
     title = f"Faults planted in {case.subject.name}"
     stored = call.run(study, title, ())
-    found = _loaded(stored)["found"].sum("replication")
+    faults_found = _loaded(stored)["found"].sum("replication")
     for fault in faults:
-        power[fault] = Power(int(found.sel(fault=fault)), options.repeats)
+        power[fault] = Power(int(faults_found.sel(fault=fault)), options.repeats)
     return power, stored.store.folder
 
 

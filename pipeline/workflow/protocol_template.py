@@ -206,12 +206,12 @@ def _other(command: str, study: Study) -> Iterator[Question]:
     yield Question(6, "Is there anything else to preregister?")
 
 
-def markdown(title: str, asked: Sequence[Question], facts: Mapping[str, Any]) -> str:
+def markdown(title: str, questions: Sequence[Question], facts: Mapping[str, Any]) -> str:
     """The protocol as Markdown. facts: name -> value, of the lines above the questions."""
     lines = [f"# Protocol: {title}", "", CITATION, ""]
     lines += [f"- {name}: {value}" for name, value in facts.items()]
     section = -1
-    for number, question in enumerate(asked, 1):
+    for number, question in enumerate(questions, 1):
         if question.section != section:
             section = question.section
             lines += ["", f"## {section + 1}. {SECTIONS[section]}"]

@@ -145,7 +145,9 @@ def test_a_certificate_is_rarely_given_where_the_mean_is_the_target(own):
     tried = [measure(simulator, 1.0, 400, 0.05) for _ in range(120)]
     given, naive = (
         sum(one)
-        for one in zip(*((c.given, c.measured[0].mean <= target) for c in tried), strict=True)
+        for one in zip(
+            *((c.targets_shown, c.measured[0].mean <= target) for c in tried), strict=True
+        )
     )
     most = stats.binom.isf(1e-6, len(tried), 0.05)
     print(
@@ -170,7 +172,7 @@ def test_all_targets_of_a_certificate_share_its_error(targets, factor, given):
     simulator = SimpleNamespace(
         question=SimpleNamespace(targets=[target] * targets), sample=lambda *_: sample
     )
-    assert measure(simulator, 1.0, reps, alpha).given == given
+    assert measure(simulator, 1.0, reps, alpha).targets_shown == given
 
 
 def test_all_attempts_at_a_certificate_together_err_as_often_as_is_said(monkeypatch):
@@ -420,7 +422,7 @@ def test_a_second_certificate_is_nearer_where_the_search_was_far_off(own, monkey
             found, crossings=[one._replace(value=one.value + 0.12, error=error)]
         )
         given = certificate.certify(simulator, off)
-        assert given.given
+        assert given.targets_shown
         return given.level / truth(0.1)
 
     sure, unsure = ratio(1e-6), ratio(0.012)

@@ -104,7 +104,7 @@ def test_people_are_advised_for_mixed_budgets_and_classes(request_):
     simulator = Simulator(read(request_))
     given = certify(simulator, find(simulator))
     question = simulator.question
-    assert given.given and given.level >= question.limits.low
+    assert given.targets_shown and given.level >= question.limits.low
     assert all(measured.target.misses(measured.mean) == 0 for measured in given.measured)
     cases = question.advice.stress(question.parts(given.level).model)
     assert cases

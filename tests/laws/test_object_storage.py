@@ -408,7 +408,7 @@ def test_one_at_a_time_through_creation_alone(honest, quick):
 
     def work(owner):
         for _ in range(12):
-            with Lease(backend).held(owner):
+            with Lease(backend).locked_by(owner):
                 inside.append(owner)
                 most.append(len(inside))
                 time.sleep(random.uniform(0, 0.002))
@@ -430,14 +430,15 @@ def test_one_at_a_time_through_creation_alone(honest, quick):
 def test_a_dead_holder_is_succeeded_and_a_living_one_is_not(quick, monkeypatch):
     backend, order = Memory(), []
     backend.create("lock/7", b"gone 1234")
-    with Lease(backend).held("gone"):  # of the same name: known to be dead
+    with Lease(backend).locked_by("gone"):  # of the same name: known to be dead
         assert list(backend) == ["lock/8"]
     backend.create("lock/9", b"elsewhere 1234")
     start = time.monotonic()
-    with Lease(backend).held("a"):
+    with Lease(backend).locked_by("a"):
         assert time.monotonic() - start >= 1.2 and list(backend) == ["lock/10"]
         waiter = threading.Thread(
-            target=lambda: Lease(backend).held("b").__enter__() or order.append("b"), daemon=True
+            target=lambda: Lease(backend).locked_by("b").__enter__() or order.append("b"),
+            daemon=True,
         )
         waiter.start()
         time.sleep(2.0)  # longer than TERM: signs of life keep it
@@ -462,9 +463,9 @@ def test_a_waiter_that_was_stopped_takes_nothing_from_a_living_holder(quick):
 
     backend.read = stopped
     waiter = threading.Thread(
-        target=lambda: Lease(backend).held("b").__enter__() or order.append("b"), daemon=True
+        target=lambda: Lease(backend).locked_by("b").__enter__() or order.append("b"), daemon=True
     )
-    with Lease(backend).held("a"):
+    with Lease(backend).locked_by("a"):
         waiter.start()
         assert woken.wait(30)
         time.sleep(0.3)

@@ -102,5 +102,5 @@ def _random(
         users=np.tile(people, reps),
     )
     (sums,) = subset_sums(rng, np.zeros((rows, kinds), np.int64), 1, [subsets])
-    asked: Integers = sums.reshape(reps, len(people), kinds)
-    return asked
+    times: Integers = sums.reshape(reps, len(people), kinds)
+    return times

@@ -180,8 +180,8 @@ class AskedComparisons(Comparisons):
 
     def compared(self, sizes: Integers) -> Integers:
         """(reps, groups, pairs): comparisons made within groups of these sizes."""
-        made, _ = self._counts(sizes)
-        return made
+        comparisons, _ = self._counts(sizes)
+        return comparisons
 
     def split(self, sizes: Integers, rng: np.random.Generator) -> Integers:
         """(reps, groups, pairs): wins within these groups; who is in one belongs to the data."""
@@ -199,10 +199,13 @@ class AskedComparisons(Comparisons):
         if self._last_counts is None or self._last_sizes != tuple(sizes):
             survey_rng = copy.deepcopy(self._survey_rng)
             wins_rng = copy.deepcopy(self._wins_rng)
-            made = self._survey.times(sizes, self.items, len(self._chance), survey_rng)
+            comparisons = self._survey.times(sizes, self.items, len(self._chance), survey_rng)
             if self._presence is not None:
-                made = binomial(survey_rng, made, self._presence[:, None])
-            self._last_counts = (made, binomial(wins_rng, made, self._chance[:, None]))
+                comparisons = binomial(survey_rng, comparisons, self._presence[:, None])
+            self._last_counts = (
+                comparisons,
+                binomial(wins_rng, comparisons, self._chance[:, None]),
+            )
             self._last_sizes = tuple(sizes)
         return self._last_counts
 

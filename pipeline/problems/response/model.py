@@ -112,7 +112,7 @@ class Responses:
         self._theta = theta
         self._p = p
         self._rng = rng
-        self._asked = people_asked
+        self._people_asked = people_asked
         self._rewind: Callable[[], None] | None = None
         self.persons = ability.shape[1]
         self.items = theta.shape[1]
@@ -191,24 +191,24 @@ class Responses:
 
     def _slices(self) -> Iterator[tuple[slice, slice]]:
         """Replications and persons that are drawn at a time."""
-        if self._asked is None:
+        if self._people_asked is None:
             return slices(len(self._theta), self.persons, self.items)
-        return self._asked.survey.slices(len(self._theta), self.persons, self.items)
+        return self._people_asked.survey.slices(len(self._theta), self.persons, self.items)
 
     def _skill(self, skills: Floats, rows: slice, people: slice) -> Floats:
         """e^θ of some persons, (reps, people), from those of all, or drawn where they are asked."""
-        if self._asked is None:
+        if self._people_asked is None:
             return skills[rows, people]
         reps = min(rows.stop, len(self._theta)) - rows.start
         number = min(people.stop, self.persons) - people.start
         with np.errstate(over="ignore"):
-            return np.exp(self._asked.abilities(self._rng, reps, number))
+            return np.exp(self._people_asked.abilities(self._rng, reps, number))
 
     def _seen(self, shape: tuple[int, ...]) -> Booleans:
         """Which of the responses of some persons are observed, (reps, people, m)."""
-        if self._asked is None:
+        if self._people_asked is None:
             return bernoulli(self._p, shape, self._rng)
-        seen = self._asked.survey.items(self._rng, *shape)
+        seen = self._people_asked.survey.items(self._rng, *shape)
         if self._p < 1:
             seen &= bernoulli(self._p, shape, self._rng)
         return seen
@@ -287,9 +287,9 @@ class Responses:
         """
         if self.complete:
             return Inclusion(1.0, 1.0)
-        if self._asked is None:
+        if self._people_asked is None:
             return Inclusion(self._p**2, self._p**3)
-        chances = chances_of(self._asked.survey.questions, self.items)
+        chances = chances_of(self._people_asked.survey.questions, self.items)
         return Inclusion(self._p**2 * chances.pair, self._p**3 * chances.triple)
 
     def release_plainly(self) -> OpenResponses:

@@ -119,9 +119,9 @@ class NoisyCoOccurrences(CuratorSums):
 
     def released(self, noisy: Integers, items: int, users: int) -> NoisyPairSums:
         """What is released, of noisy sums (reps, pairs)."""
-        asked = symmetric(np.full(noisy.shape, users), items)
+        answers = symmetric(np.full(noisy.shape, users), items)
         variance = self.noise.variance(self.width)
-        return NoisyPairSums(symmetric(noisy, items), asked, 1.0, users, variance)
+        return NoisyPairSums(symmetric(noisy, items), answers, 1.0, users, variance)
 
     def publish(self, unlike: Integers, alike: Integers) -> PublishedCounts:
         """Noisy sums of real people's records, once, each with OpenDP's

@@ -140,14 +140,14 @@ class PairwisePreference(OneBit):
     def _release_of_records(self, data: Users, rng: np.random.Generator) -> PairSketches:
         """The same of users whose records are drawn."""
         self._check_rated(data.w)
-        asked = PairQuestions(
+        questions = PairQuestions(
             count=self.answers,
             reading=self.reading,
             is_dealt=self.design == "balanced",
             of_rated=self.rated_set == "public",
             keep=self.keep,
         )
-        bits = bits_of_pairs(rng, data, asked)
+        bits = bits_of_pairs(rng, data, questions)
         ones = symmetric(bits[:, 1], data.items)
         probes = symmetric(bits.sum(axis=1), data.items)
         return PairSketches(ones, probes, self.keep, data.users)

@@ -95,7 +95,7 @@ def bits_of_sets(
     return counts
 
 
-def bits_of_pairs(rng: np.random.Generator, data: Users, asked: PairQuestions) -> Integers:
+def bits_of_pairs(rng: np.random.Generator, data: Users, questions: PairQuestions) -> Integers:
     """(reps, 2, pairs): how many bits about a pair are 0, and how many are 1.
 
     Pairs are in the order of `numpy.triu_indices`. O(reps · U ·
@@ -106,18 +106,18 @@ def bits_of_pairs(rng: np.random.Generator, data: Users, asked: PairQuestions) -
     order = np.arange(pairs)
     counts = np.zeros((len(data.truth.clusters), 2, pairs), np.int64)
     for r, of_replication in enumerate(counts):
-        if asked.is_dealt:
+        if questions.is_dealt:
             order = rng.permutation(pairs)
         _ask_pairs(
             *_record_law(rng, data, r),
-            asked.count,
+            questions.count,
             first,
             second,
-            int(asked.is_dealt),
+            int(questions.is_dealt),
             order,
-            int(asked.of_rated),
-            READINGS.index(asked.reading),
-            asked.keep,
+            int(questions.of_rated),
+            READINGS.index(questions.reading),
+            questions.keep,
             of_replication,
         )
     return counts

@@ -67,10 +67,10 @@ def worst_spread(person: float, person_delta: float, questions: int, m: int, use
     best = int(np.argmax(bounds))
     low = grid[max(0, best - 1)]
     high = grid[min(len(grid) - 1, best + 1)]
-    found = optimize.minimize_scalar(
+    optimum = optimize.minimize_scalar(
         lambda spread: -least_squared_error(spread, person, person_delta, questions, m, users),
         bounds=(low, high),
         method="bounded",
         options={"xatol": 1e-9},
     )
-    return float(found.x)
+    return float(optimum.x)
