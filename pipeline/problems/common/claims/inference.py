@@ -9,7 +9,7 @@ from pipeline.analysis.claims import Claim, NegativeControl, SimulatedControl
 from pipeline.analysis.controls import scaled
 from pipeline.analysis.measures import Cells, Measure, mean_cells, measure_every_cell
 from pipeline.analysis.selection import Condition, select
-from pipeline.analysis.tolerances import AtLeast, AtMost, Within
+from pipeline.analysis.tolerances import AtLeast, AtMost, Tolerance, Within
 from pipeline.problems.common.changes import changed_estimate
 from pipeline.study.grid import Level
 
@@ -54,60 +54,70 @@ def covered(setting: Setting, metric: str, at: Mapping[str, Level]) -> Measure:
     return mean
 
 
+@dataclass(frozen=True)
+class Bar:
+    """What a metric of coverage must reach. ending: of the claim's name."""
+
+    ending: str
+    metric: str
+    tolerance: Tolerance
+    why: str
+    control: NegativeControl
+    headline: bool
+
+    def claim(
+        self,
+        name: str,
+        statement: str,
+        setting: Setting,
+        at: Mapping[str, Level],
+        simulated: SimulatedControl,
+    ) -> Claim:
+        """That it is reached in every cell of a setting."""
+        return Claim(
+            id=f"inference.{name}.{self.ending}",
+            headline=self.headline,
+            statement=statement,
+            source=setting.source,
+            experiment=setting.experiment,
+            measure=covered(setting, self.metric, at),
+            tolerance=self.tolerance,
+            why=self.why,
+            conditions=setting.conditions,
+            control=self.control,
+            simulated=simulated,
+        )
+
+
+COVERED = Bar("coverage", "coverage", BAND, WHY_BAND, TOO_OFTEN, headline=True)
+RANKED = Bar("ranks", "rank_coverage", AtLeast(LEVEL), WHY_RANKS, RANKS_MISSED, headline=False)
+IGNORED = Bar("ignoring", "coverage", HALF, WHY_HALF, THRICE_COVERED, headline=True)
+
+
 def honest(
     name: str, of: str, setting: Setting, at: Mapping[str, Level], simulated: SimulatedControl
 ) -> Claim:
     """That 95 % intervals cover 94 to 96 %. of: what, in words."""
-    return Claim(
-        id=f"inference.{name}.coverage",
-        headline=True,
-        statement=f"95 % intervals of {of}, made of the release alone, cover 94 to 96 % of truths.",
-        source=setting.source,
-        experiment=setting.experiment,
-        measure=covered(setting, "coverage", at),
-        tolerance=BAND,
-        why=WHY_BAND,
-        conditions=setting.conditions,
-        control=TOO_OFTEN,
-        simulated=simulated,
-    )
+    statement = f"95 % intervals of {of}, made of the release alone, cover 94 to 96 % of truths."
+    return COVERED.claim(name, statement, setting, at, simulated)
 
 
 def ranks_hold(
     name: str, of: str, setting: Setting, at: Mapping[str, Level], simulated: SimulatedControl
 ) -> Claim:
     """That intervals of all ranks cover all at once."""
-    return Claim(
-        id=f"inference.{name}.ranks",
-        statement=f"Intervals of the ranks of all {of} cover all of them at once in 95 % of releases.",
-        source=f"{setting.source}; Mogstad, Romano, Shaikh and Wilhelm (2024)",
-        experiment=setting.experiment,
-        measure=covered(setting, "rank_coverage", at),
-        tolerance=AtLeast(LEVEL),
-        why=WHY_RANKS,
-        conditions=setting.conditions,
-        control=RANKS_MISSED,
-        simulated=simulated,
-    )
+    statement = f"Intervals of the ranks of all {of} cover all of them at once in 95 % of releases."
+    source = f"{setting.source}; Mogstad, Romano, Shaikh and Wilhelm (2024)"
+    return RANKED.claim(name, statement, replace(setting, source=source), at, simulated)
 
 
 def ignorant(
     name: str, of: str, setting: Setting, at: Mapping[str, Level], simulated: SimulatedControl
 ) -> Claim:
     """That intervals which ignore the mechanism cover less than half."""
-    return Claim(
-        id=f"inference.{name}.ignoring",
-        headline=True,
-        statement=f"95 % intervals of {of} that ignore the mechanism cover less than half of truths.",
-        source="not in the papers",
-        experiment=setting.experiment,
-        measure=covered(setting, "coverage", at),
-        tolerance=HALF,
-        why=WHY_HALF,
-        conditions=setting.conditions,
-        control=THRICE_COVERED,
-        simulated=simulated,
-    )
+    statement = f"95 % intervals of {of} that ignore the mechanism cover less than half of truths."
+    new = replace(setting, source="not in the papers")
+    return IGNORED.claim(name, statement, new, at, simulated)
 
 
 def even_the_bootstrap(

@@ -22,16 +22,19 @@ MANY = 400
 BOTH = (True, True)  # sandwich risk, Cramér–Rao risk
 SANDWICH = (True, False)
 BOUND = (False, True)
-_compiled = function(
-    __file__,
-    "risks",
-    """
+# Logits, and the variance of a pair's mean: own is the comparisons' part, privacy that of noise.
+ESTIMATES = """
     m: size; m >= 1
     reps: size
     theta: f8[reps, m]
     ridge: f8[reps]
     own: f8
     privacy: f8
+"""
+_compiled = function(
+    __file__,
+    "risks",
+    f"""{ESTIMATES}
     groups: size
     users: f8[groups]
     noise: f8[groups]
@@ -43,13 +46,7 @@ _compiled = function(
 _variances = function(
     __file__,
     "variances",
-    """
-    m: size; m >= 1
-    reps: size
-    theta: f8[reps, m]
-    ridge: f8[reps]
-    own: f8
-    privacy: f8
+    f"""{ESTIMATES}
     variance: out f8[reps, m]
     image: out f8[reps, m]
 """,
