@@ -33,12 +33,13 @@ from pipeline.study.abstract import Abstract
 from pipeline.study.arrays import Floats, Integers
 from pipeline.study.parameters import parameter
 from pipeline.study.parts import BaseEstimator
+from pipeline.study.untyped import AnyField
 
 from .normal_scores import NormalScores
 
 BATCH_BYTES = 1 << 27  # of the largest array of releases that are drawn at once
 LEAST = 20  # releases: with fewer a covariance says little
-BOOTSTRAP: Any = parameter(
+BOOTSTRAP: AnyField = parameter(
     "releases of the parametric bootstrap that errors are made of; 0 takes the limit law, where one "
     "is known",
     unit="releases",

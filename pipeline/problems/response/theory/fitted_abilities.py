@@ -57,6 +57,22 @@ class PairShares:
     variance: Floats
     edges: Booleans | None
 
+    @property
+    def share(self) -> Floats:
+        """Share of persons with one of two items right, (reps, m, m)."""
+        shares: Floats = (self.counts + self.counts.mT) / self.answered
+        return shares
+
+    @property
+    def precision(self) -> Floats:
+        """Of the shares, (reps, m, m); 0 where pairs are not known."""
+        m = self.counts.shape[1]
+        present = without_diagonal(np.ones((1, m, m)) if self.edges is None else self.edges)
+        variance = 0.25 / self.answered + 2 * self.variance / self.answered**2
+        # Pairs that share items are not independent: as many count as there are items.
+        precision: Floats = present / variance[:, None, None] * 2 / m
+        return precision
+
 
 def fitted_abilities(theta: Floats, measured: PairShares) -> Abilities:
     """N(μ, s²) whose share of persons with one of two items right is that of the counts.
@@ -65,37 +81,54 @@ def fitted_abilities(theta: Floats, measured: PairShares) -> Abilities:
     with a prior of one standard deviation of 1 logit for μ and of a half for log s: where counts say
     little, N(0, 1).
     """
-    counts = measured.counts
-    pairs = measured.answered
-    share = (counts + counts.mT) / pairs
-    m = theta.shape[1]
-    present = without_diagonal(np.ones((1, m, m)) if measured.edges is None else measured.edges)
-    # Pairs that share items are not independent: as many count as there are items.
-    precision = present / (0.25 / pairs + 2 * measured.variance / pairs**2)[:, None, None] * 2 / m
+    share = measured.share
+    precision = measured.precision
     nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
     weights = weights / weights.sum()
     mean = np.zeros(len(theta))
-    spread = np.zeros(len(theta))  # log s
+    log_spread = np.zeros(len(theta))
     for _ in range(STEPS):
-        scaled = PRIOR_SPREAD * np.exp(spread)[:, None] * nodes
+        scaled = PRIOR_SPREAD * np.exp(log_spread)[:, None] * nodes
         right = expit(mean[:, None, None] + scaled[:, :, None] - theta[:, None])
         slope = right * (1 - right)
-        along = slope * scaled[:, :, None]
-        rest = share - _discordance(right, right, weights)
+        residual = share - _discordance(right, right, weights)
         by_mean = _discordance_slope(right, slope, weights)
-        by_spread = _discordance_slope(right, along, weights)
-        first = (precision * by_mean**2).sum(axis=(1, 2)) / 2 + 1
-        cross = (precision * by_mean * by_spread).sum(axis=(1, 2)) / 2
-        second = (precision * by_spread**2).sum(axis=(1, 2)) / 2 + 4
-        pull_mean = (precision * by_mean * rest).sum(axis=(1, 2)) / 2 - mean
-        pull_spread = (precision * by_spread * rest).sum(axis=(1, 2)) / 2 - 4 * spread
-        determinant = first * second - cross**2
-        step_mean = (second * pull_mean - cross * pull_spread) / determinant
-        step_spread = (first * pull_spread - cross * pull_mean) / determinant
-        mean = mean + np.clip(step_mean, -1, 1)
-        spread = np.clip(spread + np.clip(step_spread, -1, 1), -3, 2)
-    points = mean[:, None] + PRIOR_SPREAD * np.exp(spread)[:, None] * nodes
+        by_spread = _discordance_slope(right, slope * scaled[:, :, None], weights)
+        equations = _NormalEquations(
+            by_mean=_half_sum(precision * by_mean**2) + 1,
+            mixed=_half_sum(precision * by_mean * by_spread),
+            by_spread=_half_sum(precision * by_spread**2) + 4,
+            pull_on_mean=_half_sum(precision * by_mean * residual) - mean,
+            pull_on_spread=_half_sum(precision * by_spread * residual) - 4 * log_spread,
+        )
+        step_of_mean, step_of_spread = equations.solved()
+        mean = mean + np.clip(step_of_mean, -1, 1)
+        log_spread = np.clip(log_spread + np.clip(step_of_spread, -1, 1), -3, 2)
+    points = mean[:, None] + PRIOR_SPREAD * np.exp(log_spread)[:, None] * nodes
     return Abilities(points, weights)
+
+
+class _NormalEquations(NamedTuple):
+    """Two linear equations for the steps of μ and log s, (reps,) each."""
+
+    by_mean: Floats
+    mixed: Floats
+    by_spread: Floats
+    pull_on_mean: Floats
+    pull_on_spread: Floats
+
+    def solved(self) -> tuple[Floats, Floats]:
+        """The steps of μ and of log s."""
+        determinant = self.by_mean * self.by_spread - self.mixed**2
+        of_mean = self.by_spread * self.pull_on_mean - self.mixed * self.pull_on_spread
+        of_spread = self.by_mean * self.pull_on_spread - self.mixed * self.pull_on_mean
+        return of_mean / determinant, of_spread / determinant
+
+
+def _half_sum(values: Floats) -> Floats:
+    """Sum over pairs, each of which stands in both triangles."""
+    total: Floats = values.sum(axis=(1, 2)) / 2
+    return total
 
 
 def _discordance(first: Floats, second: Floats, weights: Floats) -> Floats:
