@@ -6,6 +6,7 @@ are the problems, by their names, such as `pl.ranking`:
 - studies: `run`, `simulate`, `report`, `open_results`, `summarise`, `judge`, `boundary`; `Study`,
   `Grid`
 - stored studies: `protocol`, `plan`, `status`, `verify`, `compare`, `list_studies`
+- handed over: `archive`, `reproduce`, `merge`, `compare_against`, `shelf`
 - decisions: `advise`, how small ε may be or how many people are needed; `audit`, whether a
   mechanism is as private as it says, on `Neighbours`
 - one data set: parts of a problem such as `pl.ranking.Debiased(m=10).fit(release)`;
@@ -31,6 +32,11 @@ if TYPE_CHECKING:
     from pipeline.library.answers import status as status
     from pipeline.library.answers import verify as verify
     from pipeline.library.audit import audit as audit
+    from pipeline.library.handing_over import archive as archive
+    from pipeline.library.handing_over import compare_against as compare_against
+    from pipeline.library.handing_over import merge as merge
+    from pipeline.library.handing_over import reproduce as reproduce
+    from pipeline.library.handing_over import shelf as shelf
     from pipeline.library.protocol import protocol as protocol
     from pipeline.library.results import boundary as boundary
     from pipeline.library.results import judge as judge
@@ -92,19 +98,24 @@ _NAMES = {  # name -> module that holds it
     "SweepError": "execution.errors",
     "Neighbours": "auditing.neighbours",
     "advise": "library.advise",
+    "archive": "library.handing_over",
     "audit": "library.audit",
     "boundary": "library.results",
     "compare": "library.answers",
+    "compare_against": "library.handing_over",
     "judge": "library.results",
     "list_studies": "library.answers",
     "plan": "library.answers",
+    "merge": "library.handing_over",
     "metric": "study.metric",
     "open_results": "library.results",
     "parameter": "study.parameters",
     "protocol": "library.protocol",
     "register": "identity.registry",
     "report": "library.runs",
+    "reproduce": "library.handing_over",
     "run": "library.runs",
+    "shelf": "library.handing_over",
     "simulate": "library.runs",
     "simulate_data": "library.single",
     "simulate_release": "library.single",

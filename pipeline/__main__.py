@@ -311,7 +311,9 @@ def _run(arguments: list[str]) -> int:
     settings = [read_settings(raw) for raw in mappings]
     cluster = read_cluster(mappings[0])
     experiments = read_experiments(mappings)
-    invocation = Invocation(tuple(arguments))
+    # Without a word that changes what is printed and nothing of the study or its page.
+    words = [word for word in arguments if word != JSON]
+    invocation = Invocation(tuple(words))
     as_json = JSON in arguments
     return tasks.perform(settings[0], cluster, experiments, mappings, invocation, as_json)
 

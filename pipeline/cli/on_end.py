@@ -11,11 +11,14 @@ from pipeline.workflow.studies import StoredStudy
 
 
 def with_command(
-    settings: Settings, studies: Sequence[StoredStudy], work: Callable[[], int]
+    settings: Settings,
+    studies: Sequence[StoredStudy],
+    work: Callable[[], int],
+    as_json: bool = False,
 ) -> int:
     """The exit code of a run, after which the command was called, if there is one.
 
-    Also where the run raised.
+    Also where the run raised. as_json: the run printed JSON, so the command must not print there.
     """
     code = EXIT_FAILED
     try:
@@ -29,7 +32,7 @@ def with_command(
     finally:
         if on_end.is_wanted(settings, more_to_do=code == EXIT_MORE_TO_DO):
             sys.stdout.flush()
-            failure = on_end.call(settings, studies, code)
+            failure = on_end.call(settings, studies, code, as_json)
             if failure:
                 print(f"warning: {failure}", file=sys.stderr)
     return code

@@ -46,7 +46,7 @@ def _perform_as_json(studies: Sequence[StoredStudy], cluster: Cluster) -> int:
 
 
 def record(planned_study: StudyPlan) -> JsonObject:
-    """A plan as one object of JSON; its keys are described in docs/guide.md."""
+    """A plan as one object of JSON; its keys are described in docs/programs.md."""
     study = planned_study.study
     expected = planned_study.expected
     until = study.until

@@ -22,7 +22,7 @@ def perform(job: Job, as_json: bool = False) -> int:
 
 
 def record(written: WrittenProtocol) -> JsonObject:
-    """A protocol as one object of JSON; its keys are described in docs/publish.md."""
+    """A protocol as one object of JSON; its keys are described in docs/programs.md."""
     fixed = written.record
     return {
         "name": written.study,

@@ -3,12 +3,11 @@
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED
 from pipeline.cli.json_answer import print_json
 from pipeline.cli.telling import print_event, silent
-from pipeline.study.parameters import InvalidInput
 from pipeline.study.untyped import Config, JsonObject
 from pipeline.workflow.events import Reproduced
 from pipeline.workflow.lines import for_review
 from pipeline.workflow.plain_requests import check_words, cluster_of, files_of, text_of
-from pipeline.workflow.reproduce import ReproduceRequest, reproduce
+from pipeline.workflow.reproduce import ReproduceRequest, checked_share, reproduce
 
 WORDS = ("archive", "share", "data.", "cluster", "cluster.")
 
@@ -42,9 +41,7 @@ def share_of(value: object) -> float:
             share = float(text)
     except ValueError:
         share = 0.0
-    if not 0 < share <= 1:
-        raise InvalidInput("share", value, "must be a share of all units, as 1% or 0.01")
-    return share
+    return checked_share(share, value)
 
 
 def record(reproduced: Reproduced) -> JsonObject:

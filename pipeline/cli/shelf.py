@@ -48,11 +48,13 @@ def _record_of_study(study: Shelved) -> JsonObject:
     }
 
 
-def perform_remove(outputs: Path, names: str | None, sure: bool) -> int:
+def perform_remove(outputs: Path, names: str | None, sure: bool, as_json: bool = False) -> int:
     """Remove studies with all that was simulated, if `sure`; else print what would go.
 
     Returns the exit code.
     """
+    if as_json:
+        return _remove_as_json(outputs, names, sure)
     verb = "removes" if sure else "would remove"
     for removed in remove(outputs, names, sure):
         study = removed.study
@@ -62,6 +64,13 @@ def perform_remove(outputs: Path, names: str | None, sure: bool) -> int:
     elif has_index(outputs):
         perform_list(outputs)
     return EXIT_DONE
+
+
+def _remove_as_json(outputs: Path, names: str | None, sure: bool) -> int:
+    studies = [_record_of_study(removed.study) for removed in remove(outputs, names, sure)]
+    if sure and has_index(outputs):
+        listed(outputs)
+    return print_json(EXIT_DONE, {"removed": sure, "studies": studies})
 
 
 def _lines(shelf: Shelf) -> Iterator[str]:

@@ -55,7 +55,7 @@ def perform(studies: Sequence[StoredStudy], invocation: Invocation, as_json: boo
 
 
 def record(study: StudyStatus) -> JsonObject:
-    """A status as one object of JSON; its keys are described in docs/guide.md."""
+    """A status as one object of JSON; its keys are described in docs/programs.md."""
     entries = {
         "name": study.name,
         "storage": study.storage,

@@ -4,22 +4,53 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from pipeline.cli.exit_codes import EXIT_DONE
+from pipeline.cli.json_answer import print_json
 from pipeline.execution.amounts import format_bytes, format_time
 from pipeline.execution.clusters import Cluster
 from pipeline.execution.systems.base import UNTRIED
 from pipeline.execution.systems.sizes import clock
+from pipeline.study.untyped import JsonObject
 from pipeline.workflow.settings import Settings
 from pipeline.workflow.studies import StoredStudy
 from pipeline.workflow.submit import Submitted, submit
 
 
 def perform(
-    studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster, arguments: Sequence[str]
+    studies: Sequence[StoredStudy],
+    settings: Settings,
+    cluster: Cluster,
+    arguments: Sequence[str],
+    as_json: bool = False,
 ) -> int:
     """Submit; returns the exit code. arguments: of this command."""
+    if as_json:
+        return print_json(EXIT_DONE, record(submit(studies, settings, cluster, arguments)))
     for line in _lines(submit(studies, settings, cluster, arguments)):
         print(line)
     return EXIT_DONE
+
+
+def record(submitted: Submitted) -> JsonObject:
+    """What was submitted, as one object of JSON. watch, status, cancel: commands."""
+    system = submitted.system
+    sizes = submitted.sizes
+    numbers = submitted.numbers
+    return {
+        "system": system.name,
+        "jobs": list(numbers),
+        "array": submitted.is_array,
+        "shards": sizes.shards,
+        "units": submitted.pending,
+        "seconds_of_work": submitted.seconds,
+        "cores": system.cores,
+        "memory": sizes.memory,
+        "walltime": sizes.seconds,
+        "watch": shlex.join(system.watch(numbers)),
+        "status": shlex.join(["pipeline", "task=status", *submitted.words]),
+        "cancel": shlex.join(system.cancel(numbers)),
+        "logs": str(system.output),
+        "untried": bool(system.untried),
+    }
 
 
 def _lines(submitted: Submitted) -> Iterator[str]:

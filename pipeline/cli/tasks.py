@@ -1,5 +1,7 @@
 """The tasks of the command, on checked experiments: who performs each of them."""
 
+import functools
+import io
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,11 +10,13 @@ from typing import Any, TypeAlias
 
 from pipeline.cli import on_end
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO
+from pipeline.cli.json_answer import print_json
+from pipeline.cli.run_record import Ended, RunRecord
 from pipeline.execution.clusters import Cluster
 from pipeline.execution.errors import SweepError
 from pipeline.study.errors import Stopped
 from pipeline.study.parameters import InvalidInput, path_of
-from pipeline.workflow import report_record, run
+from pipeline.workflow import report_record, run, yaml_text
 from pipeline.workflow.experiment import Experiment
 from pipeline.workflow.invocation import Invocation
 from pipeline.workflow.job import Job
@@ -43,8 +47,15 @@ class Request:
     def job(self, studies: Studies) -> Job:
         """The job of a task, whose events are printed."""
         narration = Narration(sys.stdout, sys.stderr)
-        job = Job(tuple(studies), self.settings, self.cluster, self.invocation)
-        return job.subscribed(narration)
+        return self._job(studies).subscribed(narration)
+
+    def silent_job(self, studies: Studies, record: RunRecord) -> Job:
+        """The same for an answer in JSON: only progress and warnings are shown, on stderr."""
+        narration = Narration(io.StringIO(), sys.stderr)
+        return self._job(studies).subscribed(narration, record)
+
+    def _job(self, studies: Studies) -> Job:
+        return Job(tuple(studies), self.settings, self.cluster, self.invocation)
 
 
 def perform(
@@ -98,6 +109,10 @@ def _check_parts_suffice(settings: Settings, studies: Studies) -> None:
 
 
 def _show(request: Request) -> int:
+    if request.as_json:
+        configs = [report_record.shown(raw) for raw in request.raw]
+        experiments = [yaml_text.load(config) for config in configs]
+        return print_json(EXIT_DONE, {"experiments": experiments})
     print("---\n".join(map(report_record.shown, request.raw)), end="")
     return EXIT_DONE
 
@@ -105,7 +120,7 @@ def _show(request: Request) -> int:
 def _controls(request: Request) -> int:
     from pipeline.cli import controls  # SciPy
 
-    return controls.perform(request.experiments)
+    return controls.perform(request.experiments, request.as_json)
 
 
 def _list(request: Request) -> int:
@@ -118,7 +133,7 @@ def _remove(request: Request) -> int:
     from pipeline.cli import shelf
 
     settings = request.settings
-    return shelf.perform_remove(request.outputs, settings.studies, settings.sure)
+    return shelf.perform_remove(request.outputs, settings.studies, settings.sure, request.as_json)
 
 
 def _compare(request: Request) -> int:
@@ -129,8 +144,11 @@ def _compare(request: Request) -> int:
 
 
 def _run(request: Request, studies: Studies) -> int:
-    job = request.job(studies)
-    return on_end.with_command(request.settings, studies, lambda: _run_to_the_end(job))
+    if request.as_json:
+        work = functools.partial(_run_as_json, request, studies)
+    else:
+        work = functools.partial(_run_to_the_end, request.job(studies))
+    return on_end.with_command(request.settings, studies, work, request.as_json)
 
 
 def _plan(request: Request, studies: Studies) -> int:
@@ -155,11 +173,15 @@ def _submit(request: Request, studies: Studies) -> int:
     from pipeline.cli import submit
 
     words = request.invocation.words
-    return submit.perform(studies, request.settings, request.cluster, words)
+    return submit.perform(studies, request.settings, request.cluster, words, request.as_json)
 
 
 def _report(request: Request, studies: Studies) -> int:
-    return _exit_code(run.report(request.job(studies)))
+    if not request.as_json:
+        return _exit_code(run.report(request.job(studies)))
+    told = RunRecord()
+    code = _exit_code(run.report(request.silent_job(studies, told)))
+    return print_json(code, told.record(studies))
 
 
 def _verify(request: Request, studies: Studies) -> int:
@@ -177,6 +199,8 @@ def _status(request: Request, studies: Studies) -> int:
 def _replay(request: Request, studies: Studies) -> int:
     from pipeline.cli import replay
 
+    if request.as_json:
+        return replay.perform_as_json(studies, request.settings)
     return max(replay.perform(stored, request.settings) for stored in studies)
 
 
@@ -210,6 +234,21 @@ def _run_to_the_end(job: Job) -> int:
     except SweepError as error:
         print(f"error: {error}; finished units are kept, the same command goes on", file=sys.stderr)
         return EXIT_FAILED
+
+
+def _run_as_json(request: Request, studies: Studies) -> int:
+    """The same with one object of JSON at the end; how far it is goes to stderr."""
+    told = RunRecord()
+    ended = Ended()
+    try:
+        code = _exit_code(run.run(request.silent_job(studies, told)))
+    except Stopped as stopped:
+        code = EXIT_MORE_TO_DO
+        ended = Ended(stopped=str(stopped))
+    except SweepError as error:
+        code = EXIT_FAILED
+        ended = Ended(error=str(error))
+    return print_json(code, told.record(studies, ended))
 
 
 def _exit_code(outcome: run.RunOutcome) -> int:

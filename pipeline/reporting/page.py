@@ -3,6 +3,7 @@ check or repeat it.
 """
 
 import base64
+import functools
 import hashlib
 import os
 import shutil
@@ -211,6 +212,7 @@ def rendered(template: str, **values: object) -> str:
     return visible(str(environment().get_template(template).render(**values)))
 
 
+@functools.cache  # which keeps the templates, whose compilation takes a third of a small report
 def environment() -> "jinja2.Environment":
     """Where the templates of pages are found, and what they may call."""
     import jinja2

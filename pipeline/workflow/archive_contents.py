@@ -75,9 +75,9 @@ class Manifest:
                 raise ValueError("is of another version of this program")
             studies = [ArchivedStudy(**study) for study in values.pop("studies")]
             manifest = cls(program=Program(**values.pop("program")), studies=studies, **values)
-        except (TypeError, KeyError, AttributeError) as error:
+        except (TypeError, KeyError, AttributeError, RecursionError) as error:
             raise ValueError("is not what this program wrote") from error
-        if not _is_meant(manifest):
+        if not _is_meant(manifest) or manifest.content() != content:
             raise ValueError("its archive.json is not what this program wrote")
         return manifest
 

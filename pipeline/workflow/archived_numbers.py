@@ -159,15 +159,12 @@ def _difference(
     before: StoredStudy, after: StoredStudy, name: str, name_after: str, exactly: bool
 ) -> str:
     """Why two datasets are not the same; "" if they are."""
-    first = _document(before, name)
-    second = _document(after, name_after)
-    for document in (first, second):
-        if not document:
-            return "cannot be read"
     # What a root document says of its files is compared below; so they must be these files.
     damages = results.problems_of(before.store.backend, name)
     if damages:
         return f"{damages[0]} ({len(damages):,} files are wrong)"
+    first = _document(before, name)
+    second = _document(after, name_after)
     files = first["attributes"].get("files")
     files_after = second["attributes"].get("files")
     if _lasting(first) != _lasting(second):
@@ -182,9 +179,9 @@ def _difference(
 
 
 def _document(stored: StoredStudy, name: str) -> JsonObject:
-    """The root document of a dataset; empty where there is none."""
+    """The root document of a sound dataset."""
     content = stored.store.backend.read(f"{name}/{ROOT}")
-    document: JsonObject = json.loads(content or b"{}")
+    document: JsonObject = json.loads(content or b"")
     return document
 
 

@@ -172,6 +172,7 @@ class DataSource:
 class Judged:
     """The verdict on one claim. text: the result in words, as long as it is."""
 
+    study: str
     claim: str
     verdict: str
     text: str

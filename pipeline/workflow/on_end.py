@@ -12,6 +12,7 @@ from pipeline.workflow.settings import Settings
 from pipeline.workflow.studies import StoredStudy
 
 PATIENCE = 600.0  # seconds that the command may take
+STDERR = 2
 
 
 def is_wanted(settings: Settings, more_to_do: bool) -> bool:
@@ -22,8 +23,12 @@ def is_wanted(settings: Settings, more_to_do: bool) -> bool:
     return settings.on_end is not None and settings.shard is None and not queued_again
 
 
-def call(settings: Settings, studies: Sequence[StoredStudy], code: int) -> str:
+def call(
+    settings: Settings, studies: Sequence[StoredStudy], code: int, on_stderr: bool = False
+) -> str:
     """Call the command with the exit code of the run and the folders of its studies.
+
+    on_stderr: whether it prints to stderr, as stdout is an answer in JSON.
 
     Returns why it failed, which changes nothing else; empty where it did not.
     """
@@ -38,7 +43,12 @@ def call(settings: Settings, studies: Sequence[StoredStudy], code: int) -> str:
     }
     try:
         ended = subprocess.run(
-            command, shell=True, env=environment, stdin=subprocess.DEVNULL, timeout=PATIENCE
+            command,
+            shell=True,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=STDERR if on_stderr else None,
+            timeout=PATIENCE,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"on_end={command}: {error}"

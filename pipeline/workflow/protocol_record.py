@@ -85,7 +85,7 @@ def read(store: Store) -> ProtocolRecord | None:
         values["begun_before"] = tuple(values["begun_before"])
         record = ProtocolRecord(**values)
         return record if record.is_whole else dataclasses.replace(record, fixed={})
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return damaged
 
 

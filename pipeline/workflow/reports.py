@@ -180,7 +180,8 @@ def judged(judgements: Sequence["Judgement"]) -> Iterator[Judged]:
     for verdict in VERDICTS:
         for judgement in judgements:
             if judgement.verdict == verdict:
-                yield Judged(judgement.claim.id, verdict, judgement.text)
+                claim = judgement.claim
+                yield Judged(claim.experiment, claim.id, verdict, judgement.text)
 
 
 def _fell_short(sections: Sequence["Section"]) -> Iterator[FellShort]:

@@ -11,7 +11,8 @@ import io
 import math
 import secrets
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,8 +22,9 @@ from pipeline.execution.clusters import Cluster, workers_of
 from pipeline.execution.schedule import COST_OF_A_SECOND
 from pipeline.identity import own_files
 from pipeline.storage import results
+from pipeline.study.errors import PipelineError
 from pipeline.study.files import read_regular
-from pipeline.study.parameters import InvalidInput
+from pipeline.study.parameters import InvalidInput, shorten
 from pipeline.workflow import archive_contents, archive_readme, report_record, reports
 from pipeline.workflow.archive import write_report
 from pipeline.workflow.archive_contents import ArchivedStudy
@@ -44,6 +46,7 @@ from pipeline.workflow.wheel import has_code_of_here
 
 LEAST = 60  # units that are drawn at least: 5 % of false ones are then found with 95 % confidence
 FEW_SECONDS = 20.0  # of predicted work, for which no workers are started
+LONGEST_REASON = 200  # letters of why an archive cannot be read
 PAGE = "report.html"
 TABLES = ("verdicts.csv", "summary.csv")
 
@@ -72,9 +75,35 @@ def reproduce(
     with tempfile.TemporaryDirectory(prefix="pipeline-reproduce-") as name:
         folder = Path(name)
         check = _Check(request, tell, unpack(request.archive, folder / "archive"), nonce)
-        reproduced = check.run(folder / "again")
+        with _whatever_it_holds(request.archive):
+            reproduced = check.run(folder / "again")
     tell(reproduced)
     return reproduced
+
+
+def checked_share(share: float, typed: object = None) -> float:
+    """A share of all units. typed: as a person typed it. Raises InvalidInput for another number."""
+    if not 0 < share <= 1:
+        value = share if typed is None else typed
+        raise InvalidInput("share", value, "must be a share of all units, as 1% or 0.01")
+    return share
+
+
+@contextmanager
+def _whatever_it_holds(archive: str | None) -> Iterator[None]:
+    """Within this, an error that the files of an archive cause is one line.
+
+    Its digests may fit, and its files say what no program has written. Errors of the machine and of
+    a person are raised as they are.
+    """
+    try:
+        yield
+    except (PipelineError, OSError, MemoryError):
+        raise
+    except Exception as error:
+        reason = shorten(f"{type(error).__name__}: {error}", LONGEST_REASON)
+        allowed = f"has files that no program of this kind has written ({reason})"
+        raise InvalidInput("archive", archive, allowed) from error
 
 
 class _Check:
@@ -274,7 +303,9 @@ def _verdicts(before: Path, after: Path) -> tuple[int, list[str]]:
 
 def _rows(table: Path) -> dict[tuple[str, str], str]:
     """(study, claim) -> verdict, of a table of verdicts."""
-    rows = {}
+    rows: dict[tuple[str, str], str] = {}
+    if not table.is_file():
+        return rows
     text = read_regular(table).decode()
     for row in csv.DictReader(io.StringIO(text, newline="")):
         rows[row.get("section", ""), row.get("id", "")] = row.get("verdict", "")

@@ -109,7 +109,7 @@ def digests_in(content: bytes) -> dict[str, tuple[int, str]]:
         for entity in graph:
             if "sha256" in entity:
                 digests[entity["name"]] = (int(entity["contentSize"]), str(entity["sha256"]))
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, OverflowError, RecursionError) as error:
         raise ValueError("is no file of metadata that this program wrote") from error
     return digests
 

@@ -102,7 +102,7 @@ def _add(path: Path, where: Path) -> Shown:
         with opened(path) as source:
             verdicts = _verdicts(source.read(TABLE).decode())
             write_whole(folder / "report.html", source.read(f"{REPORT}/report.html"))
-    except (*NO_ARCHIVE, *NOT_THERE):
+    except (*NO_ARCHIVE, *NOT_THERE, csv.Error):
         raise InvalidInput("archives", str(path), MADE_BY) from None
     partial = folder / f"{path.name}.partial"
     shutil.copyfile(path, partial)

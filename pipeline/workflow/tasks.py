@@ -32,13 +32,15 @@ class Task:
 _ALL = (
     Task(
         "run",
-        "simulate what is missing, seal, judge the claims, write the report (the default)",
+        "simulate what is missing, seal, judge the claims, write the report (the default); --json",
         alone=("shard",),
+        answers=True,
     ),
     Task(
         "submit",
-        "submit run as jobs without a driver: cluster={systems}; shards=N",
+        "submit run as jobs without a driver: cluster={systems}; shards=N; --json",
         alone=("shards",),
+        answers=True,
     ),
     Task(
         "plan",
@@ -55,7 +57,8 @@ _ALL = (
     ),
     Task(
         "report",
-        "write the report again or, before the end, one of the units that are done",
+        "write the report again or, before the end, one of the units that are done; --json",
+        answers=True,
     ),
     Task(
         "list",
@@ -110,10 +113,11 @@ _ALL = (
     ),
     Task(
         "remove",
-        "take finished studies away, with all that was simulated: studies=NAME sure=true",
+        "take finished studies away, with all that was simulated: studies=NAME sure=true; --json",
         alone=("studies", "sure"),
         words="outputs=FOLDER",
         bare="studies",
+        answers=True,
     ),
     Task(
         "verify",
@@ -133,9 +137,14 @@ _ALL = (
     Task(
         "controls",
         "simulate the wrong world of every claim, in which the claim must be contradicted; keeps "
-        "nothing",
+        "nothing; --json",
+        answers=True,
     ),
-    Task("show", "print the experiment as it would run, as YAML that experiment=PATH.yaml takes"),
+    Task(
+        "show",
+        "print the experiment as it would run, as YAML that experiment=PATH.yaml takes; --json",
+        answers=True,
+    ),
     Task(
         "new",
         "write a first experiment of your own, with comments: experiment=PATH.yaml, like=NAME of "
@@ -146,9 +155,10 @@ _ALL = (
     ),
     Task(
         "replay",
-        "simulate one unit here, with its traceback: unit=NAME, as a failure printed it",
+        "simulate one unit here, with its traceback: unit=NAME, as a failure printed it; --json",
         alone=("unit",),
         bare="unit",
+        answers=True,
     ),
     Task(
         "advise",

@@ -8,6 +8,8 @@ import pytest
 
 from pipeline.__main__ import main
 from pipeline.cli.skill import page
+from pipeline.workflow.tasks import TASKS
+from tests.helpers import documented_json
 
 BLOCKS = re.findall(r"^```\n(.*?)^```$", page(), re.M | re.S)
 COMMANDS = [line for block in BLOCKS for line in block.splitlines()]
@@ -31,6 +33,13 @@ def test_it_is_written(tmp_path, capsys):
     assert "error: save=" in capsys.readouterr().err
 
 
+def _task(words):
+    """The task of a command, as the page on answers in JSON has it."""
+    if words[0] not in TASKS:
+        return "run"
+    return "compare against=…" if words[1].startswith("against=") else words[0]
+
+
 def test_every_command_runs(folder, monkeypatch, capsys):
     """One after the other, in one folder, as the page says."""
     monkeypatch.chdir(folder)
@@ -41,7 +50,7 @@ def test_every_command_runs(folder, monkeypatch, capsys):
         captured = capsys.readouterr()
         assert code == 0 and captured.out, f"{command}: {captured.err}"
         if "--json" in words:
-            assert isinstance(json.loads(captured.out), dict), command
+            documented_json.check(_task(words), json.loads(captured.out))
     index = (folder / "site/index.html").read_text()
     assert index.count("<li data-words=") == 1 and "src=" not in index.replace("-src", "")
     assert (folder / "site/study/study.zip").read_bytes() == (folder / "study.zip").read_bytes()

@@ -14,6 +14,7 @@ from pipeline.cli.tasks import ON_STORED_STUDIES, WITHOUT_STORED_STUDIES
 from pipeline.study.parameters import InvalidInput, fields
 from pipeline.workflow.settings import Settings
 from pipeline.workflow.tasks import TASKS
+from tests.helpers import documented_json
 from tests.helpers.engine import arguments
 
 
@@ -79,8 +80,8 @@ def test_both_spellings_print_and_keep_the_same(tmp_path, call):
         ("plan xu/lemmas", "write experiment=xu/lemmas"),
         ("plan unit=c0-0", "goes with task=replay only, not task=plan"),
         ("status studies=a", "goes with task=compare or remove only"),
-        ("show --json", "task=advise, task=audit, not by task=show"),
-        ("release --json", "is answered by task=plan, task=status, task="),
+        ("skill --json", "task=advise, task=audit, not by task=skill"),
+        ("release --json", "is answered by task=run, task=submit, task=plan, task="),
         ("replay a b", "cannot be read"),
         ("task=verify unit=c0-0", "goes with task=replay only, not task=verify"),
     ],
@@ -138,6 +139,7 @@ def test_plan_list_verify_and_compare_answer_in_json(tmp_path, call):
     names = [study["name"] for study in listed["studies"]]
     both = f"studies={','.join(names)}"
     difference = json.loads(call("compare", "--json", both, f"outputs={tmp_path}")[1])
+    documented_json.check("compare", difference)
     assert [difference["first"], difference["second"]] == names and difference["cells"] == 4
     assert all(len(metric["cells"]) == metric["known"] for metric in difference["metrics"])
     folder = Path(planned["storage"])

@@ -102,9 +102,9 @@ def test_status_of_shards_that_run_and_of_one_that_was_killed(tmp_path, monkeypa
     assert told["exit_code"] == study["exit_code"] == 75 and len(study["sessions"]) == 26
     assert study["units"] == {"all": 8, "done": 4, "failed": 0, "at_most": False}
     assert study["units_per_second"] == pytest.approx(9.6) and study["seconds_left"] > 0
-    assert main([*words, "task=show", "--json"]) == 2
+    assert main(["task=skill", "--json"]) == 2
     takers = ", ".join(f"task={name}" for name, task in TASKS.items() if task.answers)
-    line = f"error: command line=--json: is answered by {takers}, not by task=show\n"
+    line = f"error: command line=--json: is answered by {takers}, not by task=skill\n"
     assert capsys.readouterr().err == line
 
 

@@ -15,6 +15,7 @@ from pipeline.storage.units import checksum
 from pipeline.study.parameters import InvalidInput
 from pipeline.workflow import merge as merging
 from pipeline.workflow.merge import merge
+from tests.helpers import documented_json
 from tests.helpers.engine import contents, job_of, mapping, stored, study
 
 SEALED = (results.SEALED, results.SUMMARY)
@@ -260,7 +261,9 @@ def test_the_command_says_what_was_verified(copies, capsys, monkeypatch):
     words = [f"experiment={path}", f"outputs={copies / 'of/mine'}", "cluster=synchronous"]
     origin = f"from={copies / 'of/theirs'}"
     assert main(["merge", *words, origin, "contributor=Ada", "--json"]) == 0
-    (answer,) = json.loads(capsys.readouterr().out)["studies"]
+    entries = json.loads(capsys.readouterr().out)
+    documented_json.check("merge", entries)
+    (answer,) = entries["studies"]
     assert answer["units"] == 24 and answer["writers"][0]["recomputed"] == 20
     assert main(words) == 0
     assert "nothing to do" in capsys.readouterr().out
