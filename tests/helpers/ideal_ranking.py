@@ -363,6 +363,42 @@ def sharp_constants(seed, reps):
     )
 
 
+def links(seed, reps):
+    axes = dict(
+        link=["logistic", "probit", "cauchit"],
+        m=[10, 20],
+        size=[800, 3200, 12800],
+        epsilon=[0.25, 1.0],
+        estimator=["linked", "linked_likelihood", "debiased"],
+    )
+
+    def risk(c):
+        return 4 / c["size"] * c["epsilon"] ** 0
+
+    def bias(c):
+        is_wrong = (c["estimator"] == "debiased") & (c["link"] != "logistic")
+        return xr.where(is_wrong, 0.05, 0.0)
+
+    found = sealed(
+        axes,
+        {},
+        seed,
+        0.02,
+        reps,
+        error_l2=lambda c: np.sqrt(risk(c) + bias(c)),
+        error_inf=lambda c: 2 * np.sqrt(risk(c) + bias(c)),
+        law_risk=risk,
+        kendall=lambda c: 0.1 * np.sqrt(risk(c)),
+    )
+    ordered = found["kendall"].sel(estimator="linked")
+    shared = found["estimator"] != "linked_likelihood"
+    return found.assign(
+        kendall=xr.where(shared, ordered, found["kendall"], keep_attrs=True).transpose(
+            *found["kendall"].dims
+        )
+    )
+
+
 PROFILES = {"1:1": 0.5, "0.9:1,0.1:8": 0.5, "0.999999:10000,0.000001:1": 20.0}  # H(ε)/(mG(ε))
 
 
@@ -458,6 +494,7 @@ MAKERS = {
         mixed,
         tails,
         rare,
+        links,
         proofs,
     )
 }

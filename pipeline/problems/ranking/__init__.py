@@ -15,6 +15,7 @@ PROBLEM = Problem(
         "pooled": ".data.own_items:Pooled",
         "recorded": ".data.recorded:Recorded",
         "tilted": ".tilted:TiltedBTL",
+        "transitive": ".transitive:Transitive",
     },
     mechanisms={
         "laplace": ".mechanisms.laplace:Laplace",
@@ -27,6 +28,8 @@ PROBLEM = Problem(
     estimators={
         "debiased": ".estimators.moments:Debiased",
         "likelihood": ".estimators.likelihood:Likelihood",
+        "linked": ".estimators.linked:Linked",
+        "linked_likelihood": ".estimators.linked:LinkedLikelihood",
         "plug_in": ".estimators.moments:PlugIn",
         "rank_centrality": ".estimators.spectral:RankCentrality",
         "weighted": ".estimators.moments:Weighted",
@@ -40,6 +43,7 @@ PROBLEM = Problem(
         "lemma_4_bound": "pipeline.problems.common.recovery:Lemma4Bound",
         "sandwich_risk": ".metrics.yardsticks:sandwich_risk",
         "cramer_rao_risk": ".metrics.yardsticks:cramer_rao_risk",
+        "law_risk": ".metrics.yardsticks:law_risk",
         "minimax_bound": ".metrics.yardsticks:minimax_bound",
         "lean_true": ".metrics.yardsticks:lean_true",
         "lean_true_squared": ".metrics.yardsticks:lean_true_squared",

@@ -8,6 +8,7 @@ from . import (
     figures,
     inference,
     lemmas,
+    links,
     mixed,
     movielens,
     person,
@@ -32,6 +33,7 @@ CLAIMS = (
     *sharp.CLAIMS,
     *mixed.CLAIMS,
     *tails.CLAIMS,
+    *links.CLAIMS,
     *person.CLAIMS,
     *central.CLAIMS,
 )

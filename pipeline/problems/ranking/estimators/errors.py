@@ -6,10 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pipeline.privacy.randomized_response_laws import attenuation, flip_probability
 from pipeline.study.arrays import Floats
 
 from ..releases import FlippedWins, ReleasedWins, privacy_variance
 from ..theory.inference import ScoreLaw, ScoreMoments
+from ..theory.links import LINKS, Link
 from ..theory.risk import MANY, Variances, complete_variances, curvature
 
 
@@ -40,11 +42,19 @@ class MeanScores(ScoreLaw):
 
     def moments(self, theta: Floats, rows: slice) -> ScoreMoments:
         """Moments at θ of some replications, (reps, m, m); see `theory.inference`."""
-        shares = self._shares
         own_variance = curvature(theta)  # w
+        share, variance = self.of_pairs(own_variance, rows)
+        return ScoreMoments(share * own_variance, variance)
+
+    def of_pairs(self, own_variance: Floats, rows: slice) -> tuple[Floats, Floats]:
+        """n and n² Var(z̄) of some replications, broadcast against (reps, m, m).
+
+        own_variance: (reps of these rows, m, m), of a comparison itself.
+        """
+        shares = self._shares
         variance = _rows(shares.comparison, rows) * own_variance + _rows(shares.privacy, rows)
         np.einsum("rii->ri", variance)[...] = 0
-        return ScoreMoments(_rows(shares.share, rows) * own_variance, variance)
+        return _rows(shares.share, rows), variance
 
     def variances(self, theta: Floats, ridge: float) -> Variances:
         """See `ScoreLaw`; compiled where all users compared all pairs."""
@@ -106,6 +116,56 @@ class FlippedScores(ScoreLaw):
         trials = trials.reshape(-1, *trials.shape[-2:])
         groups = range(trials.shape[1])
         return [_square(trials[:, group], self.release.items) for group in groups]
+
+
+@dataclass(frozen=True)
+class LinkedScores(MeanScores):
+    """Of the matching loss of a link F: its Hessian has the weights n F', and w = F(1 − F)."""
+
+    link: Link = LINKS["logistic"]
+
+    def moments(self, theta: Floats, rows: slice) -> ScoreMoments:
+        """Moments at θ of some replications, (reps, m, m); see `theory.inference`."""
+        gap = _gaps(theta)
+        own_variance = self.link.win(gap) * self.link.win(-gap)
+        share, variance = self.of_pairs(own_variance, rows)
+        density = self.link.density(gap)
+        np.einsum("rii->ri", density)[...] = 0
+        return ScoreMoments(share * density, variance)
+
+    def variances(self, theta: Floats, ridge: float) -> Variances:
+        """See `ScoreLaw`."""
+        return ScoreLaw.variances(self, theta, ridge)
+
+
+@dataclass(frozen=True)
+class FlippedLinkedScores(FlippedScores):
+    """Of the likelihood of flipped wins for a link F, by its Fisher information.
+
+    The information of a pair is I = Σ_g n_g t_g² F'²/(p̃_g(1 − p̃_g)).
+    """
+
+    link: Link = LINKS["logistic"]
+
+    def moments(self, theta: Floats, rows: slice) -> ScoreMoments:
+        """Moments at θ of some replications, (reps, m, m); see `theory.inference`."""
+        gap = _gaps(theta)
+        win = self.link.win(gap)
+        lose = self.link.win(-gap)
+        density = self.link.density(gap)
+        information = np.zeros(gap.shape)
+        flips = flip_probability(self.release.epsilon).tolist()
+        slopes = attenuation(self.release.epsilon).tolist()
+        for trials, flip, slope in zip(self._trials, flips, slopes, strict=True):
+            variance = (flip + slope * win) * (flip + slope * lose)  # p̃(1 − p̃)
+            information += _rows(trials, rows) * (slope * density) ** 2 / variance
+        np.einsum("rii->ri", information)[...] = 0
+        return ScoreMoments(information / self.unit, information / self.unit**2)
+
+
+def _gaps(theta: Floats) -> Floats:
+    """θ_i − θ_j, (reps, m, m); theta: (reps, m)."""
+    return theta[:, :, None] - theta[:, None, :]
 
 
 def _rows(values: Floats, rows: slice) -> Floats:

@@ -7,11 +7,12 @@ import numpy as np
 
 from pipeline.privacy.randomized_response_laws import attenuation, flip_probability
 from pipeline.problems.common.bootstrap import BOOTSTRAP, Bootstrapped
-from pipeline.problems.common.pairwise_newton import Local, minimise_pairs
+from pipeline.problems.common.pairwise_newton import Local, Losses, minimise_pairs
 from pipeline.study.arrays import Booleans, Floats, Integers
 from pipeline.study.parameters import parameter
 
 from ..releases import FlippedWins
+from ..theory.inference import ScoreLaw
 from .errors import FlippedScores
 from .moments import PreferenceEstimate, Weighted, ridge_of
 
@@ -91,13 +92,25 @@ class Likelihood(Bootstrapped):
         # Of the likelihood, so that its curvature is that of eq. (3).
         unit = release.users @ weights
         trials = np.broadcast_to(release.trials / unit, release.wins.shape)
-        loss = FlippedLoss(release.wins / unit, trials, release.epsilon)
-        start = Weighted(self.m, self.lambda_scale).fit(release, rng).theta
+        loss = self.loss(release.wins / unit, trials, release.epsilon)
+        start = self.start(release, rng).theta
         minimum = minimise_pairs(loss, start, ridge)
         is_valid = minimum.converged & release.linked
-        law = FlippedScores(release, float(unit))
+        law = self.law(release, float(unit))
         estimate = PreferenceEstimate(minimum.theta, is_valid, ridge, weights, law)
         return self.with_bootstrap(release, estimate, rng)
+
+    def loss(self, wins: Floats, trials: Floats, epsilon: Floats) -> Losses:
+        """−log L of pairs; arguments as of `FlippedLoss`."""
+        return FlippedLoss(wins, trials, epsilon)
+
+    def start(self, release: FlippedWins, rng: np.random.Generator) -> PreferenceEstimate:
+        """Where Newton's method starts."""
+        return Weighted(self.m, self.lambda_scale).fit(release, rng)
+
+    def law(self, release: FlippedWins, unit: float) -> ScoreLaw:
+        """How the gradient of −log L over `unit` varies."""
+        return FlippedScores(release, unit)
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""

@@ -45,6 +45,22 @@ def sandwich_risk(
     return _last_sandwich(truth, release, estimate, make)
 
 
+@metric("predicted squared error of the fit's own law", units="logits²", least=0.0)
+def law_risk(truth: Preferences, estimate: PreferenceEstimate) -> Floats:
+    """First-order prediction of ‖θ̂ − θ*‖₂²/m, ridge bias included, for any survey and link.
+
+    (tr J⁺VJ⁺ + ‖2λJ⁺θ*‖²)/m at θ*, with the law of the estimate's own gradient: what
+    standard errors are made of. NaN where the estimator has none. O(reps · m³).
+    Source: `theory.inference`.
+    """
+    if estimate.law is None:
+        return np.full(len(truth.theta), np.nan)
+    variances = estimate.law.variances(truth.theta, estimate.ridge)
+    bias = 2 * estimate.ridge * variances.image
+    predicted: Floats = (variances.variance + np.square(bias)).mean(axis=1)
+    return predicted
+
+
 @metric("Cramér–Rao bound on the squared error", units="logits²", least=0.0)
 def cramer_rao_risk(truth: Preferences, release: ReleasedWins) -> Floats:
     """Cramér–Rao bound on ‖θ̂ − θ*‖₂²/m of unbiased estimators from flipped comparisons.
