@@ -52,6 +52,12 @@ def test_crossing_covers_the_known_one(covered, slope):
     assert not covered((found.low <= off) & (off <= found.high), 0.94, "negative control: 20 % off")
 
 
+def test_an_axis_may_have_the_name_of_a_parameter_of_models():
+    """`spread` once was the name of a column of crossings, too."""
+    mean = (1 / X).expand_dims(spread=[0.1, 0.2])
+    assert crossing(mean, 0, "x", 0.7)["value"].dims == ("spread",)
+
+
 def test_power_law_crosses_exactly_between_its_cells():
     mean = (1 / X).rename("error")
     found = crossing(mean, 0, "x", 0.7)  # log–log interpolation is exact

@@ -87,4 +87,27 @@ def ideal(experiment, seed=0, reps=REPLICATIONS):
     return xr.Dataset(data, coordinates, dict(study=study_text))
 
 
-IDEAL = dict.fromkeys(EXPERIMENTS, ideal)
+@cache
+def centrality(experiment, seed=0, reps=REPLICATIONS):
+    """Errors that fall as 1/L, and half as much again of rank centrality where items are apart."""
+    axes = dict(
+        m=[10, 20],
+        L=[8000, 32000, 128000],
+        spread=[0.25, 2.0],
+        estimator=["rank_centrality", "debiased"],
+    )
+    c = xr.Dataset(coords=axes)
+    is_worse = (c["estimator"] == "rank_centrality") & (c["spread"] > 1)
+    risk = xr.where(is_worse, 1.5, 1.0) * c["m"] * (100 / c["L"]) ** 2
+    rng = np.random.default_rng(seed)
+    noise = xr.DataArray(rng.standard_normal((reps, 2, 3, 2, 2)), dims=("replication", *axes))
+    return xr.Dataset(
+        dict(
+            error_l2=np.sqrt(risk) * (1 + 0.02 * noise),
+            law_risk=risk * xr.ones_like(noise),
+            status=xr.ones_like(noise).astype("int8"),
+        )
+    ).transpose(*axes, "replication")
+
+
+IDEAL = dict.fromkeys(EXPERIMENTS, ideal) | {"central/rank_centrality": centrality}

@@ -399,6 +399,76 @@ def links(seed, reps):
     )
 
 
+def parties(seed, reps):
+    axes = dict(m=[6], L=[96, 192], epsilon=[1.0, 2.0], mechanism=["randomized_response", "none"])
+
+    def privacy(c):
+        return xr.where(c["mechanism"] == "none", 0.0, 4 / size(c["m"], c["L"], c["epsilon"]))
+
+    def risk(c):
+        return privacy(c) + 4 / (c["m"] * c["L"])
+
+    return sealed(axes, {}, seed, 0.02, reps, error_l2=lambda c: np.sqrt(risk(c)), law_risk=risk)
+
+
+def items(seed, reps):
+    axes = dict(m=[10, 20, 40, 80, 160], scheme=SCHEMES)
+
+    def error(c):
+        power = levels(c, "scheme", log=-0.12, critical=0.0, inverse_log=0.12)
+        return 0.2 * (c["m"] / 10) ** power
+
+    return sealed(axes, {}, seed, reps=reps, error_l2=error, error_inf=lambda c: 3 * error(c))
+
+
+def certain(seed, reps):
+    axes = dict(m=[10], L=[100, 400], epsilon=[1, 8, 16], mechanism=["randomized_response", "none"])
+
+    def error(c):
+        is_private = (c["mechanism"] != "none") & (c["epsilon"] < 4)
+        return np.sqrt(4 / (c["m"] * c["L"])) * xr.where(is_private, 2.0, 1.0)
+
+    return sealed(axes, {}, seed, 0.01, reps, error_l2=error, kendall=lambda c: error(c) / 10)
+
+
+def faster(seed, reps):
+    axes = dict(m=[10, 20], epsilon=[0.5, 2.0], size=[200, 800, 3200])
+
+    def error(c):
+        return 2 / np.sqrt(c["size"]) * (c["m"] * c["epsilon"]) ** 0
+
+    def kendall(c):
+        return ndtr(-0.15 * np.sqrt(c["size"] / 8)) * (c["m"] * c["epsilon"]) ** 0
+
+    return sealed(axes, {}, seed, reps=reps, error_l2=error, kendall=kendall)
+
+
+def mixed_recovery(seed, reps):
+    axes = dict(m=[10, 20], signal=[72, 96], profile=[*PROFILES])
+    return sealed(
+        axes,
+        {"concentration": concentration},
+        seed,
+        0,
+        reps,
+        exact_top_k=lambda c: 1.0 + 0 * c["m"],
+    )
+
+
+def top_k_boundary(seed, reps):
+    axes = dict(
+        m=[20, 40, 80],
+        L=[100, 400],
+        spread=[0.1, 0.2],
+        epsilon=np.geomspace(0.08, 2, 24).tolist(),
+    )
+
+    def missed(c):
+        return ndtr(-c["spread"] * np.sqrt(size(c["m"], c["L"], c["epsilon"])) / 2)
+
+    return sealed(axes, {}, seed, 0.02, reps, hamming_top_k=missed)
+
+
 PROFILES = {"1:1": 0.5, "0.9:1,0.1:8": 0.5, "0.999999:10000,0.000001:1": 20.0}  # H(ε)/(mG(ε))
 
 
@@ -495,6 +565,12 @@ MAKERS = {
         tails,
         rare,
         links,
+        parties,
+        items,
+        certain,
+        faster,
+        top_k_boundary,
+        mixed_recovery,
         proofs,
     )
 }

@@ -93,6 +93,7 @@ PROBLEM = Problem(
         "epsilon_user": ".derivations:epsilon_user",
         "users_from_size": ".derivations:users_from_size",
         "scheme_budget": ".derivations:scheme_budget",
+        "scheme_budget_in_items": ".derivations:scheme_budget_in_items",
         "matched_budget": ".derivations:matched_budget",
         "mean_gain": ".derivations:mean_gain",
         "information_share": ".derivations:information_share",

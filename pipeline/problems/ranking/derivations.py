@@ -61,11 +61,35 @@ def scheme_budget(
     Cheng, §5.1, Scenario II, schemes 1, 2, 3 as the formulas define them
     (the text on the figures swaps 1 and 3).
     """
+    power = _power_of_log(scheme)
+    logs = np.log(m * L) / np.log(m * reference_L)
+    budget: float = reference_epsilon * np.sqrt(reference_L / L) * logs**power
+    return budget
+
+
+def scheme_budget_in_items(
+    scheme: Annotated[str, "how ε falls with the data"],
+    m: int,
+    L: int,
+    reference_m: Annotated[int, "items at which ε = reference_epsilon"],
+    reference_epsilon: Annotated[float, "ε at m = reference_m"],
+) -> float:
+    """Budget of `scheme_budget` as items are added: ε = reference_epsilon at m = reference_m.
+
+    Scalar or (m,), for the same L. mL ≥ 2. Raises `InvalidInput` for another scheme. Source:
+    Xu, Sun and Cheng, Table 1.
+    """
+    power = _power_of_log(scheme)
+    logs = np.log(m * L) / np.log(reference_m * L)
+    budget: float = reference_epsilon * np.sqrt(reference_m / m) * logs**power
+    return budget
+
+
+def _power_of_log(scheme: str) -> int:
+    """Power of log(mL) in the budgets of a scheme. Raises `InvalidInput` for another."""
     if scheme not in _SCHEMES:
         raise InvalidInput("scheme", scheme, nearest(scheme, _SCHEMES))
-    logs = np.log(m * L) / np.log(m * reference_L)
-    budget: float = reference_epsilon * np.sqrt(reference_L / L) * logs ** _SCHEMES[scheme]
-    return budget
+    return _SCHEMES[scheme]
 
 
 def epsilon_user(

@@ -100,7 +100,7 @@ class ReleasedWins(RedrawnRelease):
         """Releases of people with the estimated scores, who compare the pairs that were compared."""
         theta = estimate.theta[row]
         first, second = np.triu_indices(self.items, 1)
-        chance = expit(theta[first] - theta[second])
+        chance = estimate.link.win(theta[first] - theta[second])
         compared = None
         if self.compared is not None:
             of_replication = self.compared[min(row, len(self.compared) - 1)]

@@ -194,6 +194,17 @@ def test_schemes(scheme, trend):
         assert (np.sign(np.round(np.diff(bound), 12)) == trend).all()
 
 
+@pytest.mark.parametrize("scheme, trend", [("log", -1), ("critical", 0), ("inverse_log", 1)])
+def test_schemes_in_items(scheme, trend):
+    m = np.array([5, 10, 40, 160])
+    epsilon = derivations.scheme_budget_in_items(scheme, m, 400, 10, 0.7)
+    assert epsilon[1] == pytest.approx(0.7)
+    form = np.log(m * 400) ** -trend / np.sqrt(m * 400)
+    assert epsilon / form == pytest.approx(0.7 / form[1])
+    with pytest.raises(InvalidInput, match=r"scheme=logs: did you mean 'log'"):
+        derivations.scheme_budget_in_items("logs", 10, 400, 10, 0.7)
+
+
 def test_budgets():
     assert derivations.budget_from_x(x=8, m=10, L=1000) == pytest.approx(0.08)
     assert derivations.critical_budget(10, 1000) == pytest.approx(0.01)

@@ -183,6 +183,10 @@ def _of_laplace(change: Change) -> Change:
 HALF_BUDGETS = SimulatedControl(
     "answers flipped as with half of the budget", with_parameters("mechanism", epsilon=_half)
 )
+HALF_IN_SECRET = SimulatedControl(
+    "answers flipped as with half of the budget, and nobody says so",
+    in_secret(with_parameters("mechanism", epsilon=_half)),
+)
 NO_FLIPS = SimulatedControl("a mechanism that flips no answer", UNFLIPPED)
 FAIR_COINS = SimulatedControl("a mechanism that releases fair coins", COINS)
 NO_CHANCE = SimulatedControl(
@@ -205,6 +209,7 @@ CROWDS = SimulatedControl(
 )
 PAIRS = repeated(2)
 FOURS = repeated(4)
+SIXTEENS = repeated(16)
 GUESSERS = SimulatedControl("all users beyond the first 50 guess", changed_data(_guessing))
 ALIKE = SimulatedControl(
     "all users of a mixture have its smallest budget", with_parameters("mechanism", profile=_alike)

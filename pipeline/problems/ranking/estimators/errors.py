@@ -139,6 +139,38 @@ class LinkedScores(MeanScores):
 
 
 @dataclass(frozen=True)
+class ChainScores(MeanScores):
+    """Of rank centrality: how the balance of its Markov chain varies.
+
+    With u = e^θ the chain moves from j to i at the rate z̄_ij, and at the true shares as much flows
+    from i to j as back, u_i u_j/(u_i + u_j). To first order, for d = θ̂ − θ*,
+
+        Σ_j u_i u_j/(u_i + u_j) (d_i − d_j) = Σ_j (u_i + u_j) (z̄_ij − σ(θ*_i − θ*_j)),
+
+    over the pairs that are compared, so that K has the weights u_i u_j/(u_i + u_j), and V the
+    weights (u_i + u_j)² Var(z̄_ij). Source: balance equations of Negahban, Oh and Shah (2016), by
+    the delta method.
+    """
+
+    def moments(self, theta: Floats, rows: slice) -> ScoreMoments:
+        """Moments at θ of some replications, (reps, m, m); see `theory.inference`."""
+        highest = theta.max(axis=1, keepdims=True)  # the scale of u does not matter
+        worth = np.exp(theta - highest)
+        total = worth[:, :, None] + worth[:, None, :]
+        flow = worth[:, :, None] * worth[:, None, :] / total
+        share, scaled_variance = self.of_pairs(curvature(theta), rows)
+        is_compared = np.broadcast_to(share > 0, flow.shape)
+        flow = np.where(is_compared, flow, 0.0)
+        np.einsum("rii->ri", flow)[...] = 0
+        variance = scaled_variance / np.where(share > 0, share, 1.0) ** 2
+        return ScoreMoments(flow, np.where(is_compared, total**2 * variance, 0.0))
+
+    def variances(self, theta: Floats, ridge: float) -> Variances:
+        """See `ScoreLaw`."""
+        return ScoreLaw.variances(self, theta, ridge)
+
+
+@dataclass(frozen=True)
 class FlippedLinkedScores(FlippedScores):
     """Of the likelihood of flipped wins for a link F, by its Fisher information.
 

@@ -13,6 +13,7 @@ from pipeline.study.parameters import parameter
 
 from ..releases import FlippedWins
 from ..theory.inference import ScoreLaw
+from ..theory.links import LINKS, Link
 from .errors import FlippedScores
 from .moments import PreferenceEstimate, Weighted, ridge_of
 
@@ -97,8 +98,15 @@ class Likelihood(Bootstrapped):
         minimum = minimise_pairs(loss, start, ridge)
         is_valid = minimum.converged & release.linked
         law = self.law(release, float(unit))
-        estimate = PreferenceEstimate(minimum.theta, is_valid, ridge, weights, law)
+        estimate = PreferenceEstimate(
+            minimum.theta, is_valid, ridge, weights, law, link=self.fitted_link
+        )
         return self.with_bootstrap(release, estimate, rng)
+
+    @property
+    def fitted_link(self) -> Link:
+        """The law of a comparison that is fitted."""
+        return LINKS["logistic"]
 
     def loss(self, wins: Floats, trials: Floats, epsilon: Floats) -> Losses:
         """−log L of pairs; arguments as of `FlippedLoss`."""

@@ -67,10 +67,13 @@ class Linked(Debiased):
         share = np.ones_like(mean)
         if release.compared is not None:
             share = np.broadcast_to(shares(release, weights), mean.shape)
-        loss = MatchingLoss(LINKS[self.link], mean, share)
+        link = LINKS[self.link]
+        loss = MatchingLoss(link, mean, share)
         minimum = minimise_pairs(loss, np.zeros((len(mean), release.items)), ridge)
         is_valid = minimum.converged & release.linked
-        return PreferenceEstimate(minimum.theta, is_valid, ridge, weights, self.law(release))
+        law = self.law(release)
+        estimate = PreferenceEstimate(minimum.theta, is_valid, ridge, weights, law, link=link)
+        return self.with_bootstrap(release, estimate, rng)
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""
@@ -137,3 +140,8 @@ class LinkedLikelihood(Likelihood):
     def law(self, release: FlippedWins, unit: float) -> ScoreLaw:
         """How the gradient of −log L over `unit` varies."""
         return FlippedLinkedScores(release, unit, LINKS[self.link])
+
+    @property
+    def fitted_link(self) -> Link:
+        """The law of a comparison that is fitted."""
+        return LINKS[self.link]

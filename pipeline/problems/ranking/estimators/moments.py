@@ -17,6 +17,7 @@ from pipeline.study.parameters import parameter
 
 from ..releases import FlippedWins, ReleasedWins
 from ..theory.inference import Corrected, ScoreLaw, corrected, standard_errors
+from ..theory.links import LINKS, Link
 from .errors import MeanScores
 from .newton import minimise, scores
 
@@ -30,7 +31,8 @@ class PreferenceEstimate:
     user's debiased comparisons counted; None is all alike. law: how the
     gradient of the loss varies; None where that is not known, and errors
     and intervals are NaN. They are computed when they are asked for.
-    drawn: errors of the bootstrap, where that was wanted.
+    drawn: errors of the bootstrap, where that was wanted. link: the law of a
+    comparison that was fitted.
     """
 
     quantity: ClassVar[str] = "theta"
@@ -41,6 +43,7 @@ class PreferenceEstimate:
     weights: Annotated[Floats | None, "groups"] = None
     law: ScoreLaw | None = None
     drawn: BootstrapScores | None = None
+    link: Link = LINKS["logistic"]
 
     @cached_property
     def errors(self) -> Floats:

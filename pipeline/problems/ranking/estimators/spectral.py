@@ -10,6 +10,7 @@ from pipeline.problems.common.stationary import stationary
 from pipeline.study.parameters import parameter
 
 from ..releases import ReleasedWins
+from .errors import ChainScores
 from .moments import PreferenceEstimate
 
 # Of one (rep, item, item) array: near the L2 cache, yet long enough to amortise
@@ -66,7 +67,7 @@ class RankCentrality(Bootstrapped):
         theta -= theta.mean(axis=1, keepdims=True)
         converged = np.asarray(np.isfinite(theta).all(axis=1))
         theta[~converged] = np.nan
-        estimate = PreferenceEstimate(theta, converged, 0.0)
+        estimate = PreferenceEstimate(theta, converged, 0.0, law=ChainScores(release))
         return self.with_bootstrap(release, estimate, rng)
 
     def cost(self) -> float:
