@@ -44,7 +44,7 @@ def crossing(
 
     Returns, over the other dimensions: `value`, `low`, `high` in the unit of the
     position; `standard_error` of log value, with what the grid does not resolve as a
-    uniform law; its parts: `error_of_draws`, of the log crossings of redrawn curves, and
+    uniform law; its parts: `redrawn`, of the log crossings of redrawn curves, and
     `unresolved`, how far from log value the crossing may be in its bracket, times r,
     which more replications do not change; `least_unresolved` and `least_bracket`, the
     least of that, and of r times the bracket, in the curve and the redrawn ones;
@@ -145,7 +145,7 @@ class _Crossing(NamedTuple):
     low: float = 0.0
     high: float = np.inf
     standard_error: float = np.inf
-    error_of_draws: float = np.inf
+    redrawn: float = np.inf
     unresolved: float = np.inf
     least_unresolved: float = 0.0
     least_bracket: float = 0.0
@@ -161,7 +161,7 @@ def _cross(curve: _Curve, level: float, redraw: _Redraw) -> _Crossing:
     value = positions[0]
     drawn = positions[1:]
     crossed = float(np.isfinite(drawn).mean())
-    low, high, error_of_draws = quantile_interval(drawn, redraw.confidence)
+    low, high, redrawn = quantile_interval(drawn, redraw.confidence)
     if value == -np.inf:
         return _Crossing(high=np.exp(max(high, x[0])), side=np.int8(LEFT), crossed=crossed)
     if value == np.inf:
@@ -177,8 +177,8 @@ def _cross(curve: _Curve, level: float, redraw: _Redraw) -> _Crossing:
         value=np.exp(value),
         low=np.exp(value - below),
         high=np.exp(value + above),
-        standard_error=math.hypot(error_of_draws, unresolved),
-        error_of_draws=error_of_draws,
+        standard_error=math.hypot(redrawn, unresolved),
+        redrawn=redrawn,
         unresolved=float(max(to_left[0], to_right[0])),
         least_unresolved=float(np.maximum(to_left, to_right).min()),
         least_bracket=float((to_left + to_right).min()),

@@ -37,7 +37,7 @@ RENAMED = {
     "low": "boundary_low",
     "high": "boundary_high",
 }
-NOT_SHOWN = ["crossed", "error_of_draws", "unresolved", "least_unresolved", "least_bracket"]
+NOT_SHOWN = ["crossed", "redrawn", "unresolved", "least_unresolved", "least_bracket"]
 
 
 def phase_diagram(spec: PhaseDiagram, results: xr.Dataset, summary: xr.Dataset) -> Drawing:

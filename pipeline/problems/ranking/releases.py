@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import Annotated, Self
 
 import numpy as np
-from scipy.special import expit
 
 from pipeline.privacy.randomized_response_laws import amplification, laplace_equivalent
 from pipeline.problems.common.bootstrap import AnyEstimate, RedrawnRelease

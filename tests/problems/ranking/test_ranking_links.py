@@ -154,3 +154,23 @@ def test_comparisons_are_won_with_the_probability_of_the_link():
     control = (abs(wins - logistic.cdf(gap)) / error).max()
     print(f"n = 18 shares, furthest {furthest:.2f} ≤ 5.5, α = 7e-7; control {control:.0f}")
     assert furthest <= 5.5 < control
+
+
+@pytest.mark.parametrize("questions", [None, 4])
+def test_rank_centrality_has_the_errors_of_its_balance_equations(questions):
+    """n = 1,500 × 5 scores: root mean square of errors over standard errors within 6 standard
+    errors of 1, each 1/√(2n) (α = 2e-9); as control, errors as if the noise were a tenth less.
+    """
+    model = pl.ranking.BTL(m=5, L=40_000, spread=1.0, theta="fixed", questions=questions)
+    truth = model.truth(np.random.default_rng(1), 1500, np.random.default_rng(0))
+    data = model.simulate(truth, np.random.default_rng(2))
+    mechanism = pl.ranking.RandomizedResponse(
+        m=5, L=40_000, epsilon=1.0, questions=questions, draw="marginal"
+    )
+    release = mechanism.release(data, np.random.default_rng(3))
+    estimate = fitted(pl.ranking.RankCentrality(m=5), release)
+    z = (estimate.theta - truth.theta) / estimate.errors
+    size = float(np.sqrt(np.square(z).mean()))
+    bound = 6 / np.sqrt(2 * 1500)
+    print(f"n = 1,500, rms {size:.3f}, bound 1 ± {bound:.3f}, α = 2e-9; control {size / 0.85:.3f}")
+    assert abs(size - 1) < bound < abs(size / 0.85 - 1)

@@ -94,11 +94,11 @@ def boundary_over(
     error = users["standard_error"].where(np.isfinite(ratio))
     count = max(int(np.isfinite(ratio).sum()), 1)
     quantile = normal(0, 1, confidence_for(error_share=error_share / count)).high
-    uniform = quantile * np.sqrt(np.maximum(error**2 - users["error_of_draws"] ** 2, 0))
+    uniform = quantile * np.sqrt(np.maximum(error**2 - users["redrawn"] ** 2, 0))
     grid = np.minimum(uniform, users["unresolved"])
     least_uniform = quantile / math.sqrt(12) * users["least_bracket"]
     least_grid = np.minimum(least_uniform, users["least_unresolved"])
-    half = xr.ufuncs.hypot(quantile * users["error_of_draws"], grid)
+    half = xr.ufuncs.hypot(quantile * users["redrawn"], grid)
     ends = dict(low=-half, high=half, finest_low=-least_grid, finest_high=least_grid)
     columns = {name: ratio * xr.ufuncs.exp(end) for name, end in ends.items()}
     return xr.Dataset(dict(value=ratio, error=ratio * error, **columns)).reset_coords(drop=True)
@@ -115,7 +115,7 @@ def cells_over(
 def boundary_ratio(first: xr.Dataset, second: xr.Dataset) -> xr.Dataset:
     """First boundary over the second in every cell, taken as independent; see `boundary_over`."""
     both = first.copy()
-    for name in ("standard_error", "error_of_draws"):
+    for name in ("standard_error", "redrawn"):
         both[name] = xr.ufuncs.hypot(first[name], second[name])
     for name in ("unresolved", "least_unresolved", "least_bracket"):
         both[name] = first[name] + second[name]

@@ -135,7 +135,7 @@ class LinkedLikelihood(Likelihood):
 
     def start(self, release: FlippedWins, rng: np.random.Generator) -> PreferenceEstimate:
         """Where Newton's method starts."""
-        return Linked(self.m, self.lambda_scale, self.link).fit(release, rng)
+        return Linked(self.m, self.lambda_scale, link=self.link).fit(release, rng)
 
     def law(self, release: FlippedWins, unit: float) -> ScoreLaw:
         """How the gradient of −log L over `unit` varies."""

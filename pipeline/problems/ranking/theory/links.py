@@ -68,7 +68,8 @@ class Logistic(Link):
 
     def integral(self, gap: Floats) -> Floats:
         """log((1 + e^d)/2)."""
-        return np.logaddexp(0, gap) - np.log(2)
+        integral: Floats = np.logaddexp(0, gap) - np.log(2)
+        return integral
 
 
 class Probit(Link):
@@ -89,7 +90,8 @@ class Probit(Link):
 
     def integral(self, gap: Floats) -> Floats:
         """d F(d) + F'(d) − F'(0)."""
-        return gap * self.win(gap) + self.density(gap) - DENSITY_AT_TIE
+        integral: Floats = gap * self.win(gap) + self.density(gap) - DENSITY_AT_TIE
+        return integral
 
 
 class Cauchit(Link):
@@ -97,7 +99,8 @@ class Cauchit(Link):
 
     def win(self, gap: Floats) -> Floats:
         """arctan2(1, −d)/π, which keeps its digits in both tails."""
-        return np.arctan2(1.0, -gap) / np.pi
+        win: Floats = np.arctan2(1.0, -gap) / np.pi
+        return win
 
     def density(self, gap: Floats) -> Floats:
         """1/(π(1 + d²))."""
