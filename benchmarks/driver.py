@@ -25,6 +25,7 @@ from pipeline.execution.task import UnitFunction
 PROCESSES, BUNDLES, UNDER_WAY = 2, 4000, 240
 WORKERS = (20, 120, 480)
 IDLE = 10.0  # seconds
+AT_ONCE = 5  # workers of a process that connect together; one that waits for 10 s fails
 
 
 def nothing(units: list[int]) -> list[bool]:
@@ -150,20 +151,23 @@ async def serve(order: dict) -> None:
 
     dask.config.set(order["dask"])
     security = Security(require_encryption=True, **order["tls"])
-    async with asyncio.TaskGroup() as group:
-        for _ in range(order["count"]):
-            worker = distributed.Worker(
-                order["address"],
-                nthreads=1,
-                local_directory=order["folder"],
-                memory_limit=0,
-                host="127.0.0.1",
-                protocol="tls://",
-                security=security,
-                dashboard=False,
-                dashboard_address="127.0.0.1:0",
-            )
-            group.create_task(worker.start())
+    workers = [
+        distributed.Worker(
+            order["address"],
+            nthreads=1,
+            local_directory=order["folder"],
+            memory_limit=0,
+            host="127.0.0.1",
+            protocol="tls://",
+            security=security,
+            dashboard=False,
+            dashboard_address="127.0.0.1:0",
+        )
+        for _ in range(order["count"])
+    ]
+    for first in range(0, len(workers), AT_ONCE):
+        some = workers[first : first + AT_ONCE]
+        await asyncio.gather(*(worker.start() for worker in some))
     await asyncio.Event().wait()
 
 

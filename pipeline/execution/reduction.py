@@ -92,11 +92,6 @@ class Reduce(NeedsStores):
         if rule is not None:
             self.columns = rule.columns
 
-    @property
-    def stores(self) -> tuple[Store]:
-        """The store of the study, in a tuple."""
-        return (self.store,)
-
     def __getstate__(self) -> dict[str, Any]:
         """Without what is cached here, which each worker makes again."""
         cached = ("layout", "cells", "counted")
@@ -293,11 +288,6 @@ class PackFiles(NeedsStores):
     def __init__(self, store: Store):
         self.store = store
 
-    @property
-    def stores(self) -> tuple[Store]:
-        """The store of the study, in a tuple."""
-        return (self.store,)
-
     def __call__(self, groups: list[list[str]]) -> list[int]:
         return [self.store.pack(keys) for keys in groups]
 
@@ -309,14 +299,10 @@ class FileCheck(NeedsStores):
 
     def __init__(self, integrity: Integrity):
         self.integrity = integrity
-
-    @property
-    def stores(self) -> tuple[Store]:
-        """The store of the study, in a tuple."""
-        return (self.integrity.store,)
+        self.store = integrity.store
 
     def __call__(self, keys: list[str]) -> list[Damage | None]:
-        return list(self.integrity.store.backend.map(self.integrity.check_file, keys))
+        return list(self.store.backend.map(self.integrity.check_file, keys))
 
 
 class Digest(NeedsStores):
@@ -328,11 +314,6 @@ class Digest(NeedsStores):
     def __init__(self, store: Store, key: str):
         self.store = store
         self.key = key
-
-    @property
-    def stores(self) -> tuple[Store]:
-        """The store of the study, in a tuple."""
-        return (self.store,)
 
     def __call__(self, keys: list[str]) -> list[tuple[str, str]]:
         return [(key, ZarrLocation(self.store.backend, self.key).file_digest(key)) for key in keys]

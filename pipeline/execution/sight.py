@@ -26,13 +26,15 @@ def check_sight(store: Store) -> None:
 class NeedsStores:
     """Base of what workers run that reads stored studies.
 
-    A worker that does not see them gets no task. stores: of the studies.
+    A worker that does not see them gets no task. store: of the study, if there is one only.
     """
+
+    store: Store
 
     @property
     def stores(self) -> Sequence[Store]:
         """The stores of the studies."""
-        raise NotImplementedError
+        return (self.store,)
 
     def check_sight(self) -> None:
         """Raise Unfit unless all of the studies are seen from here."""

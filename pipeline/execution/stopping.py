@@ -64,11 +64,6 @@ class PrefixReader(NeedsStores):
         self.store = store
         self.rule = rule
 
-    @property
-    def stores(self) -> tuple[Store]:
-        """The store of the study, in a tuple."""
-        return (self.store,)
-
     def __call__(self, groups: list[int]) -> list[Prefix]:
         prefixes = [self.rule.start(self.rule.pairing.present(group)) for group in groups]
         for group, prefix in zip(groups, prefixes, strict=True):

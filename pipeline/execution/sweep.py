@@ -44,11 +44,6 @@ class SweepOutcome:
     interrupted: bool
 
 
-def warn(line: str) -> None:
-    """Warn of something: how a sweep reports a retired worker by default."""
-    notices.warn(line)
-
-
 @dataclass(frozen=True)
 class LostWorkers:
     """What a sweep does where it loses workers or time; all is called in its own thread.
@@ -67,7 +62,7 @@ class LostWorkers:
     doubt: float = DOUBT
     blame: Blame | None = None
     worker_timeout: float = 45.0
-    on_retired: Callable[[str], None] = warn
+    on_retired: Callable[[str], None] = notices.warn
     on_halt: Callable[[], None] = lambda: None
 
 

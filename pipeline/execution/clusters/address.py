@@ -68,7 +68,7 @@ class Address(Cluster, Checked):
         Warn if it is not encrypted.
         """
         if not self._encrypted:
-            _warn(
+            notices.warn(
                 f"{self.address} is not encrypted: whoever reaches it can run code as you; use "
                 "tls://"
             )
@@ -267,10 +267,6 @@ def _difference(theirs: Mapping[str, Any], mine: Mapping[str, str]) -> str | Non
                 "everywhere"
             )
     return None
-
-
-def _warn(line: str) -> None:
-    notices.warn(line)
 
 
 async def _greet(address: str, security: "distributed.Security") -> None:

@@ -55,10 +55,6 @@ DASK = {
 }
 
 
-def _nothing() -> None:
-    pass
-
-
 @dataclass(frozen=True)
 class Executor:
     """An open cluster, as a sweep uses it.
@@ -86,7 +82,7 @@ class Executor:
     client: Any = None
     workers: int = 1
     alive: Callable[[], Mapping[str, int]] = lambda: {"this process": 1}
-    revive: Callable[[], None] = _nothing
+    revive: Callable[[], None] = lambda: None
     retire: Callable[[str], bool] = lambda _: False
     description: str = "no cluster, computing in this process"
     patience: float | None = None
