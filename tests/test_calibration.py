@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 import re
+from concurrent.futures import Executor, Future
 
 import numpy as np
 import pytest
@@ -310,9 +311,23 @@ def test_the_spread_over_the_error_that_is_reported():
         assert low * shorter < middle == least == most < high * shorter
 
 
+class HereAndNow(Executor):
+    """Does what is submitted in this process: a process of its own would load the program anew."""
+
+    def __init__(self, *_):
+        pass
+
+    def submit(self, act, *given):
+        done = Future()
+        done.set_result(act(*given))
+        return done
+
+
 def test_a_seed_is_run_once_and_again_for_another_tolerance(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert command.main(["xu/example_1", "seeds=2", "workers=1"]) == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(command, "ProcessPoolExecutor", HereAndNow)
+        assert command.main(["xu/example_1", "seeds=2", "workers=1"]) == 0
     path = seeds.path_of("xu/example_1", seeds.CLAIMS)
     assert {*seeds.FOLDER.glob("*.jsonl")} == {path, seeds.path_of("xu/example_1", seeds.WORLDS)}
     lines = path.read_text().splitlines()

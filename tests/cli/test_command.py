@@ -13,12 +13,14 @@ from pipeline.study.parameters import fields
 from pipeline.workflow.config_files import options as names_of
 from pipeline.workflow.settings import Settings
 from pipeline.workflow.tasks import TASKS
+from tests.helpers.commands_counted import command_in_a_fork
 from tests.helpers.engine import ROOT, arguments, command, environment
 
 
 @pytest.mark.parametrize("flag", ["--help", "-h", "help"])
 def test_help_names_tasks_experiments_and_fields(flag, tmp_path):
-    done = command([flag], cwd=tmp_path)
+    is_first = flag == "--help"
+    done = command([flag], cwd=tmp_path) if is_first else command_in_a_fork([flag], tmp_path)
     assert done.returncode == 0 and done.stderr == "" and not list(tmp_path.iterdir())
     for name in (
         *TASKS,
@@ -62,9 +64,16 @@ def complete(line, **changes):
         ("pipeline task=plan exp", {"experiment="}),
     ],
 )
-def test_shell_completion(line, expected):
-    found = complete(line)
+def test_shell_completion(line, expected, tmp_path):
+    words = ["--shell-completion", "query=bash"]
+    done = command_in_a_fork(words, tmp_path, {"COMP_LINE": line, "COMP_POINT": str(len(line))})
+    assert done.returncode == 0 and done.stderr == ""
+    found = done.stdout.split()
     assert expected <= set(found) and all(word.startswith(line.split()[-1]) for word in found)
+
+
+def test_the_installed_script_completes():
+    assert complete("pipeline task=ver") == ["task=verify"]
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ Each case runs a study, changes what its file depends on, and asks for more repl
 
 import contextlib
 import io
+import os
 import textwrap
 from pathlib import Path
 
@@ -15,12 +16,15 @@ import pipeline.library.runs  # noqa: F401 - which a child then need not import
 import pipeline.workflow.reports
 from pipeline.__main__ import main
 from pipeline.cli.flags import load_own_files
+from pipeline.execution import trials
 from pipeline.execution.runner import parts as parts_of
 from pipeline.execution.runner import writer
 from pipeline.identity import fingerprints
 from pipeline.identity.patches import patches
 from pipeline.workflow.config import read_experiment
 from tests.helpers.commands_counted import in_a_fork
+
+FULL = os.environ.get("FAULTS") == "full"  # `make faults`
 
 PARTS = """
 from dataclasses import dataclass, replace
@@ -75,11 +79,16 @@ def write(where, *rest, turn, **options):
     return where / "report.html", []
 
 
-def run(folder, *words, files=("parts.py",), variables=()):
-    """Exit code and texts of a command."""
+def run(folder, *words, files=("parts.py",), variables=(), is_tried_twice=FULL):
+    """Exit code and texts of a command.
+
+    What a second process shows of a person's parts is the subject of test_determinism.py.
+    """
 
     def act():
         pipeline.workflow.reports.write = write
+        if not is_tried_twice:
+            trials._elsewhere = lambda trial: []
         given = [word for name in files for word in ("--with", name)]
         with (
             contextlib.redirect_stdout(io.StringIO()) as out,
@@ -547,7 +556,7 @@ def test_what_parts_read_while_they_run_is_said_in_one_line(tmp_path):
             "there/by_statement.py": "FACTOR = 1.0",
         },
     )
-    code, _, err = run(tmp_path)
+    code, _, err = run(tmp_path, is_tried_twice=True)
     (line,) = [line for line in err.splitlines() if line.startswith("note: ")]
     said = "imports late.py, lists there/, reads $SCALE, reads scale.json"
     assert code == 0 and line.startswith(f"note: a part, while it runs, {said}: no fingerprint"), (

@@ -99,9 +99,8 @@ def test_another_definition_of_a_part_is_refused(python, ran):
     assert changed != PARTS
     (where / "parts.py").write_text(changed)
     try:
-        done = run(
-            python, ["--with", "parts.py", "experiment=survey.yaml", "replications=600"], where
-        )
+        words = ["--with", "parts.py", "experiment=survey.yaml", "replications=600"]
+        done = run(python, [*words, "cluster.workers=1"], where)
         assert (
             done.returncode == 2
             and "numbers come out differently" in done.stderr

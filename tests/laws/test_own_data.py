@@ -1,12 +1,10 @@
 """Law: a person's own data are a study's identity by their content, go where they are taken, and stay private."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
-from tests.helpers.engine import environment
+from tests.helpers.commands_counted import command_in_a_fork
 
 ROWS = [
     (f"u{k}", *((a, b) if (k * 7 + i) % 3 else (b, a)))
@@ -35,13 +33,7 @@ def own(folder, name="mine (1).csv", rows=ROWS):
 
 
 def command(where, *words):
-    done = subprocess.run(
-        [sys.executable, "-m", "pipeline", *words],
-        cwd=where,
-        env=environment(),
-        text=True,
-        capture_output=True,
-    )
+    done = command_in_a_fork([*words], where)
     assert "Traceback" not in done.stderr
     return done
 
