@@ -15,8 +15,9 @@ import numpy as np
 from benchmarks.false_alarms import by_samples
 from benchmarks.planted_faults import RIGHT, Right
 from pipeline.auditing.bounds import Counts, certified
+from pipeline.auditing.looks import audited
 from pipeline.auditing.promise import Promise
-from pipeline.auditing.samples import Pair, Plan, audited
+from pipeline.auditing.samples import Pair, Plan
 from pipeline.study.arrays import Booleans, Floats
 
 SAMPLES = 100_000

@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipeline.auditing import forms, integers, neighbours, samples
+from pipeline.auditing import forms, integers, looks, neighbours
 from pipeline.auditing.exact import Law
 from pipeline.auditing.faults import FAULTS, Site, planted
 from pipeline.auditing.laws import Exact, LawOf, compared, enumerated
@@ -127,7 +127,7 @@ def before_samples(case: Case, plan: Plan, sensitivity: float | None = None) -> 
 def _by_shift(case: Case, plan: Plan, shifted: integers.Shifted) -> Audited:
     """By the exact sensitivity and the stated noise; samples must not contradict both."""
     few = dataclasses.replace(plan, samples=min(SAMPLED, plan.samples))
-    finding = samples.audited(case.subject, shifted.pair, case.promise, few)
+    finding = looks.audited(case.subject, shifted.pair, case.promise, few)
     if finding.violates and not shifted.violates:
         return audited_of(case, finding, plan, (shifted.event,))
     note = f"exact over {len(case.pairs)} pairs of neighbours; {finding.samples:,} samples agree"
@@ -186,7 +186,7 @@ def _by_samples(case: Case, plan: Plan) -> Finding:
     for number, pair in enumerate(pairs):
         each = dataclasses.replace(plan, error=plan.error / len(pairs), seed=plan.seed + number)
         try:
-            finding = samples.audited(case.subject, pair, case.promise, each)
+            finding = looks.audited(case.subject, pair, case.promise, each)
         except Raised as error:
             raise InvalidInput("mechanism", case.subject.name, f"fails: {error}") from error
         if strongest is None or _share(case, finding) > _share(case, strongest):

@@ -120,23 +120,6 @@ class Plan:
             wanted = look.replications * 2.5
 
 
-def audited(subject: Subject, pair: Pair, promise: Promise, plan: Plan) -> Finding:
-    """The certified bounds of a pair, at the first look at which the promise is
-    broken or at the last.
-    """
-    streams = Streams(subject, pair, plan.seed)
-    best: Finding | None = None
-    for samples, error in plan.looks():
-        if best is not None and time.monotonic() > plan.deadline:
-            break
-        streams.up_to(samples, plan.deadline)
-        best = _look(streams, promise, error)
-        if best.violates or streams.full:
-            break
-    assert best is not None
-    return best
-
-
 def strength(subject: Subject, pair: Pair, promise: Promise, samples: int, seed: int) -> float:
     """The budget that a few samples seem to show, over the one promised.
 
@@ -147,7 +130,7 @@ def strength(subject: Subject, pair: Pair, promise: Promise, samples: int, seed:
     """
     outputs = [subject.sample(data, samples, [seed, 5]) for data in (pair.first, pair.second)]
     width = max(side.shape[1] for side in outputs)
-    first, second = (_padded(side, width) for side in outputs)
+    first, second = (padded(side, width) for side in outputs)
     half = samples // 2
     scores = learned(first[:half], second[:half])
     error = 0.05
@@ -214,7 +197,7 @@ class Streams:
         return self._together(first), self._together(second)
 
     def _together(self, parts: list[Floats]) -> Floats:
-        return np.concatenate([_padded(part, self.width) for part in parts])
+        return np.concatenate([padded(part, self.width) for part in parts])
 
     @property
     def full(self) -> bool:
@@ -230,7 +213,7 @@ class Streams:
         return max(min(CHUNK // self.width, self.drawn), 1)
 
 
-def _look(streams: Streams, promise: Promise, error: float) -> Finding:
+def look(streams: Streams, promise: Promise, error: float) -> Finding:
     """Learn, choose and certify on the samples so far."""
     scores = learned(*streams.all_of("learn"))
     first, second = streams.all_of("choose")
@@ -276,13 +259,13 @@ def _curve(
 
 def curve_thresholds(scores: Floats, most: int = CURVE) -> list[float]:
     """Thresholds of the events of a trade-off curve."""
-    tried = _thresholds(scores)
+    tried = thresholds_of(scores)
     places = np.unique(np.linspace(0, len(tried) - 1, most).astype(int))
     thresholds: list[float] = tried[places].tolist()
     return thresholds
 
 
-def _padded(outputs: Floats, width: int) -> Floats:
+def padded(outputs: Floats, width: int) -> Floats:
     """Outputs with as many numbers as those of the other data set."""
     missing = width - outputs.shape[1]
     return np.pad(outputs, ((0, 0), (0, missing)), constant_values=np.nan)
@@ -320,7 +303,7 @@ def chosen(
     for score in scores:
         ours = score(first)
         theirs = score(second)
-        thresholds = _thresholds(np.concatenate([ours, theirs]))
+        thresholds = thresholds_of(np.concatenate([ours, theirs]))
         above = [_share_above(side, thresholds) for side in (ours, theirs)]
         for is_above in (True, False):
             shares = above if is_above else [1 - share for share in above]
@@ -351,7 +334,7 @@ def _merits(hits: Floats, alarms: Floats, promise: Promise, error: float, size: 
     return promise.share(low, high)
 
 
-def _thresholds(scores: Floats) -> Floats:
+def thresholds_of(scores: Floats) -> Floats:
     """Values of the score that are tried, rising.
 
     More of the ends, as rare events are there.
