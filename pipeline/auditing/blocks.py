@@ -17,10 +17,11 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from pipeline.auditing import audit as levels
-from pipeline.auditing import samples
+from pipeline.auditing import rare, samples
 from pipeline.auditing.audit import Case
 from pipeline.auditing.bounds import Bounded, Counts, certified
 from pipeline.auditing.faults import FAULTS, Site, planted
+from pipeline.auditing.rare import Tilts
 from pipeline.auditing.samples import CURVE_SHARE, Event, Finding, Plan, counted
 from pipeline.auditing.scores import learned
 from pipeline.study.arrays import Booleans, Floats, Integers
@@ -31,9 +32,10 @@ from pipeline.study.parts import BaseEstimator, BaseMechanism, BaseMetric, BaseM
 from pipeline.study.problem import Problem
 
 PREFIX = "audit_"
-EVENTS = 2  # that may certify most; the other points are of the trade-off curve
-CURVE = 6  # of these
-POINTS = EVENTS + CURVE
+EVENTS = 2  # that may certify most
+RARE = EVENTS  # number of the rare event that tilted draws find
+CURVE = 6  # points of the trade-off curve
+POINTS = RARE + 1 + CURVE
 UNIT = 50_000  # samples of either data set in a unit
 STEPS = 50.0  # about nanoseconds that a number of a sample takes
 COUNTS = unprotected("it counts events of the mechanism that is audited")
@@ -176,6 +178,13 @@ class EventCounts(BaseMechanism):
         """What is counted, learned of the seed."""
         return _events(self, seed)
 
+    @property
+    def tilts(self) -> Tilts | None:
+        """What can be tilted of the draws of its pair; None where nothing can."""
+        case = _case(self.case)
+        total = self.learned_from + self.chosen_on + self.certified
+        return Tilts.of(case.subject, case.pairs[self.pair], total)
+
     def drawn(self, count: int, seed: int) -> tuple[Floats, Floats]:
         """(count, numbers): samples of both data sets, with equally many numbers."""
         case = _case(self.case)
@@ -203,21 +212,22 @@ class EventCounts(BaseMechanism):
 @dataclass(frozen=True, eq=False)
 class Events:
     """best: those that may certify most. curve: of the trade-off curve. tried:
-    their counts.
+    counts of the best. rare: that tilted draws find, None without any.
     """
 
     best: tuple[Event, ...]
     curve: tuple[Event, ...]
     tried: tuple[Counts, ...]
+    rare: Event | None
 
     @property
     def padded(self) -> tuple[Event, ...]:
-        """`POINTS` events: the best ones, and those of the curve, the last of
-        either repeated.
+        """`POINTS` events: the best ones, the rare one, and those of the curve,
+        the last of either repeated.
         """
         best = (*self.best, *self.best[-1:] * EVENTS)
         curve = (*self.curve, *self.curve[-1:] * CURVE)
-        return (*best[:EVENTS], *curve[:CURVE])
+        return (*best[:EVENTS], self.rare or best[0], *curve[:CURVE])
 
 
 @lru_cache(maxsize=8)
@@ -226,7 +236,13 @@ def _events(mechanism: EventCounts, seed: int) -> Events:
     promise = _case(mechanism.case).promise
     scores = learned(*mechanism.drawn(mechanism.learned_from, seed))
     first, second = mechanism.drawn(mechanism.chosen_on, seed + 1)
-    error = mechanism.error * (1 - CURVE_SHARE)
+    tilts = mechanism.tilts
+    rare_event: Event | None = None
+    if tilts is not None:
+        of_rare = mechanism.error * rare.SHARE
+        sides = (first, second)
+        rare_event = rare.chosen(tilts, sides, promise, of_rare, mechanism.certified, seed)
+    error = mechanism.error * _share_of_best(rare_event)
     best = samples.chosen(scores, first, second, promise, error, mechanism.certified)
     ours = best[0].score(first)
     theirs = best[0].score(second)
@@ -235,7 +251,14 @@ def _events(mechanism: EventCounts, seed: int) -> Events:
         for threshold in samples.curve_thresholds(np.concatenate([ours, theirs]), CURVE)
     ]
     tried = [counted(event, event.score(first), event.score(second)) for event in best]
-    return Events(tuple(best), tuple(curve), tuple(tried))
+    return Events(tuple(best), tuple(curve), tuple(tried), rare_event)
+
+
+def _share_of_best(rare_event: Event | None) -> float:
+    """Share of the error probability for the events that may certify most."""
+    if rare_event is None:
+        return 1 - CURVE_SHARE
+    return 1 - CURVE_SHARE - rare.SHARE
 
 
 def finding_of(
@@ -247,7 +270,7 @@ def finding_of(
     """
     case = _case(mechanism.case)
     events = mechanism.events(learning)
-    error = mechanism.error * (1 - CURVE_SHARE) / len(events.best)
+    error = mechanism.error * _share_of_best(events.rare) / len(events.best)
     findings = []
     pair = case.pairs[mechanism.pair]
     total = size + mechanism.learned_from + mechanism.chosen_on
@@ -257,13 +280,29 @@ def finding_of(
         bounded = rule.bounded(counts, error)
         violates = case.promise.broken_by(bounded)
         findings.append(Finding(pair, str(event), counts, bounded, total, violates))
+    if events.rare is not None:
+        findings += _of_rare(mechanism, events.rare, learning, int(alarms[RARE]), size)
     best = max(findings, key=lambda finding: case.promise.spent_by(finding.bounded))
     points: list[Bounded] = []
     for number in range(len(events.curve)):
-        place = EVENTS + number
+        place = RARE + 1 + number
         counts = Counts(int(hits[place]), size, int(alarms[place]), size)
         points.append(certified(counts, mechanism.error * CURVE_SHARE / len(events.curve)))
     return dataclasses.replace(best, points=points)
+
+
+def _of_rare(
+    mechanism: EventCounts, event: Event, learning: int, alarms: int, size: int
+) -> list[Finding]:
+    """What tilted draws certify of the rare event; nothing where weights are not known."""
+    tilts = mechanism.tilts
+    assert tilts is not None
+    error = mechanism.error * rare.SHARE
+    hits = rare.counted(tilts, event, error, learning)
+    if hits is None:
+        return []
+    promise = _case(mechanism.case).promise
+    return [rare.finding_of(tilts, event, promise, hits, alarms, size, error)]
 
 
 @dataclass(frozen=True)
@@ -341,13 +380,19 @@ class Nothing(BaseEstimator):
 
 
 @dataclass(frozen=True)
-class Hits(BaseMetric):
-    """How often an event happened on the data set on which it is likely."""
+class OfEvent(BaseMetric):
+    """A count of one event."""
 
     point: int = parameter("number of the event", low=0, below=POINTS)
-    long_name: ClassVar[str] = "samples with the event"
     units: ClassVar[str] = "1"
     least: ClassVar[float] = 0.0
+
+
+@dataclass(frozen=True)
+class Hits(OfEvent):
+    """How often an event happened on the data set on which it is likely."""
+
+    long_name: ClassVar[str] = "samples with the event"
 
     def __call__(self, truth: Seeds, release: Counted, estimate: Converged) -> Floats:
         """(reps,): the number."""
@@ -355,13 +400,10 @@ class Hits(BaseMetric):
 
 
 @dataclass(frozen=True)
-class Alarms(BaseMetric):
+class Alarms(OfEvent):
     """How often it happened on the neighbour."""
 
-    point: int = parameter("number of the event", low=0, below=POINTS)
     long_name: ClassVar[str] = "samples of the neighbour with the event"
-    units: ClassVar[str] = "1"
-    least: ClassVar[float] = 0.0
 
     def __call__(self, truth: Seeds, release: Counted, estimate: Converged) -> Floats:
         """(reps,): the number."""

@@ -144,12 +144,13 @@ class GeometricEnd(End):
 
 @dataclass(frozen=True)
 class Drawn:
-    """A draw of one call. kind: name of the method. shape: of what is drawn for a sample, None
-    where it is not drawn for each. ends: that can be tilted.
+    """A draw of one call. kind: name of the method. of_samples: whether its first axis is samples.
+    shape: of what is drawn for each, or in all. ends: that can be tilted.
     """
 
     kind: str
-    shape: Shape | None
+    of_samples: bool
+    shape: Shape
     ends: tuple[End, ...] = ()
 
 
@@ -196,9 +197,10 @@ class Tilted(Recorder):
         self.draws.clear()
         number = len(self.seen)
         if not isinstance(values, np.ndarray) or values.shape[:1] != (self.samples,):
-            self.seen.append(Drawn(kind, None))
+            self.seen.append(Drawn(kind, False, np.asarray(values).shape))
             return values
-        self.seen.append(Drawn(kind, values.shape[1:], _ends(kind, arguments, named, values)))
+        ends = _ends(kind, arguments, named, values)
+        self.seen.append(Drawn(kind, True, values.shape[1:], ends))
         columns = values.reshape(self.samples, -1)
         for index, place in enumerate(self.places):
             if place.draw == number:
@@ -265,7 +267,7 @@ def layout_of(subject: Subject, dataset: object) -> Layout:
         raise NotTilted("what is drawn depends on what was drawn")
     places: list[Place] = []
     for number, drawn in enumerate(seen[0]):
-        columns = math.prod(drawn.shape or ())
+        columns = math.prod(drawn.shape)
         if columns * len(drawn.ends) > MOST_PLACES:
             raise NotTilted("too many numbers are drawn for a sample")
         places += [Place(number, column, end) for column in range(columns) for end in drawn.ends]

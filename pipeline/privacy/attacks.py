@@ -9,7 +9,7 @@ Pearson).
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 import scipy
@@ -25,30 +25,6 @@ COINS = 100  # numbers of such reports that are told apart
 # Entries of a law that are held; beyond, the sum of so much noise is
 # Gaussian to all digits.
 LONGEST = 2**22
-
-
-class Attack(Protocol):
-    """The best attack. epsilon, delta: budget of what it attacks, in nats.
-
-    exact: whether `power` is attained.
-    """
-
-    @property
-    def epsilon(self) -> float:
-        """Budget, in nats."""
-
-    @property
-    def delta(self) -> float:
-        """0 where the budget is pure."""
-
-    @property
-    def exact(self) -> bool:
-        """False where `power` is a bound."""
-
-    def power(self, false_alarms: float) -> float:
-        """Chance of a true alarm of the best test with a chance
-        `false_alarms` of a false one.
-        """
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,12 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from pipeline.privacy import accounting, gaussian_account, vetted_noise
-from pipeline.privacy.attacks import Attack, Bound, FlippedBits, GaussianShifts
+from pipeline.privacy.attacks import Bound, FlippedBits, GaussianShifts
 from pipeline.privacy.integer_laws import gaussian_variance, laplace_variance
 from pipeline.privacy.integer_noise import LARGEST, discrete_gaussian, discrete_laplace
 from pipeline.privacy.sensitivities import Sensitivity
 from pipeline.study.arrays import Floats, Integers
+from pipeline.study.disclosure import Attack
 from pipeline.study.parameters import InvalidInput
 
 # How ε at δ becomes a budget ρ of concentrated privacy.

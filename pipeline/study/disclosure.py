@@ -18,7 +18,10 @@ LEVELS = tuple(sorted({0.002, 0.005, *RATES, *(step / STEPS for step in range(ST
 
 
 class Attack(Protocol):
-    """What `attacks()` of a mechanism give, as `pipeline.privacy.attacks.Attack`."""
+    """The best attack, which `attacks()` of a mechanism give; `pipeline.privacy.attacks` has them.
+
+    epsilon, delta: budget of what it attacks.
+    """
 
     @property
     def epsilon(self) -> float:

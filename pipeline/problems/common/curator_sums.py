@@ -5,13 +5,13 @@ from dataclasses import replace
 from functools import cached_property
 from typing import ClassVar
 
-from pipeline.privacy.attacks import Attack
 from pipeline.privacy.budgeted_noise import BudgetedNoise, GaussianNoise, LaplaceNoise
 from pipeline.privacy.published_counts import CHANGED
 from pipeline.privacy.sensitivities import Sensitivity
 from pipeline.problems.common.person import over_noise
 from pipeline.problems.common.words import Words
 from pipeline.study.abstract import Abstract
+from pipeline.study.disclosure import Attack
 from pipeline.study.guarantee import CURATOR, ONE_PERSON, THERE_OR_NOT, Guarantee
 from pipeline.study.parameters import Checked, parameter
 from pipeline.study.parts import BaseMechanism

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from pipeline.privacy.attacks import Attack
-from pipeline.study.disclosure import Disclosure, promised_trade_off, trade_off
+from pipeline.study.disclosure import Attack, Disclosure, promised_trade_off, trade_off
 from pipeline.study.guarantee import (
     CURATOR,
     ONE_PERSON,

@@ -5,12 +5,13 @@ from dataclasses import replace
 from functools import cached_property
 from typing import ClassVar
 
-from pipeline.privacy.attacks import Attack, Bound, ShuffledBit
+from pipeline.privacy.attacks import Bound, ShuffledBit
 from pipeline.privacy.shuffling import shuffled_answer_budget
 from pipeline.problems.common.person import over_answers
 from pipeline.problems.common.questions import DESIGNS
 from pipeline.problems.common.words import Words
 from pipeline.study.abstract import Abstract
+from pipeline.study.disclosure import Attack
 from pipeline.study.guarantee import ONE_PERSON, SHUFFLER, Guarantee
 from pipeline.study.parameters import InvalidInput, parameter
 from pipeline.study.parts import BaseMechanism

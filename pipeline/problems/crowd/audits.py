@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pipeline.privacy.budgeted_noise import GaussianNoise
+from pipeline.problems.common.stated_noise import stated
 from pipeline.study.audits import Audits, Neighbouring, StatedNoise
 from pipeline.study.guarantee import THERE_OR_NOT
 
@@ -98,8 +98,7 @@ def noise(mechanism: Mechanism) -> StatedNoise | None:
     """The integer noise on the difference of votes on each task; None where more is released."""
     if not isinstance(mechanism, NoisyVotes) or mechanism.votes == "counts":
         return None
-    law = "gaussian" if isinstance(mechanism.noise, GaussianNoise) else "laplace"
-    return StatedNoise(law, mechanism.width)
+    return stated(mechanism.noise, mechanism.width)
 
 
 AUDITS = Audits(

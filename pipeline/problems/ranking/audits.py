@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pipeline.privacy.budgeted_noise import GaussianNoise
+from pipeline.problems.common.stated_noise import stated
 from pipeline.study.arrays import Integers
 from pipeline.study.audits import Audits, Neighbouring, StatedNoise
 from pipeline.study.guarantee import THERE_OR_NOT
@@ -85,8 +85,7 @@ def noise(mechanism: Mechanism) -> StatedNoise | None:
     """The integer noise on the wins of each pair; None where what is released mixes several."""
     if not isinstance(mechanism, NoisyCounts) or mechanism.compared_are != "public":
         return None
-    law = "gaussian" if isinstance(mechanism.noise, GaussianNoise) else "laplace"
-    return StatedNoise(law, mechanism.width)
+    return stated(mechanism.noise, mechanism.width)
 
 
 AUDITS = Audits(

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pipeline.privacy.budgeted_noise import GaussianNoise
+from pipeline.problems.common.stated_noise import stated
 from pipeline.study.audits import Audits, Neighbouring, StatedNoise
 from pipeline.study.guarantee import THERE_OR_NOT
 
@@ -114,8 +114,7 @@ def noise(mechanism: Mechanism) -> StatedNoise | None:
     """The integer noise on all counts of pairs; None where a random graph decides on it."""
     if not isinstance(mechanism, NoisyDifferences) or mechanism.p0 < 1:
         return None
-    law = "gaussian" if isinstance(mechanism.noise, GaussianNoise) else "laplace"
-    return StatedNoise(law, mechanism.noise_width)
+    return stated(mechanism.noise, mechanism.noise_width)
 
 
 AUDITS = Audits(

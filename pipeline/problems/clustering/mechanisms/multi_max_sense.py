@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from scipy import special
 
-from pipeline.privacy.attacks import Attack, FlippedBits
+from pipeline.privacy.attacks import FlippedBits
 from pipeline.privacy.composition import answer_budget
 from pipeline.problems.common.subset_sums import SubsetCounts, subset_sums
 from pipeline.problems.common.user_counts import (
@@ -18,6 +18,7 @@ from pipeline.problems.common.user_counts import (
     tabulated,
 )
 from pipeline.study.arrays import Floats
+from pipeline.study.disclosure import Attack
 from pipeline.study.guarantee import Guarantee
 from pipeline.study.parameters import InvalidInput, parameter
 

@@ -6,9 +6,10 @@ from typing import ClassVar
 
 from scipy.special import expit
 
-from pipeline.privacy.attacks import Attack, FlippedBits
+from pipeline.privacy.attacks import FlippedBits
 from pipeline.privacy.composition import answer_budget, person_budget
 from pipeline.problems.common.person import PERSON, PERSON_DELTA, check_agreement
+from pipeline.study.disclosure import Attack
 from pipeline.study.guarantee import NOBODY, ONE_PERSON, Guarantee
 from pipeline.study.parameters import InvalidInput, parameter
 from pipeline.study.parts import BaseMechanism

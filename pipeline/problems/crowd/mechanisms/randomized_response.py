@@ -5,9 +5,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from pipeline.privacy.attacks import Attack, FlippedBits
+from pipeline.privacy.attacks import FlippedBits
 from pipeline.privacy.randomized_response_laws import flip_probability
 from pipeline.problems.common.sampling import bernoulli, whole_words
+from pipeline.study.disclosure import Attack
 
 from ..design import Budgets, check_charge
 from ..model import Answers

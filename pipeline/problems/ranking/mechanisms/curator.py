@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pipeline.privacy.attacks import Attack
 from pipeline.privacy.sensitivities import Sensitivity
 from pipeline.problems.common.curator_sums import (
     CuratorSums,
@@ -16,6 +15,7 @@ from pipeline.problems.common.curator_sums import (
 from pipeline.problems.common.laplacians import laplacian_of
 from pipeline.problems.common.person import PERSON_DELTA, ROUNDS, promised
 from pipeline.study.arrays import Booleans, Floats, Integers
+from pipeline.study.disclosure import Attack
 from pipeline.study.guarantee import REPLACED, Guarantee
 from pipeline.study.parameters import parameter
 

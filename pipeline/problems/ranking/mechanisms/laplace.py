@@ -5,7 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from pipeline.privacy.attacks import Attack, Bound, LaplaceShift
+from pipeline.privacy.attacks import Bound, LaplaceShift
+from pipeline.study.disclosure import Attack
 
 from ..design import Budgets
 from ..model import Comparisons

@@ -5,8 +5,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from pipeline.privacy.attacks import Attack, FlippedBits
+from pipeline.privacy.attacks import FlippedBits
 from pipeline.privacy.randomized_response_laws import flip_probability, released_probability
+from pipeline.study.disclosure import Attack
 from pipeline.study.parameters import parameter
 
 from ..design import Budgets

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.privacy.attacks import Attack
 from pipeline.problems.common.release_folder import (
     LAWS,
     LEFT_OUT,
@@ -24,6 +23,7 @@ from pipeline.problems.common.release_intervals import (
     joined,
     score_cells,
 )
+from pipeline.study.disclosure import Attack
 from pipeline.study.guarantee import TRUSTS
 from pipeline.study.parameters import fields
 from pipeline.study.untyped import JsonObject

@@ -8,12 +8,13 @@ from typing import ClassVar
 import numpy as np
 
 from pipeline.privacy import accounting, gaussian_account
-from pipeline.privacy.attacks import Attack, Bound
+from pipeline.privacy.attacks import Bound
 from pipeline.privacy.budgeted_noise import CONVERSIONS, BudgetedNoise, GaussianNoise, LaplaceNoise
 from pipeline.privacy.sensitivities import Sensitivity
 from pipeline.problems.common.curator_sums import noise_budget, noise_within
 from pipeline.problems.common.person import PERSON_DELTA, ROUNDS, over_noise
 from pipeline.study.arrays import Booleans, Integers
+from pipeline.study.disclosure import Attack
 from pipeline.study.guarantee import CURATOR, ONE_PERSON, THERE_OR_NOT, Guarantee
 from pipeline.study.parameters import InvalidInput, parameter
 from pipeline.study.parts import BaseMechanism

@@ -8,11 +8,12 @@ from typing import ClassVar
 import numpy as np
 
 from pipeline.privacy import accounting
-from pipeline.privacy.attacks import Attack, Bound, FlippedBits, ShuffledBit
+from pipeline.privacy.attacks import Bound, FlippedBits, ShuffledBit
 from pipeline.privacy.composition import answer_budget, person_budget
 from pipeline.privacy.randomized_response_laws import flip_probability
 from pipeline.problems.common.person import PERSON_DELTA, ROUNDS, over_answers
 from pipeline.study.arrays import Booleans
+from pipeline.study.disclosure import Attack
 from pipeline.study.guarantee import NOBODY, ONE_PERSON, SHUFFLER, Guarantee
 from pipeline.study.parameters import DataFile, InvalidInput, parameter
 from pipeline.study.parts import BaseMechanism
