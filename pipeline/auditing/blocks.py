@@ -23,7 +23,6 @@ from pipeline.auditing.bounds import Bounded, Counts, certified
 from pipeline.auditing.faults import FAULTS, Site, planted
 from pipeline.auditing.rare import Tilts
 from pipeline.auditing.samples import CURVE_SHARE, Event, Finding, Plan, counted
-from pipeline.auditing.scores import learned
 from pipeline.study.arrays import Booleans, Floats, Integers
 from pipeline.study.guarantee import Guarantee, unprotected
 from pipeline.study.known import problem_named
@@ -233,8 +232,11 @@ class Events:
 @lru_cache(maxsize=8)
 def _events(mechanism: EventCounts, seed: int) -> Events:
     """Learn scores from some samples, and choose events on others."""
-    promise = _case(mechanism.case).promise
-    scores = learned(*mechanism.drawn(mechanism.learned_from, seed))
+    case = _case(mechanism.case)
+    promise = case.promise
+    taught = mechanism.drawn(mechanism.learned_from, seed)
+    pair = case.pairs[mechanism.pair]
+    scores = samples.scores_of(case.subject, pair, *taught, with_trees=False)
     first, second = mechanism.drawn(mechanism.chosen_on, seed + 1)
     tilts = mechanism.tilts
     rare_event: Event | None = None

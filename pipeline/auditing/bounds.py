@@ -11,17 +11,20 @@ Two statements, one about each chance, take more samples than one about both. So
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from scipy import special
 
-from pipeline.study.arrays import Floats
+from pipeline.study.arrays import Floats, Integers
 
 ORDERS = 1 + np.geomspace(1e-3, 1e3, 200)  # α of Rényi divergences
 STEPS = 120  # corners of a bound
 WEIGHTS = (0.15, 0.3, 0.5, 0.7, 0.8, 0.87, 0.92, 0.96, 0.985)  # that are tried
 CUTS = (0.03, 0.15)
+Numbers: TypeAlias = Floats | Integers | int
 
 
 @dataclass(frozen=True)
@@ -101,25 +104,34 @@ class Rule:
         >>> Rule(0.88, 0.1).bounded(counts, 0.001).epsilon(0) > certified(counts, 0.001).epsilon(0)
         True
         """
+        return self._bounded(counts, error, EXACT)
+
+    def foreseen(self, counts: Counts, error: float) -> Bounded:
+        """About the same, in a tenth of the time: to choose a rule, and to certify nothing."""
+        return self._bounded(counts, error, APPROXIMATE)
+
+    def _bounded(self, counts: Counts, error: float, ends: "Ends") -> Bounded:
         if self.cut is None:
-            return self._apart(counts, error)
+            return self._apart(counts, error, ends)
         of_hits = math.sqrt(1 - self.weight)
         of_alarms = math.sqrt(self.weight)
         most = -float(special.ndtri(error * self.cut))
         needed = -float(special.ndtri(error * (1 - 2 * self.cut)))
         deviations = np.linspace(-most, (needed + of_hits * most) / of_alarms, STEPS + 1)
         left = (needed - of_alarms * deviations[:-1]) / of_hits
-        hits = _hits_at_least(counts, special.ndtr(-left))
-        alarms = _alarms_at_most(counts, special.ndtr(-deviations[1:]))
+        hits = ends.least(counts.hits, counts.trials, left)
+        alarms = ends.most(counts.alarms, counts.others, deviations[1:])
         with np.errstate(divide="ignore"):
             nearest = int(np.argmin(np.log(hits) - np.log(alarms)))
         pairs = list(zip(hits.tolist(), alarms.tolist(), strict=True))
         hit, alarm = pairs.pop(nearest)
         return Bounded(hit, alarm, 1 - error, tuple(pairs))
 
-    def _apart(self, counts: Counts, error: float) -> Bounded:
-        hit = _hits_at_least(counts, np.array([error * (1 - self.weight)]))
-        alarm = _alarms_at_most(counts, np.array([error * self.weight]))
+    def _apart(self, counts: Counts, error: float, ends: "Ends") -> Bounded:
+        of_hits = -special.ndtri(np.array([error * (1 - self.weight)]))
+        of_alarms = -special.ndtri(np.array([error * self.weight]))
+        hit = ends.least(counts.hits, counts.trials, of_hits)
+        alarm = ends.most(counts.alarms, counts.others, of_alarms)
         return Bounded(float(hit[0]), float(alarm[0]), 1 - error)
 
 
@@ -140,22 +152,47 @@ def certified(counts: Counts, error: float) -> Bounded:
     return Rule(0.5, None).bounded(counts, error)
 
 
-def _hits_at_least(counts: Counts, errors: Floats) -> Floats:
-    """Lower bounds of Clopper and Pearson of the chance of hits."""
-    if counts.hits == 0:
-        return np.zeros(errors.shape)
-    misses = counts.trials - counts.hits
-    bounds: Floats = special.betaincinv(counts.hits, misses + 1, errors)
-    return bounds
+@dataclass(frozen=True)
+class Ends:
+    """Ends of one-sided intervals of a chance, by counts, trials and normal deviations."""
+
+    most: Callable[[Numbers, Numbers, Floats], Floats]
+
+    def least(self, count: Numbers, trials: Numbers, deviations: Floats) -> Floats:
+        """The lower end: what is missing to 1 has the upper one."""
+        return 1 - self.most(np.subtract(trials, count), trials, deviations)
 
 
-def _alarms_at_most(counts: Counts, errors: Floats) -> Floats:
-    """Upper bounds of Clopper and Pearson of the chance of alarms."""
-    passes = counts.others - counts.alarms
-    if passes == 0:
-        return np.ones(errors.shape)
-    bounds: Floats = special.betainccinv(counts.alarms + 1, passes, errors)
-    return bounds
+def _at_most(count: Numbers, trials: Numbers, deviations: Floats) -> Floats:
+    """Upper end of Clopper and Pearson. deviations: of the error probability."""
+    rest = np.subtract(trials, count)
+    errors = special.ndtr(-deviations)
+    ends: Floats = special.betainccinv(np.add(count, 1), np.maximum(rest, 1), errors)
+    return np.where(rest > 0, ends, 1.0)
+
+
+def _about_at_most(count: Numbers, trials: Numbers, deviations: Floats) -> Floats:
+    """About the same, to a few thousandths of the distance from the share that was seen.
+
+    The cube root of an F-distributed number is nearly a ratio of normal ones. Source: Paulson
+    (1942), An approximate normalization of the analysis of variance distribution.
+    """
+    ours = np.add(count, 1.0)
+    rest = np.maximum(np.subtract(trials, count), 0.5)
+    first = 1 / (9 * ours)
+    second = 1 / (9 * rest)
+    middle = (1 - first) * (1 - second)
+    spread = first * (1 - second) ** 2 + second * (1 - first) ** 2
+    under_root = np.maximum(spread - first * second * deviations**2, 0)
+    below = (1 - second) ** 2 - second * deviations**2
+    root = (middle + deviations * np.sqrt(under_root)) / np.maximum(below, 1e-9)
+    odds = ours * np.maximum(root, 0) ** 3
+    ends: Floats = odds / (rest + odds)
+    return np.where((np.subtract(trials, count) > 0) & (below > 1e-9), ends, 1.0)
+
+
+EXACT = Ends(_at_most)
+APPROXIMATE = Ends(_about_at_most)
 
 
 def mu_at_least(hit: float, false_alarm: float) -> float:

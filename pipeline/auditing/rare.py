@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+from scipy import special
 
-from pipeline.analysis.intervals import clopper_pearson
 from pipeline.auditing import samples, tilted
-from pipeline.auditing.bounds import Bounded, Counts
+from pipeline.auditing.bounds import APPROXIMATE, EXACT, Bounded, Counts
 from pipeline.auditing.promise import Promise
 from pipeline.auditing.samples import Event, Pair
 from pipeline.auditing.scores import Score, learned
@@ -166,9 +166,9 @@ class _Merits:
         return max(offers, key=lambda offer: offer[0])
 
     def _of(self, hits: Floats, alarms: Floats) -> Floats:
-        trials = np.full(hits.shape, self.size)
-        expected = np.minimum(np.round(alarms * trials), trials)
-        _, most = clopper_pearson(expected, trials, 1 - 2 * self.error)
+        deviation = np.full(hits.shape, -special.ndtri(self.error))
+        expected = np.minimum(np.round(alarms * self.size), self.size)
+        most = APPROXIMATE.most(expected, self.size, deviation)
         return self.promise.share(hits, most)
 
 
@@ -188,7 +188,8 @@ def counted(tilts: Tilts, event: Event, error: float, seed: int) -> Hits | None:
 
 def bounded(hits: Hits, alarms: int, size: int, error: float) -> Bounded:
     """Both chances, with `alarms` among `size` samples of the neighbour."""
-    _, most = clopper_pearson(np.array([alarms]), np.array([size]), 1 - 2 * error * FOR_ALARMS)
+    deviation = np.array([-special.ndtri(error * FOR_ALARMS)])
+    most = EXACT.most(alarms, size, deviation)
     return Bounded(hits.chance, float(most[0]), 1 - error)
 
 

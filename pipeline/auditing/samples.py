@@ -8,16 +8,18 @@ never learned from.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy import special
 
-from pipeline.analysis.intervals import clopper_pearson
-from pipeline.auditing.bounds import RULES, Bounded, Counts, Rule, certified
+from pipeline.auditing.boosted import boosted
+from pipeline.auditing.bounds import APPROXIMATE, RULES, Bounded, Counts, Rule, certified
+from pipeline.auditing.offered import DensityScore
 from pipeline.auditing.promise import Promise
-from pipeline.auditing.scores import Score, learned
+from pipeline.auditing.scores import Score, TableScore, learned
 from pipeline.auditing.subject import Subject
 from pipeline.study.arrays import Floats
 from pipeline.study.until import Until
@@ -33,7 +35,6 @@ CURVE = 12  # points of the certified trade-off curve
 CURVE_SHARE = 0.1  # of the error probability, for the curve
 CHUNK = 1 << 21  # numbers of one call
 MOST_NUMBERS = 24_000_000  # of either data set, that are kept
-LogDensity = Callable[[Floats, Any], Floats]
 
 
 @dataclass(frozen=True)
@@ -213,9 +214,26 @@ class Streams:
         return max(min(CHUNK // self.width, self.drawn), 1)
 
 
+def scores_of(
+    subject: Subject, pair: Pair, first: Floats, second: Floats, with_trees: bool = True
+) -> list[Score]:
+    """All scores by which events may be chosen: those that are learned from samples of both data
+    sets, and one from the log-density that is offered.
+
+    with_trees: whether boosted trees are among them, which are not the same in all environments.
+    """
+    scores = learned(first, second)
+    if with_trees:
+        table = next((score for score in scores if isinstance(score, TableScore)), None)
+        scores += boosted(first, second, table)
+    if subject.log_density is not None:
+        scores.append(DensityScore(subject.log_density, pair.first, pair.second))
+    return scores
+
+
 def look(streams: Streams, promise: Promise, error: float) -> Finding:
     """Learn, choose and certify on the samples so far."""
-    scores = learned(*streams.all_of("learn"))
+    scores = scores_of(streams.subject, streams.pair, *streams.all_of("learn"))
     first, second = streams.all_of("choose")
     certify = streams.all_of("certify")
     size = len(certify[0])
@@ -241,7 +259,7 @@ def best_rule(tried: Counts, promise: Promise, error: float, size: int) -> Rule:
     hits = round((tried.hits + 0.5) / (tried.trials + 1) * size)
     alarms = round((tried.alarms + 0.5) / (tried.others + 1) * size)
     expected = Counts(hits, size, alarms, size)
-    return max(RULES, key=lambda rule: promise.spent_by(rule.bounded(expected, error)))
+    return max(RULES, key=lambda rule: promise.spent_by(rule.foreseen(expected, error)))
 
 
 def _curve(
@@ -328,9 +346,9 @@ def _merits(hits: Floats, alarms: Floats, promise: Promise, error: float, size: 
     """(thresholds,): the budget that events of these shares certify by so many
     samples, over the one promised.
     """
-    n = np.full(hits.shape, size)
-    low, _ = clopper_pearson(np.round(hits * n), n, 1 - error)
-    _, high = clopper_pearson(np.minimum(np.round(alarms * n), n), n, 1 - error)
+    deviation = np.full(hits.shape, -special.ndtri(error / 2))
+    low = APPROXIMATE.least(np.round(hits * size), size, deviation)
+    high = APPROXIMATE.most(np.minimum(np.round(alarms * size), size), size, deviation)
     return promise.share(low, high)
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from pipeline.auditing.guarded import Clock
+from pipeline.auditing.offered import LogDensity, checked
 from pipeline.auditing.recorder import Draw, Recorder, Seed
 from pipeline.study.arrays import Array, Floats
 from pipeline.study.parameters import InvalidInput, shorten
@@ -52,7 +53,8 @@ class Subject:
     """A mechanism with a name. grid: outputs are rounded to multiples of it, None is as they are.
 
     rounding is post-processing, so what is certified of rounded outputs is true of the mechanism.
-    takes_rng: whether the callable has a parameter `rng`.
+    takes_rng: whether the callable has a parameter `rng`. log_density: of outputs (samples,
+    numbers) and a data set, if one is offered.
     """
 
     mechanism: Mechanism
@@ -60,6 +62,7 @@ class Subject:
     grid: float | None = None
     takes_rng: bool = False
     clock: Clock = field(default_factory=Clock)
+    log_density: LogDensity | None = None
 
     @classmethod
     def of(cls, mechanism: object, grid: float | None = None) -> "Subject":
@@ -71,7 +74,9 @@ class Subject:
             allowed = "must be callable as mechanism(dataset, number_of_samples), giving an array"
             raise InvalidInput("mechanism", shorten(mechanism), allowed)
         name = getattr(mechanism, "__name__", type(mechanism).__name__)
-        return cls(mechanism, name, grid, _takes_rng(mechanism))
+        log_density = checked(getattr(mechanism, "log_density", None))
+        takes_rng = _takes_rng(mechanism)
+        return cls(mechanism, name, grid, takes_rng, log_density=log_density)
 
     def sample(self, dataset: object, samples: int, seed: Seed) -> Floats:
         """(samples, numbers): outputs of one call, as numbers.

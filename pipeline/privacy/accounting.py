@@ -107,11 +107,12 @@ def paper_rho(epsilon: Numbers, delta: Numbers) -> Floats:
     return positive("epsilon", epsilon) ** 2 / (4 * _log_inverse(delta))
 
 
-# The conversion of Canonne, Kamath and Steinke: with a = α − 1 = e^u > 0, ρ-zCDP is (ε, δ)-DP if
-# for some a   log δ ≥ a((1 + a)ρ − ε) + a log a − (1 + a) log(1 + a). The right-hand side is convex
-# in a, so, with the other two given, each of δ, ε and ρ is optimal at the root of a monotone
-# function. Every a gives a valid account, so the error of the root only makes it a little less
-# tight.
+# The conversion of Canonne, Kamath and Steinke: with a = α − 1 = e^u >
+# 0, ρ-zCDP is (ε, δ)-DP if for some a   log δ ≥ a((1 + a)ρ − ε) + a log
+# a − (1 + a) log(1 + a). The right-hand side is convex in a, so, with
+# the other two given, each of δ, ε and ρ is optimal at the root of a
+# monotone function. Every a gives a valid account, so the error of the
+# root only makes it a little less tight.
 
 
 def zcdp_delta(rho: Numbers, epsilon: Numbers) -> Floats:

@@ -320,6 +320,8 @@ def _digest(request: AuditRequest) -> str:
         content += [fingerprint(type(part)), digest_of(part)]
     else:
         content += _of_callable(mechanism)
+    if case.subject.log_density is not None:
+        content += _of_callable(case.subject.log_density)
     content += [digest_of([pair.name, pair.first, pair.second]) for pair in case.pairs]
     content.append(repr(case.relation))
     return digest_of(content)
@@ -327,7 +329,7 @@ def _digest(request: AuditRequest) -> str:
 
 def _of_callable(mechanism: Callable[..., object]) -> list[str]:
     """Digests of the code and the state of a callable."""
-    function = inspect.unwrap(mechanism)
+    function = inspect.unwrap(getattr(mechanism, "__func__", mechanism))
     if isinstance(function, FunctionType):
         state: object = dict(inspect.getclosurevars(function).nonlocals)
     else:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pipeline as pl
-from pipeline.auditing import forms
+from pipeline.auditing import forms, looks
 from pipeline.auditing.enumeration import law_of
 from pipeline.auditing.laws import enumerated
 from pipeline.auditing.promise import Promise
@@ -249,3 +249,56 @@ def test_neighbours_differ_as_their_relation_says(relation):
         changed = (pair.first != pair.second).sum(axis=1)
         assert (changed[:-1] == 0).all()
         assert changed[-1] <= (1 if relation == "one_answer" else 2)
+
+
+def shared_sign(bit, samples, rng):
+    """Normal numbers, of which two have equal signs or not: only together they tell the bit."""
+    numbers = np.round(rng.normal(size=(samples, 4)) * 64) / 64 + 1 / 128
+    flipped = rng.random(samples) < 1 / (1 + np.e**2)
+    signs = np.where(flipped ^ bool(bit), 1, -1) * np.sign(numbers[:, 0])
+    numbers[:, 1] = np.abs(numbers[:, 1]) * signs
+    return numbers
+
+
+def test_boosted_trees_see_numbers_that_tell_only_together(monkeypatch):
+    pytest.importorskip("sklearn")
+    plan = Plan(20_000, 1e-3, 0)
+    subject = Subject.of(shared_sign)
+    pair = Pair("a bit", 0, 1)
+    finding = looks.audited(subject, pair, Promise(1.0), plan)
+    assert finding.violates and "boosted trees" in finding.event
+    assert 1.5 < finding.bounded.epsilon(0.0) < 2.0
+    monkeypatch.setattr("pipeline.auditing.boosted.find_spec", lambda name: None)
+    assert not looks.audited(subject, pair, Promise(1.0), plan).violates
+
+
+class OnAWave:
+    """A number, and its wave with Laplace noise; with a density that is offered."""
+
+    def __call__(self, value, samples, rng):
+        places = rng.random(samples) * 100
+        heights = 20 * np.sin(20 * places) + value + rng.laplace(scale=0.7, size=samples)
+        return np.round(np.column_stack([places, heights]) * 2**20) / 2**20
+
+    def log_density(self, outputs, value):
+        return -np.abs(outputs[:, 1] - 20 * np.sin(20 * outputs[:, 0]) - value) / 0.7
+
+
+def test_an_offered_log_density_is_a_score():
+    answer = pl.audit(OnAWave(), (0, 1), epsilon=1.0, samples=4_000, repeats=0)
+    assert answer.violates and "log-density that is offered" in answer.event
+
+
+@pytest.mark.parametrize(
+    ("log_density", "why"),
+    [
+        (3, "must be a function"),
+        (lambda outputs, value: 1 / 0, "fails: ZeroDivisionError"),
+        (lambda outputs, value: np.zeros(2), "must give an array of shape"),
+    ],
+)
+def test_a_wrong_log_density_is_one_line(log_density, why):
+    mechanism = OnAWave()
+    mechanism.log_density = log_density
+    with pytest.raises(pl.InvalidInput, match=why):
+        pl.audit(mechanism, (0, 1), epsilon=1.0, samples=1_000, repeats=0)

@@ -121,6 +121,7 @@ LAZY = {
     "study.machine": {"dask"},
     "execution.clusters.batch_workers": {"dask_jobqueue"},
     "privacy.vetted_noise": {"opendp"},
+    "auditing.boosted": {"sklearn", "threadpoolctl"},
 }
 
 
