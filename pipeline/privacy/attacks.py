@@ -19,9 +19,12 @@ from pipeline.privacy.accounting import gaussian_rho, zcdp_epsilon
 from pipeline.privacy.integer_laws import gaussian_pmf
 from pipeline.study.arrays import Floats
 
-TAIL = 12.0  # standard deviations of a discrete Gaussian that are summed over
-RARE = 1e-9  # chance that fewer reports hide a shuffled bit than are counted on
-COINS = 100  # numbers of such reports that are told apart
+# Standard deviations of a discrete Gaussian that are summed over.
+TAIL = 12.0
+# Chance that fewer reports hide a shuffled bit than are counted on.
+RARE = 1e-9
+# Numbers of such reports that are told apart.
+COINS = 100
 # Entries of a law that are held; beyond, the sum of so much noise is
 # Gaussian to all digits.
 LONGEST = 2**22

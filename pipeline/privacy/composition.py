@@ -17,7 +17,8 @@ from pipeline.study.arrays import Floats
 from pipeline.study.parameters import InvalidInput
 
 Test = Callable[[float], bool]
-HALVINGS = 200  # of an interval, at most: until no double lies between its ends
+# Of an interval, at most: until no double lies between its ends.
+HALVINGS = 200
 
 
 def composed_delta(person: float, answer: float, answers: int) -> float:

@@ -24,10 +24,14 @@ OTHERS = 50
 DOTS = 256
 # Times what is unseen: chance of losses beyond the last of these.
 NEGLIGIBLE = 10.0
-ROUNDING = 1e-13  # of sums of chances by Fourier transforms, which is added
-UNSEEN = 1e-13  # chance of a total below which it may be rounding
-STEPS = 60  # halvings of an interval of budgets, at most
-PRECISION = 1e-3  # of the budget of an answer, which is never too large
+# Of sums of chances by Fourier transforms, which is added.
+ROUNDING = 1e-13
+# Chance of a total below which it may be rounding.
+UNSEEN = 1e-13
+# Halvings of an interval of budgets, at most.
+STEPS = 60
+# Of the budget of an answer, which is never too large.
+PRECISION = 1e-3
 # Budget of an answer at which hardly any bit is ever flipped.
 LARGEST = 40.0
 
