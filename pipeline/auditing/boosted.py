@@ -66,4 +66,5 @@ def _one_thread() -> AbstractContextManager[object]:
     """Within, OpenMP has one thread: a forked process must not start more."""
     import threadpoolctl
 
-    return threadpoolctl.threadpool_limits(1, "openmp")
+    limits: AbstractContextManager[object] = threadpoolctl.threadpool_limits(1, "openmp")
+    return limits
