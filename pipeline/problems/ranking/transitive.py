@@ -33,6 +33,8 @@ class Transitive(BTL):
 
     link: str = LINK
 
+    by_replication = BTL.by_replication  # said for each class itself
+
     def simulate(self, truth: Preferences, rng: np.random.Generator) -> Comparisons:
         """Comparisons of L users; cost O(reps · m²), whatever L."""
         probability = win_probability(LINKS[self.link], truth.theta)

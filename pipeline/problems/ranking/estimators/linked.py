@@ -1,6 +1,7 @@
 """Estimators of comparisons whose law has a link other than the logistic one."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -54,6 +55,8 @@ class Linked(Debiased):
     """
 
     link: str = LINK
+
+    by_replication: ClassVar[bool] = True
 
     def law(self, release: ReleasedWins) -> ScoreLaw:
         """How the gradient of the loss varies."""
@@ -128,6 +131,8 @@ class LinkedLikelihood(Likelihood):
     """
 
     link: str = LINK
+
+    by_replication: ClassVar[bool] = True
 
     def loss(self, wins: Floats, trials: Floats, epsilon: Floats) -> Losses:
         """−log L of pairs; arguments as of `FlippedLinkedLoss`."""
