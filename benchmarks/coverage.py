@@ -1,6 +1,6 @@
 """Coverage of 95 % intervals in cells that are drawn: sizes, mechanisms, people trusted, questions.
 
-`python -m benchmarks.coverage [cells] [replications]` prints a line for each cell: coverage, ranks
+`python -m benchmarks.coverage [cells] [replications] [seed]` prints a line for each cell: coverage, ranks
 covered at once, coverage without the mechanism's noise, and the processor time of standard errors over
 that of fits. A cell is above the threshold where standard errors are below half a logit in the mean.
 """
@@ -98,7 +98,12 @@ class Judged:
 
     @property
     def is_inside(self) -> bool:
-        """Whether its coverage is within [.94, .96], with two standard errors."""
+        """Whether its coverage is within [.94, .96]."""
+        return 0.94 <= self.coverage <= 0.96
+
+    @property
+    def is_nearly_inside(self) -> bool:
+        """Whether it is within [.94, .96] with two standard errors."""
         return 0.94 - 2 * self.spread <= self.coverage <= 0.96 + 2 * self.spread
 
     def __str__(self) -> str:
@@ -134,9 +139,9 @@ def judged(cell: Cell, rng: np.random.Generator, replications: int) -> Judged:
     )
 
 
-def main(cells: int = 60, replications: int = 2000) -> None:
+def main(cells: int = 60, replications: int = 2000, seed: int = SEED) -> None:
     """Draw cells and judge them."""
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(seed)
     every = []
     for number in range(cells):
         make = response if number % 3 == 2 else ranking
@@ -146,10 +151,12 @@ def main(cells: int = 60, replications: int = 2000) -> None:
         print(f"{cell.name}: {measured}", flush=True)
     above = [measured for measured in every if measured.is_above]
     inside = sum(measured.is_inside for measured in above)
+    nearly = sum(measured.is_nearly_inside for measured in above)
     ranks_hold = sum(measured.ranks >= 0.95 for measured in above)
     lowest = min(1.0, *(measured.naive for measured in every))
     print(
-        f"{len(above)} of {cells} above the threshold: {inside} within [.94, .96] ± 2 standard "
+        f"{len(above)} of {cells} above the threshold: {inside} within [.94, .96], {nearly} within "
+        f"that ± 2 standard "
         f"errors; ranks hold in {ranks_hold}; least naive coverage {lowest:.3f}"
     )
 

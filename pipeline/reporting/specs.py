@@ -1,7 +1,8 @@
 """What figures a report shall have: read and checked before anything is simulated, drawn by
 `figures`.
 
-A config lists figures as mappings with `kind` (phase_diagram, collapse, curves, ratio or map) and
+A config lists figures as mappings with `kind` (phase_diagram, collapse, curves, ratio, map, zip or
+nested_loop) and
 the fields of that kind below. Nothing here loads matplotlib.
 
 A kind is a class here, with its own checks, and a function `(spec, results, summary) -> Drawing` in
@@ -247,8 +248,32 @@ class Map(Spec):
         spec_checks.power_has_a_yardstick(self.power, self.yardstick, key)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ZipPlot(Spec):
+    """Intervals of all replications, sorted by their error: a panel for each level of `along`.
+
+    metric: an error in units of its standard error, such as `z_error`.
+    """
+
+    kind: ClassVar[str] = "zip"
+    picture: ClassVar[str] = "Stacked intervals"
+    drawn_by: ClassVar[str] = "zip_figure:zipped"
+    confidence: float = parameter("confidence of the intervals", default=0.95, above=0, below=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NestedLoop(Spec):
+    """Mean in all cells in one row, as steps: a curve for every combination of `by`."""
+
+    kind: ClassVar[str] = "nested_loop"
+    picture: ClassVar[str] = "Curves of steps"
+    drawn_by: ClassVar[str] = "nested_figure:nested"
+    loops: tuple[str, ...] = refers("axes outside of `along`, the slowest first", "axes")
+    by: tuple[str, ...] = refers(CURVE, "axes", ())
+
+
 KINDS: dict[str, type[Spec]] = {
-    cls.kind: cls for cls in (PhaseDiagram, Collapse, Curves, Ratio, Map)
+    cls.kind: cls for cls in (PhaseDiagram, Collapse, Curves, Ratio, Map, ZipPlot, NestedLoop)
 }
 
 

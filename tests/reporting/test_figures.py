@@ -56,7 +56,9 @@ MARKED = (
     RATIO_MAP | {"marks": 0.02},
     dict(CURVES, by=(), reference="budget", select={"m": 10, "L": 100}),
 )
-ALL = (COLLAPSE, RATIO_MAP, MAP, *MARKED[:4])
+ZIP = dict(kind="zip", metric="error", along="x", select={"m": 10, "L": 100, "rule": "plain"})
+NESTED = dict(kind="nested_loop", metric="error", along="x", loops=["m", "L"], by=["rule"])
+ALL = (COLLAPSE, RATIO_MAP, MAP, *MARKED[:4], ZIP, NESTED)
 
 
 def drawn(data, *figures):
@@ -623,3 +625,29 @@ def test_ticks(values, low, high, room, expected):
         assert 2 <= len(style.ticks(values, low, high, room)) <= room
     else:
         assert style.ticks(values, low, high, room) == expected
+
+
+def test_a_zip_counts_errors_within_the_quantile(make):
+    """Its numbers are shares of errors of at most 1.96; confidence moves them."""
+    data = make()
+    data["error"] = 4 * data["error"]
+    part = data["error"].sel(ZIP["select"])
+    for confidence, quantile in ((0.95, 1.959964), (0.5, 0.674490)):
+        (drawing,) = drawn(data, ZIP | {"confidence": confidence})
+        assert len(drawing.table) == data.sizes["x"]
+        for row in drawing.table.to_dict("records"):
+            errors = part.sel(x=row["x"]).values
+            expected = (np.abs(errors) <= quantile).mean()
+            assert row["mean"] == pytest.approx(expected)
+
+
+def test_a_nested_loop_has_every_cell_in_its_order(make):
+    """Steps from left to right: the axis `along` changes first, then the last of the loops."""
+    data = make()
+    (drawing,) = drawn(data, NESTED)
+    marks = sorted(drawing.marks, key=lambda mark: mark.x)
+    summary = summarise(data)["error"]
+    first = summary.isel(m=0, L=0, rule=0).values
+    of_first = [mark.y for mark in marks if "plain" in mark.text][: len(first)]
+    np.testing.assert_allclose(of_first, first)
+    assert len(marks) == summary.size

@@ -10,11 +10,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import special
 
 from pipeline.problems.common.ranks import RankIntervals, difference_errors, rank_intervals
 from pipeline.study.abstract import Abstract
 from pipeline.study.arrays import Floats, Integers
-from pipeline.study.intervals import Interval, normal_interval
+from pipeline.study.intervals import (
+    Interval,
+    checked_level,
+    normal_interval,
+    normal_quantile,
+)
 
 # Of one slice's (rep, item, item) array: a few such arrays stay in the cache.
 SLICE_BYTES = 1 << 19
@@ -38,6 +44,11 @@ class NormalScores(Abstract):
     def covariance_of(self, rows: slice) -> Floats:
         """Covariance of θ̃ of some replications, (reps of these rows, m, m)."""
 
+    @property
+    def freedom(self) -> Floats | None:
+        """Degrees of freedom of the errors, in the shape of theta; None where these hardly vary."""
+        return None
+
     @cached_property
     def covariance(self) -> Floats:
         """(reps, m, m) or (m, m), of θ̃; O(reps · m³)."""
@@ -50,7 +61,8 @@ class NormalScores(Abstract):
     def single(self, row: int) -> "SingleScores":
         """Those of one replication of a block."""
         matrix = self.covariance_of(slice(row, row + 1))[0]
-        return SingleScores(self.theta[row], self.errors[row], matrix)
+        freedom = None if self.freedom is None else self.freedom[row]
+        return SingleScores(self.theta[row], self.errors[row], matrix, freedom)
 
     def like(self, estimated: Floats) -> "NormalScores":
         """These, or, of an estimate of one data set, those of its only replication."""
@@ -60,7 +72,9 @@ class NormalScores(Abstract):
 
     def interval(self, level: float) -> Interval:
         """An interval for each score, which covers it with probability `level`."""
-        return normal_interval(self.theta, self.errors, level)
+        if self.freedom is None:
+            return normal_interval(self.theta, self.errors, level)
+        return student_interval(self.theta, self.errors, self.freedom, level)
 
     def differences(self, level: float) -> Interval:
         """An interval for each difference θ_i − θ_j, (…, m, m); 0 on the diagonal."""
@@ -91,11 +105,17 @@ class NormalScores(Abstract):
 
 @dataclass(frozen=True)
 class SingleScores(NormalScores):
-    """Of one data set. theta, errors: (m,). matrix: covariance, (m, m)."""
+    """Of one data set. theta, errors: (m,). matrix: covariance, (m, m). degrees: of freedom, (m,)."""
 
     theta: Floats
     errors: Floats
     matrix: Floats
+    degrees: Floats | None = None
+
+    @property
+    def freedom(self) -> Floats | None:
+        """(m,): `degrees`."""
+        return self.degrees
 
     def covariance_of(self, rows: slice) -> Floats:
         """(1, m, m)."""
@@ -123,3 +143,22 @@ def slices_of(reps: int, m: int) -> list[slice]:
     """Replications whose (m, m) arrays are computed at a time."""
     length = max(1, SLICE_BYTES // (8 * m * m))
     return [slice(start, start + length) for start in range(0, reps, length)]
+
+
+def student_interval(centre: Floats, errors: Floats, freedom: Floats, level: float) -> Interval:
+    """centre ± t · errors, t the quantile of Student's law, where errors vary themselves.
+
+    freedom: degrees of freedom ν, of the shape of the errors: the relative variance of their squares
+    is 2/ν. NaN is none. Source: Satterthwaite (1946), An approximate distribution of estimates of
+    variance components, Biometrics Bulletin 2.
+
+    >>> interval = student_interval(np.zeros(2), np.ones(2), np.array([10.0, np.inf]), 0.95)
+    >>> interval.high.round(2).tolist()
+    [2.23, 1.96]
+    """
+    share = (1 + checked_level(level)) / 2
+    many = np.isinf(freedom)
+    few = np.where(many, 1.0, freedom)
+    quantile = np.where(many, normal_quantile(level), special.stdtrit(few, share))
+    reach = quantile * errors
+    return Interval(centre - reach, centre + reach)

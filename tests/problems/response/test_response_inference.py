@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.special import expit
 
 from pipeline.problems.common import inference
@@ -176,3 +177,43 @@ def test_what_is_not_known_is_not_available() -> None:
     assert np.isnan(Spectral(m=3).fit(unknown, rng(0)).errors).all()
     drowned = Differences(-data.differences(), 300, np.ones(2), inclusion=Inclusion(1, 1))
     assert np.isnan(Spectral(m=3).fit(drowned, rng(0)).errors).all()
+
+
+@pytest.mark.parametrize("is_spectral", [True, False])
+def test_degrees_of_freedom_are_those_of_finite_differences(is_spectral: bool) -> None:
+    """∂s²/∂(Y_ij + Y_ji) by changed counts, each count changed by half; two items a person.
+
+    Without the noise degrees of freedom are many more: that would be seen.
+    """
+    model = Rasch(n=900, m=4, questions=2)
+    mechanism = CuratorDifferences(m=4, person=2.0, person_delta=1e-6, questions=2)
+    truth = model.truth(np.random.default_rng(1), 1, np.random.default_rng(0))
+    data = model.simulate(truth, np.random.default_rng(2))
+    release = mechanism.release(data, np.random.default_rng(3))
+    law = theory.NoisyCountLaw(release)
+    fitted = truth.theta
+    rows = slice(0, 1)
+    got = theory.difficulties(fitted, law, is_spectral).freedom[0]
+
+    def variances(counts: np.ndarray) -> np.ndarray:
+        changed = theory.NoisyCountLaw(replace(release, counts=counts))
+        step = theory._step(fitted, changed, is_spectral, rows)
+        return np.diag(step.covariance[0])
+
+    base = np.asarray(release.counts, float)
+    spread = np.zeros(4)
+    for i in range(4):
+        for j in range(i):
+            change = np.zeros((1, 4, 4))
+            change[0, i, j] = change[0, j, i] = 0.05
+            slope = (variances(base + change) - variances(base - change)) / 0.2
+            total = base[0, i, j] + base[0, j, i]
+            spread += slope**2 * (2 * float(release.variance[0]) + total)
+    expected = 2 * variances(base) ** 2 / spread
+    np.testing.assert_allclose(got, expected, rtol=1e-4)
+    exact = theory.NoisyCountLaw(replace(release, variance=np.zeros(1)))
+    assert (theory.difficulties(fitted, exact, is_spectral).freedom[0] > 1.5 * got).all()
+    interval = theory.difficulties(fitted, law, is_spectral).interval(0.95)
+    half = (interval.high - interval.low)[0] / 2
+    errors = theory.difficulties(fitted, law, is_spectral).errors[0]
+    np.testing.assert_allclose(half / errors, stats.t.ppf(0.975, got), rtol=1e-9)

@@ -38,6 +38,17 @@ are fitted to Y_ij + Y_ji. Of releases that do not say how many persons they
 are of, the law is taken as N(0, 1), and that number is the one that Σ Y_ij
 implies.
 
+Where noise is not small beside the counts, K varies as well, and with it the
+variance as stated, s² = [K⁺MK⁺]_tt. Y_ij + Y_ji = c moves F by f = a_ij
+a_ji/(a_ij + a_ji) and single parts of M by f (a_ij + a_ji), so that, with k =
+K⁺_ti − K⁺_tj and x = [K⁺MK⁺]_ti − [K⁺MK⁺]_tj,
+
+    ∂s²/∂c = −2 f k x + f (a_ij + a_ji) k²,    Var c = 2s_noise² + c,
+
+and intervals take Student's quantile at ν = 2 s⁴/Σ (∂s²/∂c)² Var c degrees of
+freedom (Satterthwaite 1946): the variance of c times its slope, as everywhere
+above, to first order.
+
 Source: first principles; the estimating equations are those of Nguyen and
 Zhang, Algorithm 1, and of Zwinderman (1995); van der Vaart (1998), Asymptotic
 Statistics, Theorem 5.21 and §5.7.
@@ -45,6 +56,7 @@ Statistics, Theorem 5.21 and §5.7.
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -78,6 +90,10 @@ class DifficultyLaw(Abstract):
     @abstractmethod
     def covariance(self, theta: Floats, weight: Floats, rows: slice) -> Floats:
         """M at β = theta, (reps of these rows, m, m). weight: a, in that shape."""
+
+    def count_variance(self, rows: slice) -> Floats | None:
+        """Var(Y_ij + Y_ji), (reps of these rows, m, m); None where it is small beside the counts."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -125,6 +141,17 @@ class NoisyCountLaw(DifficultyLaw):
         if edges is not None:
             counts *= edges
         return without_diagonal(counts)
+
+    def count_variance(self, rows: slice) -> Floats:
+        """2s² + Y_ij + Y_ji, 0 on the diagonal and off the edges."""
+        counts = self.counts(rows)
+        noise = np.asarray(self.release.variance, float)
+        noise = np.broadcast_to(noise, len(self.release.counts))[rows]
+        variance = 2 * noise[:, None, None] + np.maximum(counts + counts.mT, 0)
+        edges = _edges(self.release.edges, rows)
+        if edges is not None:
+            variance = variance * edges
+        return without_diagonal(variance)
 
     def covariance(self, theta: Floats, weight: Floats, rows: slice) -> Floats:
         """K's part of single pairs, that of pairs that share an item, and that of the noise."""
@@ -176,6 +203,21 @@ class Difficulties(NormalScores):
         step = _step(np.atleast_2d(self.fitted)[rows], self.law, self.is_spectral, rows)
         return step.covariance
 
+    @cached_property
+    def freedom(self) -> Floats | None:
+        """ν, in the shape of theta; None of responses. O(reps · m³)."""
+        fitted = np.atleast_2d(self.fitted)
+        reps, m = fitted.shape
+        freedom = np.empty((reps, m))
+        for rows in _slices(reps, m, self.law):
+            variance = self.law.count_variance(rows)
+            if variance is None:
+                return None
+            step = _step(fitted[rows], self.law, self.is_spectral, rows)
+            weight = _weights(fitted[rows], self.is_spectral)
+            freedom[rows] = _freedom(step, weight, variance)
+        return freedom.reshape(self.theta.shape)
+
 
 def difficulties(fitted: Floats, law: DifficultyLaw, is_spectral: bool) -> Difficulties:
     """β̃ of β̂ = fitted, (reps, m), and its standard errors. O(reps · (m³ + n · m²))."""
@@ -191,10 +233,29 @@ def difficulties(fitted: Floats, law: DifficultyLaw, is_spectral: bool) -> Diffi
 
 
 class _Step(NamedTuple):
-    """centre: β̃, (reps, m). covariance: K⁺MK⁺, (reps, m, m)."""
+    """centre: β̃, (reps, m). covariance: K⁺MK⁺, (reps, m, m). inverse: K⁺."""
 
     centre: Floats
     covariance: Floats
+    inverse: Floats
+
+
+def _freedom(step: _Step, weight: Floats, count_variance: Floats) -> Floats:
+    """ν, (reps, m); infinite where the variance as stated does not vary, NaN where there is none."""
+    total = weight + weight.mT
+    flow = weight * weight.mT / total  # f
+    variance = np.einsum("rii->ri", step.covariance)
+    freedom = np.empty(variance.shape)
+    for item in range(variance.shape[1]):
+        row = step.inverse[:, item]
+        along = row[:, :, None] - row[:, None]  # k
+        row = step.covariance[:, item]
+        across = row[:, :, None] - row[:, None]  # x
+        slope = flow * along * (total * along - 2 * across)
+        spread = (slope**2 * count_variance).sum(axis=(1, 2)) / 2
+        with np.errstate(divide="ignore"):
+            freedom[:, item] = 2 * variance[:, item] ** 2 / spread
+    return freedom
 
 
 def _step(theta: Floats, law: DifficultyLaw, is_spectral: bool, rows: slice) -> _Step:
@@ -209,7 +270,7 @@ def _step(theta: Floats, law: DifficultyLaw, is_spectral: bool, rows: slice) -> 
     is_known = np.isfinite(covariance).all(axis=(1, 2)) & is_definite(flow)
     centre[~is_known] = np.nan
     covariance[~is_known] = np.nan
-    return _Step(centre, covariance)
+    return _Step(centre, covariance, inverse)
 
 
 def _weights(theta: Floats, is_spectral: bool) -> Floats:
