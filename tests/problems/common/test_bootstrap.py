@@ -24,6 +24,7 @@ from pipeline.problems.ranking.mechanisms.laplace import Laplace
 from pipeline.problems.ranking.mechanisms.randomized_response import RandomizedResponse
 from pipeline.problems.ranking.model import BTL, Preferences
 from pipeline.problems.ranking.releases import FlippedWins
+from pipeline.problems.ranking.theory.links import LINKS
 from pipeline.problems.response.estimators.shares import ItemShares
 from pipeline.problems.response.estimators.spectral import SpectralDebiased
 from pipeline.problems.response.mechanisms.noisy_differences import CuratorDifferences
@@ -62,7 +63,7 @@ def test_wins_drawn_again_have_the_mechanisms_law(kind: type, questions: int | N
     data = model.simulate(truth, np.random.default_rng(1))
     release = kind(m=3, L=60, **names).release(data, np.random.default_rng(2))
     for sign, is_right in ((1, True), (-1, False)):
-        estimate = SimpleNamespace(theta=sign * truth.theta[:1])
+        estimate = SimpleNamespace(theta=sign * truth.theta[:1], link=LINKS["logistic"])
         again = release.drawn_again(estimate, 0, REPS, np.random.default_rng(3))
         fits = [Debiased(m=3).mean(wins) for wins in (release, again)]
         if kind is NoisyScores:  # only sums for items have a meaning
