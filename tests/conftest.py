@@ -13,7 +13,7 @@ from hypothesis import settings
 
 from pipeline.execution import trials
 from pipeline.identity import registry
-from tests.helpers import composing, rewriting
+from tests.helpers import composing, rewriting, shared
 from tools import build_kernels
 
 COLUMNS = ("planned", "injected", "survived", "identical")
@@ -45,6 +45,13 @@ settings.register_profile(
     "repeatable", deadline=None, derandomize=True
 )  # of seeded faults: the same examples again
 settings.load_profile("shared")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def what_processes_share(request, tmp_path_factory):
+    """Each process of pytest-xdist has its folder of temporary files in that of the run."""
+    if hasattr(request.config, "workerinput"):
+        shared.folder = tmp_path_factory.getbasetemp().parent
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -11,6 +11,7 @@ from pipeline.analysis.selection import LEAST
 from pipeline.cli.compose import compose
 from pipeline.problems.ranking.mechanisms.curator import CuratorNoise, NoisyScores
 from pipeline.workflow.config import read_experiment
+from tests.helpers.shared import numbers
 
 REPLICATIONS = 2 * LEAST
 NOISE = 0.05
@@ -59,10 +60,14 @@ def ideal(experiment, seed=0, reps=REPLICATIONS):
     shape = [len(levels) for levels in axes.values()]
     means = {name: np.full(shape, np.nan) for name in study.metrics}
     derived = {name: np.full(shape, np.nan) for name in study.derivations}
-    for labels in study.grid:
+    components = [study.components(labels) for labels in study.grid]
+    epsilons = numbers(
+        f"answer_epsilon {experiment}",
+        lambda: [getattr(parts.mechanism, "answer_epsilon", 0.0) for parts in components],
+    )
+    for labels, parts, epsilon in zip(study.grid, components, epsilons, strict=True):
         index = tuple(axes[axis].index(level) for axis, level in labels.items())
-        parts = study.components(labels)
-        square = squared_error(parts.mechanism, getattr(parts.mechanism, "answer_epsilon", 0.0))
+        square = squared_error(parts.mechanism, epsilon)
         named = dict(zip(study.metrics, parts.metrics, strict=True))
         means["error_l2"][index] = math.sqrt(square / (1 + NOISE**2))
         if "first_order_risk" in means:
