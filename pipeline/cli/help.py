@@ -29,8 +29,8 @@ def text() -> str:
         "       pipeline --help problems|models|mechanisms|estimators|metrics|derivations|figures"
         "|clusters    (or --version)",
         "",
-        "The same command again goes on where it stopped. Exit: 0 done, 1 failed, 2 bad input, 75 "
-        "more to do.",
+        "Type the same command again to continue. Exit codes: 0 done, 1 failed, 2 bad input, 75 more "
+        "to do.",
         "",
         "tasks",
         *table((task.name, _meaning(task)) for task in TASKS.values()),

@@ -19,7 +19,7 @@ def protocol(
     date: str | None = None,
     **changes: Unpack[Changes],
 ) -> WrittenProtocol:
-    """Write down what is decided before a study runs; its report then tells every deviation.
+    """Write down what is decided before a study runs; its report then lists every deviation.
 
     save: a file of Markdown, with the 20 questions of ADEMP-PreReg, those filled in that the
     experiment answers. url, date: where and when it was published, which may be given later by the

@@ -47,17 +47,17 @@ _ALL = (
         "what run would do: cells, units, what is done, predicted time, memory and bytes; --json",
         answers=True,
     ),
-    Task("status", "what is done and what failed, from disk alone; --json", answers=True),
+    Task("status", "what is done and what failed, as the files say; --json", answers=True),
     Task(
         "protocol",
-        "write down what is decided before a study runs; its report then tells every deviation: "
+        "write down what is decided before a study runs; its report then lists every deviation: "
         "save=protocol.md, protocol.url, protocol.date; --json",
         alone=("save", "protocol"),
         answers=True,
     ),
     Task(
         "report",
-        "write the report again or, before the end, one of the units that are done; --json",
+        "write the report again; before the end, a report of the units that are done; --json",
         answers=True,
     ),
     Task(
@@ -70,7 +70,8 @@ _ALL = (
     Task(
         "compare",
         "how two finished studies differ, cell by cell: studies=NAME,NAME, as pipeline list prints "
-        "them; or how another part does on one: against=NAME mechanism=mine; --json",
+        "them; or whether your own part is better on a finished one: against=NAME mechanism=mine; "
+        "--json",
         alone=("studies",),
         words="outputs=FOLDER, store.url=…; or against=NAME, mechanism=NAME, estimator=NAME, "
         "metric=NAME, better=lower or higher, parameters.NAME=VALUE",
@@ -113,7 +114,7 @@ _ALL = (
     ),
     Task(
         "remove",
-        "take finished studies away, with all that was simulated: studies=NAME sure=true; --json",
+        "delete finished studies, with all that was simulated: studies=NAME sure=true; --json",
         alone=("studies", "sure"),
         words="outputs=FOLDER",
         bare="studies",
@@ -128,7 +129,7 @@ _ALL = (
     ),
     Task(
         "merge",
-        "take in units that another person simulated, after some of them were simulated here: "
+        "add units that another person simulated, after some of them were simulated again here: "
         "from=FOLDER or s3://…; --json",
         alone=("origin", "recompute", "contributor"),
         bare="origin",
@@ -136,7 +137,7 @@ _ALL = (
     ),
     Task(
         "controls",
-        "simulate the wrong world of every claim, in which the claim must be contradicted; keeps "
+        "simulate for every claim a world in which it is false and must be contradicted; keeps "
         "nothing; --json",
         answers=True,
     ),
@@ -162,7 +163,7 @@ _ALL = (
     ),
     Task(
         "advise",
-        "how small epsilon may be, or how many people it takes: problem, "
+        "how small a privacy budget may be, or how many people are needed: problem, "
         "target='METRIC<=NUMBER', sizes; quick=true; save=FILE.html; --json",
         words="problem=NAME, target='METRIC<=NUMBER', sizes and parameters as NAME=NUMBER, "
         "quick=true, save=FILE.html",
