@@ -26,7 +26,7 @@ COMPLETION = (["-sc"], ["--shell-completion"])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns the exit code and prints one line for whatever a person did wrong."""
+    """Run the command; the exit code. Prints one line for whatever a person did wrong."""
     if arguments is not None:
         return _answer(list(arguments))
     copies.allow()
@@ -113,7 +113,7 @@ def _choose(arguments: list[str]) -> int:
 
 
 def _name_broken_packages() -> None:
-    """One line for each installed package that is broken; nothing else needs it, or says so itself."""
+    """One line for each installed package that is broken and that the task does not need."""
     from pipeline.identity.registry import left_out
 
     for package in left_out():

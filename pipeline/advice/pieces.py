@@ -24,8 +24,8 @@ class Piece(NamedTuple):
 def pieces(axis: Axis, first: float, last: float) -> list[Piece]:
     """The pieces that a window meets, in order; each ends at a jump, or `REACH` beyond the window.
 
-    Jumps are where a whole number that a part makes of the unknown changes (`rounded_numbers` of a part),
-    such as the number of questions, ⌈ε⌉. A whole unknown has one piece, the window.
+    Jumps are where a whole number that a part makes of the unknown changes (`rounded_numbers` of a
+    part), such as the number of questions, ⌈ε⌉. A whole unknown has one piece, the window.
     """
     if axis.question.whole or not _numbers(axis, first):
         return [Piece(first, last)]

@@ -258,7 +258,8 @@ def budget_remark(planned: Question) -> str:
     name = planned.advice.parameter_of("person")
     return (
         f"Its budget of {planned.values[name]:.{DIGITS}g} nats is the largest that keeps the risk "
-        f"with {planned.word}={planned.limits.low:g}, the fewest; with more, a larger one may keep it."
+        f"with {planned.word}={planned.limits.low:g}, the fewest; with more, a larger one may "
+        "keep it."
     )
 
 

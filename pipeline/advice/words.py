@@ -166,8 +166,8 @@ def warning(question: Question, level: float) -> str | None:
     if promise.epsilon == float("inf"):
         return "WARNING: without a mechanism nobody has any privacy."
     return (
-        f"WARNING: {promise.epsilon:.4g} nats per person are more than {HIGH:g}: a person who gives all "
-        "answers has hardly any privacy left; ask more people, or ask each person less."
+        f"WARNING: {promise.epsilon:.4g} nats per person are more than {HIGH:g}: a person who "
+        "gives all answers has hardly any privacy left; ask more people, or ask each person less."
     )
 
 

@@ -66,7 +66,8 @@ def crossing(
     columns = _columns(curves, redraw)
     with_along = [name for name, values in mean.coords.items() if along in values.dims]
     coordinates = mean.drop_vars(with_along).coords
-    return xr.Dataset({name: (others, column) for name, column in columns.items()}, coordinates)
+    variables = {name: (others, column) for name, column in columns.items()}
+    return xr.Dataset(variables, coordinates)
 
 
 class _Curve(NamedTuple):

@@ -326,7 +326,9 @@ class Judgement:
 
         The latter where data agree with the claim and its control does as well.
         """
-        return TOO_WEAK if self.check.verdict in HELD and not self.sound else self.check.verdict
+        if self.check.verdict in HELD and not self.sound:
+            return TOO_WEAK
+        return self.check.verdict
 
     @property
     def text(self) -> str:

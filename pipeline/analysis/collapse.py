@@ -243,7 +243,8 @@ def _leave_one_out(
     Rows are (points compared, points). x, variance, curve: (points,). Time and memory
     of order points².
     """
-    x = x.round(12)  # equal positions that differ in the last digits must not fall out of range
+    # Equal positions that differ in the last digits must not fall out of range.
+    x = x.round(12)
     if not (variance > 0).all():
         variance = np.ones_like(x)  # exact values: all count alike
     predict = np.zeros((x.size, x.size))
@@ -305,7 +306,9 @@ def _vertex(grid: Floats, quality: Floats, best: Integers) -> Floats:
     left = quality[k - 1, column]
     middle = quality[k, column]
     right = quality[k + 1, column]
-    inside = np.isfinite(left) & np.isfinite(right) & (best == k) & (left - 2 * middle + right > 0)
+    is_finite = np.isfinite(left) & np.isfinite(right)
+    is_curved = left - 2 * middle + right > 0
+    inside = is_finite & (best == k) & is_curved
     left = np.where(inside, left, 1)
     middle = np.where(inside, middle, 0)
     right = np.where(inside, right, 1)

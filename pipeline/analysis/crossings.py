@@ -162,7 +162,9 @@ def curves_of(moments: xr.Dataset, refinement: Refinement) -> dict[CurveLabels, 
 def bounds_of(moments: xr.Dataset, metric: str) -> tuple[float, float]:
     """Range of a metric's values, as a summary of moments states it."""
     attributes = moments[metric].attrs
-    return float(attributes.get("least", -math.inf)), float(attributes.get("most", math.inf))
+    least = float(attributes.get("least", -math.inf))
+    most = float(attributes.get("most", math.inf))
+    return least, most
 
 
 def boundary(moments: xr.Dataset, refinement: Refinement) -> xr.Dataset:
@@ -178,7 +180,8 @@ def boundary(moments: xr.Dataset, refinement: Refinement) -> xr.Dataset:
     """
     bounds = bounds_of(moments, refinement.metric)
     not_axes = ("count", refinement.along)
-    axes = {str(axis): moments[axis] for axis in moments["status"].dims if axis not in not_axes}
+    dims = moments["status"].dims
+    axes = {str(axis): moments[axis] for axis in dims if axis not in not_axes}
     levels_of = {axis: levels.values.tolist() for axis, levels in axes.items()}
     columns = _empty_columns(tuple(map(len, axes.values())))
     z = 2 * special.ndtri(0.5 + refinement.confidence / 2)

@@ -108,7 +108,9 @@ def wilson(share: Array, n: Array, confidence: float) -> tuple[Floats, Floats]:
         centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
         half = z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
     # at a share of 0 or 1 both are equal but for rounding
-    return np.where(share == 0, 0.0, centre - half), np.where(share == 1, 1.0, centre + half)
+    low = np.where(share == 0, 0.0, centre - half)
+    high = np.where(share == 1, 1.0, centre + half)
+    return low, high
 
 
 def clopper_pearson(

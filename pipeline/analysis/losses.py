@@ -224,7 +224,8 @@ class Known:
         filled = self.results.copy()
         for name, lost in self.lost.items():
             values = self.results[name]
-            filled[name] = values.where(~lost, values.mean(REPLICATION)).transpose(*values.dims)
+            mean = values.mean(REPLICATION)
+            filled[name] = values.where(~lost, mean).transpose(*values.dims)
         return filled
 
     def counting(

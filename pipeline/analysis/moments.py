@@ -119,7 +119,8 @@ def merged(a: Moments, b: Moments) -> Moments:
     p = x["n"] / total
     q = y["n"] / total
     m2 = x["m2"] + y["m2"] + d**2 * x["n"] * q
-    m3 = x["m3"] + y["m3"] + d**3 * x["n"] * q * (p - q) + 3 * d * (p * y["m2"] - q * x["m2"])
+    apart = d**3 * x["n"] * q * (p - q)
+    m3 = x["m3"] + y["m3"] + apart + 3 * d * (p * y["m2"] - q * x["m2"])
     m4 = (
         x["m4"]
         + y["m4"]

@@ -1,13 +1,15 @@
 """Quantiles and trimmed means over replications that can be merged, in bounded memory.
 
-A sketch counts values. Up to `MOST` different ones are counted as they are, so that quantiles are exact;
-beyond that neighbours share a count, at the finest of 53 resolutions at which there are no more: a
-float64 without its last d bits of 52, to a relative width of 2^(d − 52). Sums of counts, and dropping
-bits, do not depend on the order in which blocks are merged, and a part never needs more bits dropped
-than the whole: the same values give the same bytes, whatever the blocks and their order.
+A sketch counts values. Up to `MOST` different ones are counted as they are, so that quantiles are
+exact; beyond that neighbours share a count, at the finest of 53 resolutions at which there are no
+more: a float64 without its last d bits of 52, to a relative width of 2^(d − 52). Sums of counts,
+and dropping bits, do not depend on the order in which blocks are merged, and a part never needs
+more bits dropped than the whole: the same values give the same bytes, whatever the blocks and their
+order.
 
-Monte Carlo errors: of quantiles by order statistics, without a law of the values (David and Nagaraja,
-Order Statistics, 2003, §7.1); of trimmed means by the winsorised variance (Tukey and McLaughlin 1963).
+Monte Carlo errors: of quantiles by order statistics, without a law of the values (David and
+Nagaraja, Order Statistics, 2003, §7.1); of trimmed means by the winsorised variance (Tukey and
+McLaughlin 1963).
 """
 
 import math
@@ -92,8 +94,8 @@ class Sketch:
         """Mean without this share of the lowest and of the highest values, and its interval.
 
         The standard error is s_w/((1 − 2·share)√n), s_w² the variance of values that are pulled in
-        to the last ones that stay. Infinite ends where fewer than two stay, which do not say how much
-        they vary. Raises InvalidInput unless 0 ≤ share < ½, and without values.
+        to the last ones that stay. Infinite ends where fewer than two stay, which do not say how
+        much they vary. Raises InvalidInput unless 0 ≤ share < ½, and without values.
         """
         if not 0 <= share < 0.5:
             raise InvalidInput("share", share, "must be at least 0 and below ½")
@@ -148,7 +150,9 @@ class _Ranks(NamedTuple):
 
 
 def _ranks(n: int, share: float, tail: float) -> _Ranks:
-    """The last rank l with P(fewer than l values below) ≤ tail, and the first h with the same above."""
+    """The last rank l with P(fewer than l values below) ≤ tail, and the first h with the same
+    above.
+    """
     # P(Bin(n, share) ≤ k − 1) = P(order statistic k is above the quantile).
     spread = math.sqrt(n * share * (1 - share))
     middle = n * share

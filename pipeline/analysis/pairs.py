@@ -1,11 +1,11 @@
 """Moments of pairs of cells that share their data: what differences and ratios between
 them need.
 
-For two cells that differ in the level of one paired axis, over the replications where
-both have a finite value and neither failed: their number n; of the first cell the mean
-and M_2 = Σ (x − mean)²; and the cross-product Σ (x − mean_x)(y − mean_y). The mean of
-the difference x − y has squared standard error
-(M_2 of x + M_2 of y − 2 cross) / (n(n − 1)). Moments of the second cell are those of the reversed pair.
+For two cells that differ in the level of one paired axis, over the replications where both have a
+finite value and neither failed: their number n; of the first cell the mean and M_2 = Σ (x − mean)²;
+and the cross-product Σ (x − mean_x)(y − mean_y). The mean of the difference x − y has squared
+standard error (M_2 of x + M_2 of y − 2 cross) / (n(n − 1)). Moments of the second cell are those of
+the reversed pair.
 """
 
 import numpy as np

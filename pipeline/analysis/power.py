@@ -60,7 +60,8 @@ def detected(
         return detected_share(*share, tolerance, power)
     spread = estimate.standard_error
     if math.isnan(spread):
-        spread = (estimate.high - estimate.low) / 2 / NormalDist().inv_cdf(0.5 + confidence / 2)
+        half_width = (estimate.high - estimate.low) / 2
+        spread = half_width / NormalDist().inv_cdf(0.5 + confidence / 2)
     further = NormalDist().inv_cdf(power) * spread
     below = _border(estimate, tolerance, -1)
     above = _border(estimate, tolerance, 1)
@@ -237,7 +238,8 @@ def _decimal(value: float) -> Decimal:
 def _log_symmetric(estimate: Estimate, tolerance: Tolerance) -> bool:
     """Whether both are positive and the interval is [value/f, value·f]."""
     positive = min(tolerance.target, estimate.low) > 0 and estimate.high > estimate.low
-    return positive and math.isclose(estimate.low * estimate.high, estimate.value**2, rel_tol=1e-9)
+    product = estimate.low * estimate.high
+    return positive and math.isclose(product, estimate.value**2, rel_tol=1e-9)
 
 
 class _Moved(NamedTuple):

@@ -54,7 +54,8 @@ def as_expected(claim: Claim, check: Check) -> bool:
     """
     control = claim.simulated
     assert isinstance(control, SimulatedControl)
-    return check.verdict == (claim.best if control.verdict == SUPPORTED else control.verdict)
+    expected = claim.best if control.verdict == SUPPORTED else control.verdict
+    return check.verdict == expected
 
 
 def outcome(claim: Claim, check: Check) -> str:

@@ -37,8 +37,8 @@ class Relation(Protocol):
 class Neighbours(Checked):
     """Arrays (people, answers) of numbers between two ends, of which one person's row differs.
 
-    relation: `replace_one`, the row replaced by any other; `add_remove`, there or not; `one_answer`,
-    one number of it replaced. flat: arrays (people,), of one answer each.
+    relation: `replace_one`, the row replaced by any other; `add_remove`, there or not;
+    `one_answer`, one number of it replaced. flat: arrays (people,), of one answer each.
 
     >>> [pair.name for pair in Neighbours(people=3, answers=1).starts()][0]
     'all 0, one person 1'

@@ -24,13 +24,14 @@ def text() -> str:
         "",
         "usage: pipeline [TASK] [--with FILE.py] [experiment=NAME or PATH.yaml | suite=NAME] "
         "[size=paper|quick]",
-        "                [key=value ...]     (or python -m pipeline; task=TASK is the same as TASK)",
+        "                [key=value ...]     (or python -m pipeline; task=TASK is the same as "
+        "TASK)",
         "       pipeline TASK --help     what a task takes",
         "       pipeline --help problems|models|mechanisms|estimators|metrics|derivations|figures"
         "|clusters    (or --version)",
         "",
-        "Type the same command again to continue. Exit codes: 0 done, 1 failed, 2 bad input, 75 more "
-        "to do.",
+        "Type the same command again to continue. Exit codes: 0 done, 1 failed, 2 bad input, 75 "
+        "more to do.",
         "",
         "tasks",
         *table((task.name, _meaning(task)) for task in TASKS.values()),

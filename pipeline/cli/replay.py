@@ -33,7 +33,8 @@ def perform(stored: StoredStudy, settings: Settings) -> int:
         return EXIT_FAILED
     for metric in metrics_of(values):
         print(
-            f"  {metric.name}: mean {metric.mean:.6g}, {metric.infinite} of {metric.size} not finite"
+            f"  {metric.name}: mean {metric.mean:.6g}, {metric.infinite} of {metric.size} not "
+            "finite"
         )
     good = converged(values)
     print(f"  {good:,} ok, {values['status'].size - good:,} not converged")

@@ -84,8 +84,8 @@ def _lines(shelf: Shelf) -> Iterator[str]:
         files = ", ".join(part.starts)
         yield f"  {part.name}, {format_bytes(part.size)} in all ({files}): {part.cost}"
     yield (
-        f"{len(shelf.studies)} in all, {format_bytes(shelf.size)} on disk; task=remove studies=NAME "
-        "takes one away, task=compare studies=NAME,NAME compares two"
+        f"{len(shelf.studies)} in all, {format_bytes(shelf.size)} on disk; task=remove "
+        "studies=NAME takes one away, task=compare studies=NAME,NAME compares two"
     )
     if shelf.page_is_foreign:
         yield f"page: not written, as {shelf.page} is no page of task=list; move it away first"

@@ -165,8 +165,8 @@ def _running(progress: StudyProgress, running: Sequence[SessionRecord]) -> str:
     hosts = len({session.host for session in running})
     workers = sum(session.workers for session in running)
     return (
-        f"  running: {count(len(running), 'session')} on {count(hosts, 'host')}, {workers} workers, "
-        f"{progress.units_per_second:.3g} units/s, {left}"
+        f"  running: {count(len(running), 'session')} on {count(hosts, 'host')}, {workers} "
+        f"workers, {progress.units_per_second:.3g} units/s, {left}"
     )
 
 

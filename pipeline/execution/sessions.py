@@ -207,7 +207,8 @@ def for_others(folder: Path) -> dict[str, bytes]:
     """Files of the sessions of a study, by name, as other people may read them.
 
     Without what a session says of a person's machine: command, host, number of the process, job,
-    and the error that ended it, which may name folders. Of a session that was killed the file says so.
+    and the error that ended it, which may name folders. Of a session that was killed the file says
+    so.
     """
     files = {}
     for number, record in enumerate(sessions(folder)):

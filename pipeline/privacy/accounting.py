@@ -91,8 +91,8 @@ def bun_steinke_rho(epsilon: Numbers, delta: Numbers) -> Floats:
     """
     epsilon = positive("epsilon", epsilon)
     log = _log_inverse(delta)
-    rho: Floats = (epsilon / (np.sqrt(log + epsilon) + np.sqrt(log))) ** 2  # no cancellation
-    return rho
+    root: Floats = epsilon / (np.sqrt(log + epsilon) + np.sqrt(log))  # no cancellation
+    return root**2
 
 
 def paper_rho(epsilon: Numbers, delta: Numbers) -> Floats:
@@ -211,7 +211,8 @@ def discrete_gaussian_delta(epsilon: float, variance: float) -> float:
     variance = float(positive("variance", variance))
     terms = math.ceil(40 * math.sqrt(variance)) + 40
     noise = math.floor(epsilon * variance + 0.5) + np.arange(terms)  # y − 1
-    loss = (2 * noise + 1) / (2 * variance)  # of privacy, at y; above ε from the first term on
+    # Of privacy, at y; above ε from the first term on.
+    loss = (2 * noise + 1) / (2 * variance)
     excess = -np.expm1(np.minimum(epsilon - loss, 0))
     return float((gaussian_pmf(noise, variance) * excess).sum())
 

@@ -190,7 +190,8 @@ class GaussianShifts:
         Gaussian to all digits.
         """
         reach = math.ceil(TAIL * math.sqrt(self.variance)) + 1  # of the noise of one entry
-        half = math.ceil(TAIL * math.sqrt(self.variance * self.entries)) + self.entries + reach
+        deviation = math.sqrt(self.variance * self.entries)
+        half = math.ceil(TAIL * deviation) + self.entries + reach
         if 2 * half + 1 > LONGEST:
             return None
         padded = np.zeros(2 * half + 1)

@@ -19,8 +19,10 @@ def groups_of(profile: str) -> tuple[tuple[float, float], ...]:
         groups = tuple(_group_of(part) for part in profile.split(","))
     except ValueError:
         raise InvalidInput("profile", profile, allowed) from None
-    positive = all(0 < share < math.inf and 0 < multiple < math.inf for share, multiple in groups)
-    if not positive or not math.isclose(sum(share for share, _ in groups), 1, abs_tol=1e-9):
+    shares = [share for share, _ in groups]
+    multiples = [multiple for _, multiple in groups]
+    positive = all(0 < number < math.inf for number in shares + multiples)
+    if not positive or not math.isclose(sum(shares), 1, abs_tol=1e-9):
         raise InvalidInput("profile", profile, allowed)
     return groups
 

@@ -14,7 +14,8 @@ from scipy import special
 # Standard deviation of the summed noise from which its steps change δ by
 # less than 1e-5 of itself.
 SMOOTH = 2000
-MARGIN = 1e-4  # by which variances are larger than for continuous noise: more than such a step
+# By which variances are larger than for continuous noise: more than such a step.
+MARGIN = 1e-4
 LARGEST = 1e6  # ε up to which the account is computed
 
 
@@ -53,7 +54,8 @@ def exact_rho(epsilon: float, delta: float) -> float:
         log_share = math.log(max(-math.expm1(log_ratio), 1e-300))
         return float(above) + log_share - math.log(delta)
 
-    low = math.log(epsilon) - math.log(2 * math.sqrt(2 * math.log(1 / delta) + 2 * epsilon) + 40)
+    spread = math.sqrt(2 * math.log(1 / delta) + 2 * epsilon)
+    low = math.log(epsilon) - math.log(2 * spread + 40)
     high = math.log(2 * math.sqrt(2 * epsilon + 2 * math.log(1 / delta)) + 40)
     root = float(scipy.optimize.brentq(excess, low, high, xtol=1e-13))
     return math.exp(min(2 * root, 700.0)) / 2
@@ -72,7 +74,8 @@ def discrete_gaussians_delta(epsilon: float, entries: int, variance: float) -> f
     """
     spread = math.sqrt(variance * entries)
     start = max(epsilon * variance - entries / 2, 0.0)  # of the sums that count
-    tilt = start / spread**2  # makes N_Z(0, σ²) into N_Z(tilt σ², σ²), and moves the sum there
+    # Makes N_Z(0, σ²) into N_Z(tilt σ², σ²), and moves the sum there.
+    tilt = start / spread**2
     reach = math.ceil(13 * spread) + 40
     length = 2 * reach
     noise = np.arange(-reach, reach)  # of one entry
@@ -84,7 +87,8 @@ def discrete_gaussians_delta(epsilon: float, entries: int, variance: float) -> f
     shift = np.exp(2j * np.pi * frequency * first)
     law = np.fft.irfft(transform**entries * shift, length)  # at the totals
     total = first + np.arange(length)
-    log_mass = entries * (math.log(weights.sum()) - math.log(plain) + tilt**2 * variance / 2)
+    log_ratio = math.log(weights.sum()) - math.log(plain)
+    log_mass = entries * (log_ratio + tilt**2 * variance / 2)
     loss = (2 * total + entries) / (2 * variance)
     counts = (loss > epsilon) & (law > 0)
     excess = -np.expm1(epsilon - loss[counts])

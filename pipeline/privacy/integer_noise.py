@@ -130,7 +130,8 @@ class Sampler:
         else:
             self.floor = np.ldexp(counts, -64)
             self.height = high - self.floor
-            self.tries = np.cumsum(np.ldexp(self.height / self.height.sum(), 62).astype(np.uint64))
+            chances = self.height / self.height.sum()
+            self.tries = np.cumsum(np.ldexp(chances, 62).astype(np.uint64))
             words = np.ldexp(counts, self.bits).astype(np.uint64)  # exact
             ends = np.cumsum(words)
             self.total = int(ends[-1])

@@ -131,7 +131,8 @@ def shuffled_answer_budget(person: float, answers: int, delta: float, reports: i
     def is_private(answer: float) -> bool:
         return shuffled_person_delta(person, answer, answers, reports) <= delta
 
-    low, high = _bracket(is_private, unshuffled, _first_order(person, answers, delta, reports))
+    guess = _first_order(person, answers, delta, reports)
+    low, high = _bracket(is_private, unshuffled, guess)
     for _ in range(STEPS):
         middle = (low + high) / 2
         if high - low < PRECISION * low:

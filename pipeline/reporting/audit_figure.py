@@ -1,4 +1,4 @@
-"""The figure of an audit: the trade-off that is promised, what was certified, and what breaks it."""
+"""The figure of an audit: the promised trade-off, what was certified, what breaks it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -14,8 +14,8 @@ Rows = Sequence[tuple[str, str]]
 class AuditPage:
     """What the page says.
 
-    facts: pair, event, confidence and the like, by name. trade_off: None where no point is certified.
-    power: fault and how many of it were found; empty if none was measured.
+    facts: pair, event, confidence and the like, by name. trade_off: None where no point is
+    certified. power: fault and how many of it were found; empty if none was measured.
     """
 
     title: str

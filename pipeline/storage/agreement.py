@@ -227,7 +227,8 @@ def _described(writer_id: str, agreed: Agreed | None) -> dict[str, Any]:
 
 def nearest(store: Store, writer: Writer) -> Writer | None:
     """The recorded writer that is most like another one; None if none is recorded."""
-    return min((agreed.writer for agreed in recorded(store)), key=writer.distance, default=None)
+    writers = [agreed.writer for agreed in recorded(store)]
+    return min(writers, key=writer.distance, default=None)
 
 
 def changes(store: Store, writer: Writer) -> str:

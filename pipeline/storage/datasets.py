@@ -76,7 +76,8 @@ class ZarrLocation(NamedTuple):
         import zarr
 
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Zarr 3 has yet to specify consolidated metadata
+            # Zarr 3 has yet to specify consolidated metadata.
+            warnings.simplefilter("ignore")
             zarr.consolidate_metadata(zarr.storage.MemoryStore(files))
 
         def put(path: str) -> None:
@@ -180,7 +181,8 @@ def summary_template(
         coordinates["pair_statistic"] = xr.Variable(("pair_statistic",), np.array(pair))
     for axis in paired:
         other = f"other_{axis}"
-        coordinates[other] = xr.Variable((other,), np.array(axes[axis]), coordinates[axis].attrs)
+        levels = np.array(axes[axis])
+        coordinates[other] = xr.Variable((other,), levels, coordinates[axis].attrs)
     files: FilesInMemory = {}
     new = _new_group(files, coordinates)
 

@@ -61,7 +61,8 @@ class Efforts:
             for (cell, block), effort in zip(units, efforts, strict=True):
                 if effort is None:
                     continue
-                self._entries.append((block, int(self._names[cell]), effort.seconds, effort.memory))
+                name = int(self._names[cell])
+                self._entries.append((block, name, effort.seconds, effort.memory))
                 self._new = True
                 if len(self._entries) >= MOST:
                     self._write()

@@ -103,7 +103,9 @@ def forget(store: Store, keys: Collection[str]) -> None:
 
 def forget_driver(store: Store, driver: Driver) -> None:
     """Remove the notes of a driver's workers."""
-    forget(store, [key for key in store.backend.keys(FOLDER) if key.startswith(f"{driver.name}.")])
+    start = f"{driver.name}."
+    notes = [key for key in store.backend.keys(FOLDER) if key.startswith(start)]
+    forget(store, notes)
 
 
 def _read(content: bytes | None) -> Note | None:

@@ -14,7 +14,8 @@ import numpy as np
 from pipeline.study.arrays import Array, Booleans, Integers
 from pipeline.study.study import Study
 
-SHARD_BYTES = 2**26  # of all variables of one region: a reduction holds this in memory a few times
+# Of all variables of one region: a reduction holds this in memory a few times.
+SHARD_BYTES = 2**26
 # Of one region, unless there are more in a cell: several workers then share many small
 # units.
 SHARD_UNITS = 2**14

@@ -140,7 +140,8 @@ class Packs:
         if len(content) != size:
             raise Damaged(f"has {len(content)} bytes, not {size}")
         for entry in index:
-            yield PackedUnit(int(entry["block"]), int(entry["cell"]), content[slice(*_span(entry))])
+            unit = content[slice(*_span(entry))]
+            yield PackedUnit(int(entry["block"]), int(entry["cell"]), unit)
 
     def _index(self, pack: Pack) -> Array:
         if pack.key not in self._indexes:

@@ -52,7 +52,8 @@ class PlainDataset:
             part = np.frombuffer(content[:-CHECKSUM_BYTES], kind).reshape(chunk)
             corner = np.multiply(place, chunk)
             inside = values[tuple(map(slice, corner, corner + chunk))]
-            inside[...] = part[tuple(map(slice, inside.shape))]  # the last may go beyond the array
+            # The last chunk may go beyond the array.
+            inside[...] = part[tuple(map(slice, inside.shape))]
         return values
 
     def _content(self, key: str) -> bytes | None:

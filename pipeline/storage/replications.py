@@ -148,7 +148,8 @@ class Store:
             )
         description = self.backend.read(DESCRIPTION)
         if description is None:
-            there = self.packs.listing() or any(map(is_unit, self.backend.keys(f"{RAW}/units")))
+            files = self.backend.keys(f"{RAW}/units")
+            there = self.packs.listing() or any(map(is_unit, files))
             if there and self.backend.read(DESCRIPTION) is None:
                 raise self.invalid(
                     "is lost, while units are there; task=verify repair=true writes it again",
@@ -199,7 +200,8 @@ class Store:
             is_failed = np.array([file.failed for file in some], bool)
             failed.add(blocks[is_failed], cells[is_failed])
             done.add(blocks[~is_failed], cells[~is_failed])
-        self.packs.refresh()  # after the files: a unit is in a pack before its file is deleted
+        # After the files: a unit is in a pack before its file is deleted.
+        self.packs.refresh()
         for index in self.packs.indexes():
             done.add(index["block"], index["cell"])
         return Listing(done.table | failed.table, failed.table & ~done.table)
@@ -289,7 +291,8 @@ class Store:
     def _decoded(self, content: bytes, cell: int, block: int, failed: bool) -> Record:
         """What a unit's file says; Damaged unless it says as well whether the unit failed."""
         description = units.describe(self._cell(cell)[1], block)
-        record = units.decode(content, description, len(self.study.metrics), self.study.block)
+        metrics = len(self.study.metrics)
+        record = units.decode(content, description, metrics, self.study.block)
         if record.failed != failed:
             raise Damaged("its name does not say whether it failed")
         return record
@@ -401,7 +404,8 @@ class Store:
             if len(self._cells) >= REMEMBERED:
                 self._cells.clear()
             labels = self.study.grid.labels(cell)
-            self._cells[cell] = f"{cell_key(labels):016x}", units.describe_cell(self.study, labels)
+            described = units.describe_cell(self.study, labels)
+            self._cells[cell] = f"{cell_key(labels):016x}", described
         return self._cells[cell]
 
     def _number(self, cell: int) -> int:
@@ -441,7 +445,8 @@ class Store:
             return self.invalid("is damaged; task=verify repair=true writes it again", DESCRIPTION)
         theirs = json.loads(description)
         ours = json.loads(self._description())
-        different = ", ".join(name for name in self.study.description if theirs[name] != ours[name])
+        names = [name for name in self.study.description if theirs[name] != ours[name]]
+        different = ", ".join(names)
         return self.invalid(f"holds another study ({different} differ); choose another folder")
 
     def _files(self) -> Iterator[UnitFile]:

@@ -254,7 +254,8 @@ def _without_files(content: bytes | None) -> dict[str, Any] | None:
         attributes = _document(content or b"")["attributes"]
     except ValueError:
         return None
-    return {name: value for name, value in attributes.items() if name not in ("files", "digest")}
+    of_files = ("files", "digest")
+    return {name: value for name, value in attributes.items() if name not in of_files}
 
 
 def load(store: Store, name: str = SEALED) -> "xr.Dataset":
@@ -338,5 +339,6 @@ def _serialise(document: Mapping[str, Any]) -> bytes:
 
 
 def _digest(document: Mapping[str, Any]) -> str:
-    attributes = {key: value for key, value in document["attributes"].items() if key != "digest"}
+    attributes = dict(document["attributes"])
+    attributes.pop("digest", None)
     return file_digest(_serialise({**document, "attributes": attributes}))

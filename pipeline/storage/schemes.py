@@ -46,7 +46,9 @@ def is_url(text: str) -> bool:
     scheme = _scheme_of(text)
     if ":" not in text:
         return False
-    return scheme in _REGISTERED or any(entry.name == scheme for entry in entries_of(BACKENDS))
+    if scheme in _REGISTERED:
+        return True
+    return any(entry.name == scheme for entry in entries_of(BACKENDS))
 
 
 def register(new: type[UrlBackend]) -> type[UrlBackend]:

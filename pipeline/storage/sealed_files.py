@@ -45,7 +45,8 @@ class Complaint:
 
     def error(self, fault: str) -> InvalidInput:
         """The error to raise. fault: the file, and what is wrong with it."""
-        return InvalidInput(self.key, self.value, f"{self.name} is damaged ({fault}); {self.cure}")
+        reason = f"{self.name} is damaged ({fault}); {self.cure}"
+        return InvalidInput(self.key, self.value, reason)
 
 
 class SealedFiles(Store):
@@ -79,7 +80,8 @@ class SealedFiles(Store):
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return SealedFiles, (self.backend, self.name, self.root, self.digests, self.complaint)
+        state = (self.backend, self.name, self.root, self.digests, self.complaint)
+        return SealedFiles, state
 
     def __eq__(self, other: object) -> bool:
         return (

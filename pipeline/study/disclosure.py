@@ -1,7 +1,7 @@
 """What is told to people about a promise: its guarantee, and what the best attacker learns.
 
-Pages for those who must answer for data read these and nothing else. A release of real people's data
-gives one, with its account, to the page that lies beside it.
+Pages for those who must answer for data read these and nothing else. A release of real people's
+data gives one, with its account, to the page that lies beside it.
 """
 
 import math

@@ -1,4 +1,5 @@
-"""What a mechanism guarantees: whom one must trust, what is protected, how much, and what is public.
+"""What a mechanism guarantees: whom one must trust, what is protected, how much, and what is
+public.
 
 A mechanism's class states its guarantee once, as `guarantee`. `BaseMechanism.stated` fits the words
 to the parameters of an object, and `BaseMechanism.promise` adds its budgets in numbers. Reports,

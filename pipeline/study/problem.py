@@ -39,19 +39,17 @@ def check_table(kind: str, table: object) -> None:
 class Problem:
     """Everything that a config may name of one problem.
 
-    Tables map a name to its code, "module:attribute", imported on first use, so
-    that a command that simulates nothing starts without SciPy. A module that
-    begins with a dot lies in the problem's own `package`. Instead of a text a
-    table may contain the part itself. claims: the code of a tuple of
-    `pipeline.analysis.claims.Claim`, or several such, see `all_claims`.
-    release: the code of a function that releases real people's data once, from
-    the command's arguments, and returns a text on what it released; it is also
-    given what makes a page of a `pipeline.study.disclosure.Disclosure`, to lie
-    beside the data. advice: the code of a `pipeline.study.advice.Advice`, for a problem that task=advise
-    knows. audits: that of a `pipeline.study.audits.Audits`, for task=audit.
-    experiments: folders of `conf/experiment` that ask about this problem;
-    `conf` is the program's, and a folder of that name in the problem's package
-    if there is one. paper: whose claims are judged, as a report names it.
+    Tables map a name to its code, "module:attribute", imported on first use, so that a command that
+    simulates nothing starts without SciPy. A module that begins with a dot lies in the problem's
+    own `package`. Instead of a text a table may contain the part itself. claims: the code of a
+    tuple of `pipeline.analysis.claims.Claim`, or several such, see `all_claims`. release: the code
+    of a function that releases real people's data once, from the command's arguments, and returns a
+    text on what it released; it is also given what makes a page of a
+    `pipeline.study.disclosure.Disclosure`, to lie beside the data. advice: the code of a
+    `pipeline.study.advice.Advice`, for a problem that task=advise knows. audits: that of a
+    `pipeline.study.audits.Audits`, for task=audit. experiments: folders of `conf/experiment` that
+    ask about this problem; `conf` is the program's, and a folder of that name in the problem's
+    package if there is one. paper: whose claims are judged, as a report names it.
 
     Raises InvalidInput for a name, title, package or table that is none.
 

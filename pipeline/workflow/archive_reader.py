@@ -33,7 +33,7 @@ class Unpacked:
 
 
 def unpack(archive: str | None, folder: Path) -> Unpacked:
-    """Check all files of an archive, and unpack them. Raises InvalidInput for what is no archive."""
+    """Check all files of an archive and unpack them; InvalidInput if it is no archive."""
     if archive is None:
         raise InvalidInput("archive", None, f"is needed: {MADE_BY}")
     path = path_of(archive, "archive")

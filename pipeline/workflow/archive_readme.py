@@ -22,7 +22,8 @@ def text(manifest: Manifest, has_hashes: bool) -> str:
         "",
         "## Check it",
         "",
-        "On a machine with Python 3.11 or later, in the folder of this file's archive, `study.zip`:",
+        "On a machine with Python 3.11 or later, in the folder of this file's archive, "
+        "`study.zip`:",
         "",
         "```",
         "python3 -m zipfile -e study.zip study && cd study && python3 -m venv venv",
@@ -30,8 +31,10 @@ def text(manifest: Manifest, has_hashes: bool) -> str:
         "venv/bin/pipeline reproduce archive=../study.zip",
         "```",
         "",
-        "The last command draws units of work by a number that your machine makes, simulates them, and",
-        "compares. It recomputes summaries, verdicts, figures and page from the stored numbers. It says",
+        "The last command draws units of work by a number that your machine makes, simulates "
+        "them, and",
+        "compares. It recomputes summaries, verdicts, figures and page from the stored numbers. "
+        "It says",
         "how much could still be false. `share=10%` draws more units.",
         "",
         "## What is here",
@@ -39,8 +42,8 @@ def text(manifest: Manifest, has_hashes: bool) -> str:
         f"- `{archive_contents.REPORT}/report.html`: findings, figures, verdicts; tables beside it",
         f"- `{archive_contents.OUTPUTS}/`: of each study its config, `results.zarr` with every",
         "  replication (`xarray.open_zarr`), `summary.zarr`, sessions, what computed the numbers",
-        f"- `{archive_contents.PROGRAM}/`: the program as a wheel; `{archive_contents.REQUIREMENTS}`:"
-        " what it needs",
+        f"- `{archive_contents.PROGRAM}/`: the program as a wheel; "
+        f"`{archive_contents.REQUIREMENTS}`: what it needs",
         "- `ro-crate-metadata.json`: the same for machines, with the SHA-256 of every file",
         f"- `{archive_contents.CITATION}`: how to cite the program",
         "",
@@ -68,7 +71,8 @@ def _about_data(manifest: Manifest) -> list[str]:
     opening = [
         "## Data of people",
         "",
-        "No data of people are in this archive. To simulate units again, you need these files; give",
+        "No data of people are in this archive. To simulate units again, you need these files; "
+        "give",
         "them as `data.path=FILE`.",
         "",
     ]

@@ -85,8 +85,8 @@ def read_request(entries: Config, words: Sequence[str] = ()) -> AuditRequest:
     """The request of a command: problem, mechanism and its parameters, and the words of `Options`.
 
     words: of the command, to show how it is repeated. guarantee.epsilon, guarantee.delta and
-    guarantee.rho are promises in place of the mechanism's own. Raises InvalidInput, in one line, for
-    every mistake.
+    guarantee.rho are promises in place of the mechanism's own. Raises InvalidInput, in one line,
+    for every mistake.
     """
     rest = {key: value for key, value in entries.items() if key != "task"}
     problem = _problem_of(rest.pop("problem", None))
@@ -107,7 +107,7 @@ def read_request(entries: Config, words: Sequence[str] = ()) -> AuditRequest:
 
 
 def destination(value: object) -> Path:
-    """The file of a picture; InvalidInput for another kind of file, or a folder that is not there."""
+    """The file of a picture; InvalidInput if it is of another kind, or has no folder."""
     if not isinstance(value, str) or Path(value).suffix.lower() not in KINDS:
         raise InvalidInput("save", value, f"must be a file that ends with {', '.join(KINDS)}")
     path = path_of(value, "save")

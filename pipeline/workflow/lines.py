@@ -216,8 +216,8 @@ def for_review(event: Reproduced) -> str:
     counts = [f"{part.part} {part.equal:,}/{part.total:,}" for part in event.parts]
     verdict = "reproduced" if event.is_sound else "NOT reproduced"
     return (
-        f"I {verdict} {event.archive} on my machine: {bound_in_words(event)}; recomputed and equal: "
-        f"{', '.join(counts)}; drawn by {event.nonce}."
+        f"I {verdict} {event.archive} on my machine: {bound_in_words(event)}; recomputed and "
+        f"equal: {', '.join(counts)}; drawn by {event.nonce}."
     )
 
 

@@ -1,4 +1,4 @@
-"""What tasks without a config read from the words of a command: outputs, storage, cluster, files."""
+"""What tasks without a config read from a command: outputs, storage, cluster, files."""
 
 from collections.abc import Iterable
 from pathlib import Path

@@ -49,14 +49,14 @@ NOT_RELEASED = {
     EVERYBODY: "",
 }
 NOT_PROTECTED = (
-    "What is true of people in general can be learned, also about those who did not take part; that "
-    "is what is asked for.",
+    "What is true of people in general can be learned, also about those who did not take part; "
+    "that is what is asked for.",
     "What a person tells elsewhere, and what is public, is not protected by this.",
 )
 AGAIN = "whatever else is released of the same people adds to the budget"
 AT_BEST = (
-    "Nobody does better by knowing the answers of all other people, by more computing, or by working "
-    "longer on what was released."
+    "Nobody does better by knowing the answers of all other people, by more computing, or by "
+    "working longer on what was released."
 )
 
 
@@ -247,7 +247,7 @@ def _learned(guarantee: Guarantee, trade_offs: Sequence[TradeOff]) -> Iterator[s
     bound = "" if curve.exact else "at most "
     how = "exact: the best attack attains it" if curve.exact else "a bound: no attack exceeds it"
     yield (
-        f"An attacker suspects one of two things about {curve.attacked}, knows everything else, and "
-        f"decides. Whoever suspects wrongly in 5 % of cases suspects rightly in {bound}"
+        f"An attacker suspects one of two things about {curve.attacked}, knows everything else, "
+        f"and decides. Whoever suspects wrongly in 5 % of cases suspects rightly in {bound}"
         f"{percent(curve.at(0.05))}; blind guessing does in 5 %. The solid line is {how}."
     )

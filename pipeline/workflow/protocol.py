@@ -24,7 +24,8 @@ KIND = ".md"
 
 @dataclass(frozen=True)
 class WrittenProtocol:
-    """A protocol that was written. study: its name. record: what is kept, in the file `record_path`.
+    """A protocol that was written. study: its name. record: what is kept, in the file
+    `record_path`.
 
     questions: all of the template, those that only people can answer without an answer. page: the
     file of Markdown; None where none was wanted. is_new: whether none was kept before.

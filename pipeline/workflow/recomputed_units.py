@@ -61,7 +61,8 @@ class Compared:
 
     @property
     def most_false(self) -> float:
-        """Share of all units that could be false, with confidence 95 %: Clopper and Pearson's bound.
+        """Share of all units that could be false, with confidence 95 %: Clopper and Pearson's
+        bound.
 
         It holds for units that are drawn without replacement, too, where it is rather too large.
         """

@@ -40,7 +40,8 @@ def _page(disclosure: Disclosure) -> str:
 
 
 def _refuse_own_mechanism(problem: Problem, arguments: Config) -> None:
-    """Raise InvalidInput for a mechanism of one's own, by which a problem that ships cannot release.
+    """Raise InvalidInput for a mechanism of one's own, by which a problem that ships cannot
+    release.
 
     A problem of another package releases by its own mechanisms, for which that package vouches.
     """

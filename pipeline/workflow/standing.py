@@ -150,7 +150,7 @@ def stand(request: StandingRequest, *subscribers: Subscriber) -> Standing:
 
 
 def _base(request: StandingRequest) -> StoredStudy:
-    """The finished study. Raises InvalidInput for more than one, and for what cannot be replaced."""
+    """The finished study; InvalidInput for more than one, or a part that cannot be replaced."""
     studies = finished(request.outputs, request.against, request.storage, request.files)
     if len(studies) != 1:
         raise InvalidInput("against", request.against, "must be one study")

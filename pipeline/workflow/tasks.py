@@ -80,8 +80,8 @@ _ALL = (
     ),
     Task(
         "archive",
-        "finished studies as one zip file that a stranger can check: studies=NAME,NAME, as pipeline "
-        "list prints them; save=study.zip; --json",
+        "finished studies as one zip file that a stranger can check: studies=NAME,NAME, as "
+        "pipeline list prints them; save=study.zip; --json",
         words="studies=NAME,NAME, save=FILE.zip, licence=TEXT or ADDRESS, outputs=FOLDER, "
         "store.url=…, data.path=FILE, cluster=…",
         bare="studies",
@@ -92,7 +92,9 @@ _ALL = (
         "reproduce",
         "check an archive here: units drawn and simulated again, verdicts, figures and page made "
         "again: archive=study.zip, share=1%; --json",
-        words="archive=FILE.zip, share=PERCENT of all units (60 at least), data.path=FILE, cluster=…",
+        words=(
+            "archive=FILE.zip, share=PERCENT of all units (60 at least), data.path=FILE, cluster=…"
+        ),
         bare="archive",
         composes=False,
         answers=True,

@@ -1,4 +1,4 @@
-"""The program as a wheel, from the files that are installed here: the same files, the same bytes."""
+"""The program as a wheel, of the files installed here: same files, same bytes."""
 
 import base64
 import hashlib

@@ -53,7 +53,9 @@ def maxsense_load(
 
 
 @of_design(OF_MAXSENSE)
-def users_from_load(maxsense_load: Annotated[float, "U w ε̂² δ²/(N² log N)"], design: Design) -> int:
+def users_from_load(
+    maxsense_load: Annotated[float, ("U w ε̂² δ²/(N² log N)")], design: Design
+) -> int:
     """Users with that load, rounded; InvalidInput if δ_min = 0, or outside 1 to 10⁹ users."""
     delta = _delta_min(design)
     users = sample_sizes.users_of_load(maxsense_load, design.N, design.w, design.epsilon, delta)

@@ -1,4 +1,4 @@
-"""What mechanisms release about the items: ratings as they are, sums of private bits, noisy sums."""
+"""What mechanisms release about the items: ratings, sums of private bits, noisy sums."""
 
 from dataclasses import dataclass
 from typing import Annotated

@@ -1,4 +1,5 @@
-"""The parametric bootstrap through the mechanism: how an estimate varies where no limit law says it.
+"""The parametric bootstrap through the mechanism: how an estimate varies where no limit law says
+it.
 
 People whose truth is the estimate θ̂ are simulated, the mechanism releases
 what they answer, and the estimator is fitted anew, B times, which gives
@@ -40,8 +41,8 @@ from .normal_scores import NormalScores
 BATCH_BYTES = 1 << 27  # of the largest array of releases that are drawn at once
 LEAST = 20  # releases: with fewer a covariance says little
 BOOTSTRAP: AnyField = parameter(
-    "releases of the parametric bootstrap that errors are made of; 0 takes the limit law, where one "
-    "is known",
+    "releases of the parametric bootstrap that errors are made of; 0 takes the limit law, where "
+    "one is known",
     unit="releases",
     default=0,
     low=0,
@@ -60,10 +61,11 @@ class RedrawnRelease(Abstract):
     def drawn_again(
         self, estimate: AnyEstimate, row: int, times: int, rng: np.random.Generator
     ) -> AnyRelease:
-        """`times` releases, as replications, of people whose truth is the estimate of a replication.
+        """`times` releases, as replications, of people whose truth is the estimate of a
+        replication.
 
-        row: of the replication. As many people are asked the same, by the same mechanism. None where
-        the release does not tell what such people would do.
+        row: of the replication. As many people are asked the same, by the same mechanism. None
+        where the release does not tell what such people would do.
         """
 
 
@@ -71,7 +73,8 @@ class RedrawnRelease(Abstract):
 class BootstrapScores(NormalScores):
     """θ̃ and how it varies. theta, errors: (reps, k) or (k,). matrix: (reps, k, k) or (k, k).
 
-    NaN where the estimate has not converged, or fewer than half of those from redrawn releases have.
+    NaN where the estimate has not converged, or fewer than half of those from redrawn releases
+    have.
     """
 
     theta: Floats
@@ -113,7 +116,8 @@ def bootstrap_scores(centre: Floats, refit: Refit, seeds: Integers) -> Bootstrap
 
 
 class Bootstrapped(BaseEstimator):
-    """Base of estimators whose errors may be made by the bootstrap. bootstrap: a field, `BOOTSTRAP`.
+    """Base of estimators whose errors may be made by the bootstrap. bootstrap: a field,
+    `BOOTSTRAP`.
 
     What they estimate is the array that `quantity` of their estimates names; `drawn` of these is a
     `BootstrapScores`, or None.

@@ -134,7 +134,7 @@ class CuratorSums(BaseMechanism, PromisedNoise, Abstract):
         return {"person": self.noise.bound()}
 
     def best_attacks(self, changed: int) -> dict[str, Attack]:
-        """The best attacks where numbers are counts. changed: how many of them an answer changes."""
+        """The best attacks on counts. changed: how many counts an answer changes."""
         return {
             "answer": self.noise.attack(self.width, changed),
             "person": self.noise.attack(self.width, self.charge * self.rounds),

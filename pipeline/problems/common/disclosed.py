@@ -14,8 +14,8 @@ from pipeline.study.guarantee import (
 
 RELATIONS = {"replace_one": REPLACED, "add_remove": THERE_OR_NOT}
 COMPOSITION = (
-    "everything in this folder is one release, and this is its budget; if it is made again, that is "
-    "another release"
+    "everything in this folder is one release, and this is its budget; if it is made again, that "
+    "is another release"
 )
 PROMISED = "anything protected, by its budget"
 

@@ -38,8 +38,10 @@ class _Numbers(NamedTuple):
 
 @metric("bias of the estimate of an item")
 def bias(truth: Truth, estimate: EstimateWithErrors, *, item: int = ITEM) -> Floats:
-    """θ̂_i − θ*_i of one item; its mean is the bias, and its standard deviation, where θ* is the same
-    in all replications, the empirical standard error.
+    """θ̂_i − θ*_i of one item.
+
+    Its mean is the bias, and its standard deviation, where θ* is the same in all replications, the
+    empirical standard error.
     """
     numbers = _numbers(truth, estimate)
     _check_item(item, numbers)
@@ -132,7 +134,8 @@ def z_error(
     item: int = ITEM,
     confidence: float = CONFIDENCE,
 ) -> Floats:
-    """(c − θ*_i)/s, c the middle of the interval of item i, s its half-width over the normal quantile.
+    """(c − θ*_i)/s, c the middle of the interval of item i, s its half-width over the normal
+    quantile.
 
     Mean 0 and variance 1 where inference is right. NaN where s is 0 or not available.
     """

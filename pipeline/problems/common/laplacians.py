@@ -46,8 +46,8 @@ def inverse_laplacian(weights: Floats, ridge: Floats) -> Floats:
 def is_definite(weights: Floats) -> Booleans:
     """Whether the Laplacian has one eigenvalue 0 and others above it, (reps,).
 
-    weights: (reps, m, m), symmetric, zero diagonal. Only weights below 0, as of noisy counts, or NaN
-    make it indefinite: where there are none it is taken to be definite, without eigenvalues.
+    weights: (reps, m, m), symmetric, zero diagonal. Only weights below 0, as of noisy counts, or
+    NaN make it indefinite: where there are none it is taken to be definite, without eigenvalues.
     """
     definite = np.ones(len(weights), bool)
     rows = np.flatnonzero(((weights < 0) | np.isnan(weights)).any(axis=(1, 2)))

@@ -28,14 +28,15 @@ WIDE = 1e10  # variance from which a tail is that of the normal law, to 1e-5 of 
 ENDS = ("low", "high")
 RANKS = ("rank_low", "rank_high")
 OF_COUNTS = (
-    f"low, high: contain the number without noise with probability {LEVEL:.0%}, by the exact law of "
-    "the noise"
+    f"low, high: contain the number without noise with probability {LEVEL:.0%}, by the exact law "
+    "of the noise"
 )
 OF_SCORES = (
-    f"low, high: contain what a larger crowd of such people would give with probability {LEVEL:.0%}; "
-    "centred at an estimate without the bias of ridges and pseudo-counts; answers are taken as "
-    "independent given the model. rank_low, rank_high: contain the ranks, 1 for the highest, of "
-    f"all items at once with probability {LEVEL:.0%}. Empty: not available, as noise is too large"
+    "low, high: contain what a larger crowd of such people would give with probability "
+    f"{LEVEL:.0%}; centred at an estimate without the bias of ridges and pseudo-counts; answers "
+    "are taken as independent given the model. rank_low, rank_high: contain the ranks, 1 for the "
+    f"highest, of all items at once with probability {LEVEL:.0%}. Empty: not available, as noise "
+    "is too large"
 )
 OF_SUMS = (
     OF_COUNTS

@@ -8,8 +8,8 @@ class Words:
     """Words for what all problems have, from which texts of mechanisms are made.
 
     person: who answers. answer: what a person gives. question: what an answer is to. answers,
-    answered: what a person does, and what is done to a question. others: what may replace a person's
-    answers, whose questions are public.
+    answered: what a person does, and what is done to a question. others: what may replace a
+    person's answers, whose questions are public.
 
     >>> words = Words("user", "comparison", "pair", "compares", "compared", "others of these pairs")
     >>> words.all_answers, words.replaced

@@ -96,7 +96,7 @@ class ReleasedWins(RedrawnRelease):
     def drawn_again(
         self, estimate: AnyEstimate, row: int, times: int, rng: np.random.Generator
     ) -> Self:
-        """Releases of people with the estimated scores, who compare the pairs that were compared."""
+        """Releases of people with the estimated scores, of the pairs that were compared."""
         theta = estimate.theta[row]
         first, second = np.triu_indices(self.items, 1)
         chance = estimate.link.win(theta[first] - theta[second])
@@ -112,8 +112,8 @@ class ReleasedWins(RedrawnRelease):
     def wins_again(self, trials: Integers, chance: Floats, rng: np.random.Generator) -> Array:
         """Released wins of so many comparisons, (times, groups, pairs), which are unbiased.
 
-        chance: (pairs,), that the first of a pair wins. Noise is normal, of the variance that privacy
-        adds; mechanisms whose law the release tells do better.
+        chance: (pairs,), that the first of a pair wins. Noise is normal, of the variance that
+        privacy adds; mechanisms whose law the release tells do better.
         """
         mean_slope = self.slope[:, None]
         clean = rng.binomial(trials, chance)

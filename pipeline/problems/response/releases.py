@@ -174,7 +174,7 @@ class FlippedItemCounts(ItemRelease, RedrawnRelease):
     def drawn_again(
         self, estimate: AnyEstimate, row: int, times: int, rng: np.random.Generator
     ) -> "FlippedItemCounts":
-        """Messages that say right as often as these do, each by itself; the estimate is not read."""
+        """Independent messages that say right as often as these do, whatever the estimate."""
         flip = float(flip_probability(self.epsilon))
         answered = np.broadcast_to(self.answered[row], (times, self.answered.shape[1]))
         share = self.right[row] / np.maximum(self.answered[row], 1)

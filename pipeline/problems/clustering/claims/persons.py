@@ -1,4 +1,6 @@
-"""Claims on clusterings at one promise per user: who is trusted, how many questions, how many users."""
+"""Claims on clusterings at one promise per user: who is trusted, how many questions, how many
+users.
+"""
 
 import math
 

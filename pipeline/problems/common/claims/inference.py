@@ -1,4 +1,4 @@
-"""Claims on intervals that problems share: coverage, ranks, and what ignoring the mechanism costs."""
+"""Claims on intervals that problems share: coverage, ranks, the cost of ignoring the mechanism."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -17,8 +17,8 @@ LEVEL = 0.95
 BAND = Within(LEVEL, 0.01)
 HALF = AtMost(0.5)
 WHY_BAND = (
-    "a first-order interval errs by the order of the bias and skewness that it neglects; an error of "
-    "one in a hundred is what a reader of a 95 % interval can be expected to accept"
+    "a first-order interval errs by the order of the bias and skewness that it neglects; an error "
+    "of one in a hundred is what a reader of a 95 % interval can be expected to accept"
 )
 WHY_RANKS = "the promise itself: no margin, since a bound on the chance makes it hold with room"
 WHY_HALF = (
@@ -31,7 +31,7 @@ THRICE_COVERED = NegativeControl("coverage nine times as large", scaled("coverag
 
 @dataclass(frozen=True)
 class Setting:
-    """Where intervals are judged. axes: that stay, with the levels each needs. within: which cells."""
+    """Where intervals are judged. axes: that stay -> levels that each needs. within: cells."""
 
     experiment: str
     axes: Mapping[str, int]

@@ -16,8 +16,8 @@ from . import controls
 from .common import DIRECTION
 
 _WHY = (
-    f"{DIRECTION} Numbers of workers were set on another seed, on which 100 workers left a shuffler "
-    "undecided: among few messages it hides nothing."
+    f"{DIRECTION} Numbers of workers were set on another seed, on which 100 workers left a "
+    "shuffler undecided: among few messages it hides nothing."
 )
 
 EXPERIMENT = "person/crowd_surveys"

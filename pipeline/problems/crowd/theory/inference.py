@@ -40,8 +40,8 @@ LEAST_SHARE = 1e-10  # of the largest eigenvalue of J: with less, abilities are 
 class AnswerLaw:
     """What the information is made of.
 
-    answers: s, (reps, n, m), 0 for none. leaning: u, (reps, m). agreement: c, (reps, n). attenuation:
-    t. limit: the largest |c| that the estimator gives.
+    answers: s, (reps, n, m), 0 for none. leaning: u, (reps, m). agreement: c, (reps, n).
+    attenuation: t. limit: the largest |c| that the estimator gives.
     """
 
     answers: Array
@@ -72,7 +72,7 @@ class AnswerLaw:
 
 @dataclass(frozen=True)
 class Abilities(NormalScores):
-    """Abilities, (reps, n), which are normal around the true ones with the covariance of the law."""
+    """Abilities, (reps, n), normal around the true ones, with the covariance of the law."""
 
     theta: Floats
     law: AnswerLaw

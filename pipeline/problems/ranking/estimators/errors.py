@@ -27,9 +27,9 @@ class _Shares(NamedTuple):
 class MeanScores(ScoreLaw):
     """Of eq. (3) with debiased means z̄ = ½ + Σ_g v_g a_g (W_g − n_g/2)/Σ_g v_g n_g.
 
-    The share of a pair is n = Σ_g v_g n_g/T, T = Σ_g v_g L_g of all users, so that n z̄ is
-    Σ_g v_g a_g W_g/T and a constant. By Lemma 2 the variance of a_g W_g is n_g w + c_g, w = σ(1 − σ)
-    the comparison's own and c_g privacy's (`ReleasedWins.added_variance`):
+    The share of a pair is n = Σ_g v_g n_g/T, T = Σ_g v_g L_g of all users, so that n z̄ is Σ_g v_g
+    a_g W_g/T and a constant. By Lemma 2 the variance of a_g W_g is n_g w + c_g, w = σ(1 − σ) the
+    comparison's own and c_g privacy's (`ReleasedWins.added_variance`):
 
         n² Var(z̄) = [Σ_g v_g² n_g w + Σ_g v_g² c_g]/T².
 

@@ -27,7 +27,8 @@ from .sums import ProtectedCounts, ProtectedScores, ProtectedSums, scores_of
 
 @dataclass(frozen=True)
 class CuratorNoise(CuratorSums):
-    """L users hand their comparisons to a curator, who adds integer noise to sums and releases them.
+    """L users hand their comparisons to a curator, who adds integer noise to sums and releases
+    them.
 
     The budget is that of all comparisons of a user, whose number is `questions`. With
     person_delta = 0 noise is discrete Laplace and the release is pure ε-DP; otherwise
@@ -205,7 +206,8 @@ class NoisyScores(CuratorNoise):
 def _heights(scores: Floats, is_compared: Booleans) -> Floats:
     """x, (reps, m), whose differences over pairs that were compared sum up to these scores.
 
-    is_compared: (reps, pairs). Of items that no pairs link each part's scores are taken to sum to 0.
+    is_compared: (reps, pairs). Of items that no pairs link each part's scores are taken to sum to
+    0.
     """
     m = scores.shape[1]
     first, second = np.triu_indices(m, 1)

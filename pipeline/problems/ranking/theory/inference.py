@@ -79,9 +79,9 @@ class ScoreLaw(Abstract):
 class Corrected(NormalScores):
     """θ̃, the estimate without the ridge's bias, and how it varies.
 
-    theta: (reps, m) or (m,), logits, sums to 0. errors: standard errors of it, in that shape. fitted:
-    θ̂, where the law was evaluated. law: None where errors are not known. NaN where the condition
-    number of K exceeds 1e12.
+    theta: (reps, m) or (m,), logits, sums to 0. errors: standard errors of it, in that shape.
+    fitted: θ̂, where the law was evaluated. law: None where errors are not known. NaN where the
+    condition number of K exceeds 1e12.
     """
 
     theta: Floats

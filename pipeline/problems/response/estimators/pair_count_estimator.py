@@ -23,9 +23,9 @@ class ItemEstimate:
     """theta: (reps, m), difficulties β̂ in logits, rows sum to 0; NaN where there is none.
 
     converged: (reps,). law: how its estimating equations vary; None where that is not known, and
-    errors and intervals are NaN. is_spectral: which equations. All is computed when it is asked for.
-    drawn: how theta varies where no law of
-    estimating equations says it: the bootstrap, or the delta method.
+    errors and intervals are NaN. is_spectral: which equations. All is computed when it is asked
+    for. drawn: how theta varies where no law of estimating equations says it: the bootstrap, or the
+    delta method.
     """
 
     quantity: ClassVar[str] = "theta"

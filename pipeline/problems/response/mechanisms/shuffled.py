@@ -24,7 +24,8 @@ from ..releases import FlippedItemCounts
 
 @dataclass(frozen=True)
 class ShuffledResponse(ShuffledAnswers):
-    """Every response is flipped by its person, and leaves as a message of its own, among all others.
+    """Every response is flipped by its person, and leaves as a message of its own, among all
+    others.
 
     A message names an item and says right or wrong; a shuffler
     mixes the messages of all n persons, so that of the r ≥ ⌊nk/m⌋

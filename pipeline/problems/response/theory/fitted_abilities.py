@@ -78,8 +78,8 @@ def fitted_abilities(theta: Floats, measured: PairShares) -> Abilities:
     """N(μ, s²) whose share of persons with one of two items right is that of the counts.
 
     theta: β̂, (reps, m). Least squares over pairs, each as exact as its noise and a binomial count,
-    with a prior of one standard deviation of 1 logit for μ and of a half for log s: where counts say
-    little, N(0, 1).
+    with a prior of one standard deviation of 1 logit for μ and of a half for log s: where counts
+    say little, N(0, 1).
     """
     share = measured.share
     precision = measured.precision

@@ -26,7 +26,8 @@ abilities, and the Laplacian with weights s² (a_ij² + a_ji²) besides. Given �
 with p_i = σ(θ − β_i), q = 1 − p, v = pq, δ = x − p, a person's part is linear
 and quadratic in independent δ:
 
-    ψ_i = Σ_j [B_ij δ_j − B_ji δ_i + D_ij δ_i δ_j],  B_ij = a_ji q_i + a_ij p_i,  D_ij = a_ij − a_ji,
+    ψ_i = Σ_j [B_ij δ_j − B_ji δ_i + D_ij δ_i δ_j],  B_ij = a_ji q_i + a_ij p_i,  D_ij = a_ij −
+    a_ji,
 
 so that its covariance is L diag(v) Lᵀ + Laplacian(D² v vᵀ), L_ij = B_ij, L_ii
 = −Σ_j B_ji. Persons answer both items of a pair with chance π₂ and three
@@ -188,8 +189,8 @@ class NoisyCountLaw(DifficultyLaw):
 class Difficulties(NormalScores):
     """β̃, difficulties without the bias of pseudo-counts, floors and ridges, and how they vary.
 
-    theta: (reps, m) or (m,), logits, sums to 0. errors: standard errors of it. fitted: β̂, where the
-    law is evaluated. NaN where K is not positive definite, as where noise outweighs the counts.
+    theta: (reps, m) or (m,), logits, sums to 0. errors: standard errors of it. fitted: β̂, where
+    the law is evaluated. NaN where K is not positive definite, as where noise outweighs the counts.
     """
 
     theta: Floats
