@@ -117,7 +117,7 @@ def _refinement(study: Study) -> Iterator[str]:
         curves = f", and {LEVELS} curves over {refine.second}"
     yield (
         f"  refine        {refine}; up to {refine.most} rounds add {LEVELS} levels to a curve "
-        f"each{curves}, of which these numbers know none before it is reached"
+        f"each{curves}; the numbers here do not count them yet"
     )
 
 

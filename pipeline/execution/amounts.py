@@ -30,7 +30,7 @@ def format_time(seconds: float) -> str:
 
 
 def _two_units(seconds: float, large: tuple[int, str], small: tuple[int, str]) -> str:
-    """Whole large units, and whole small ones of what is left."""
+    """A duration in two units, such as 2hr 5m."""
     count = int(seconds / large[0])
     rest = int((seconds - count * large[0]) / small[0])
     return f"{count}{large[1]} {rest}{small[1]}"

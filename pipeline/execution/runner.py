@@ -220,7 +220,7 @@ class Runner:
         return self._limit(bundle.expected)
 
     def _limit(self, seconds: float) -> float:
-        """Seconds that a unit may take of which so many are expected."""
+        """Seconds that a unit may take. seconds: that are expected."""
         if self.most_seconds is not None:
             return self.most_seconds
         return max(LEAST_SECONDS, SLOW * seconds)
