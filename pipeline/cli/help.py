@@ -154,21 +154,26 @@ def _heading(name: str, group: str = "experiment") -> str:
     """Title of an experiment, or the first comment of a suite."""
     import yaml
 
+    from pipeline.workflow import yaml_text
+
     try:
         source = read_regular(files(group)[name]).decode()
         if group == "suite":
-            return next(
-                (
-                    line[2:]
-                    for line in source.splitlines()
-                    if line.startswith("# ") and "@" not in line
-                ),
-                "",
-            )
-        content = yaml.safe_load(source)
+            return _first_comment(source)
+        content = yaml_text.load(source)
     except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:  # of another package
         return f"(cannot be read: {shorten(error)})"
-    return str(content.get("title", "")) if isinstance(content, dict) else "(is no mapping)"
+    if not isinstance(content, dict):
+        return "(is no mapping)"
+    return str(content.get("title", ""))
+
+
+def _first_comment(source: str) -> str:
+    """The first comment that is for people; empty where there is none."""
+    for line in source.splitlines():
+        if line.startswith("# ") and "@" not in line:
+            return line[2:]
+    return ""
 
 
 def table(rows: Iterable[tuple[str, str]]) -> list[str]:
