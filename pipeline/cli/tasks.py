@@ -179,9 +179,9 @@ def _submit(request: Request, studies: Studies) -> int:
 def _report(request: Request, studies: Studies) -> int:
     if not request.as_json:
         return _exit_code(run.report(request.job(studies)))
-    told = RunRecord()
-    code = _exit_code(run.report(request.silent_job(studies, told)))
-    return print_json(code, told.record(studies))
+    run_record = RunRecord()
+    code = _exit_code(run.report(request.silent_job(studies, run_record)))
+    return print_json(code, run_record.record(studies))
 
 
 def _verify(request: Request, studies: Studies) -> int:
@@ -238,17 +238,17 @@ def _run_to_the_end(job: Job) -> int:
 
 def _run_as_json(request: Request, studies: Studies) -> int:
     """The same with one object of JSON at the end; how far it is goes to stderr."""
-    told = RunRecord()
+    run_record = RunRecord()
     ended = Ended()
     try:
-        code = _exit_code(run.run(request.silent_job(studies, told)))
+        code = _exit_code(run.run(request.silent_job(studies, run_record)))
     except Stopped as stopped:
         code = EXIT_MORE_TO_DO
         ended = Ended(stopped=str(stopped))
     except SweepError as error:
         code = EXIT_FAILED
         ended = Ended(error=str(error))
-    return print_json(code, told.record(studies, ended))
+    return print_json(code, run_record.record(studies, ended))
 
 
 def _exit_code(outcome: run.RunOutcome) -> int:

@@ -200,8 +200,8 @@ class FlippedWins(ReleasedWins):
 
     def wins_again(self, trials: Integers, chance: Floats, rng: np.random.Generator) -> Array:
         """Binomial, after flips."""
-        kept = 0.5 + (chance - 0.5) / self.slope[:, None]
-        return np.asarray(rng.binomial(trials, kept))
+        released = 0.5 + (chance - 0.5) / self.slope[:, None]
+        return np.asarray(rng.binomial(trials, released))
 
 
 @dataclass(frozen=True)

@@ -65,10 +65,10 @@ def answered_again(
         return None
     if abs(triple - pair**1.5) < ALIKE:
         return bernoulli(pair**0.5, shape, rng)
-    for asked in range(2, m):
-        if abs(asked * (asked - 1) / (m * (m - 1)) - pair) < ALIKE:
-            order = np.argpartition(rng.random(shape), asked - 1, axis=2)
+    for items in range(2, m):
+        if abs(items * (items - 1) / (m * (m - 1)) - pair) < ALIKE:
+            order = np.argpartition(rng.random(shape), items - 1, axis=2)
             answered = np.zeros(shape, bool)
-            np.put_along_axis(answered, order[:, :, :asked], True, axis=2)
+            np.put_along_axis(answered, order[:, :, :items], True, axis=2)
             return answered
     raise ValueError("who answers what follows neither from a number of items nor from a chance")

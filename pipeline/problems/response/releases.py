@@ -244,22 +244,22 @@ class FlippedResponses(PairwiseRelease, ItemRelease, RedrawnRelease):
         Their abilities are normal, with the mean and spread that fit these responses.
         """
         flip = float(flip_probability(self.epsilon))
-        one = FlippedResponses(
+        release = FlippedResponses(
             self.answers[row : row + 1],
             None if self.observed is None else self.observed[row : row + 1],
             self.epsilon,
         )
-        pairs = one.pairs[0]
+        pairs = release.pairs[0]
         m = len(pairs)
         answered = float(pairs[np.triu_indices(m, 1)].mean())
-        people = persons_of(estimate.theta[row], one.differences(True)[0], answered, 0.0)
+        people = persons_of(estimate.theta[row], release.differences(True)[0], answered, 0.0)
         answers = people.answers(times, self.persons, rng)
         if flip > 0:
             answers ^= bernoulli(flip, answers.shape, rng)
         observed = None
-        if one.observed is not None:
-            answers &= one.observed
-            observed = np.broadcast_to(one.observed, answers.shape)
+        if release.observed is not None:
+            answers &= release.observed
+            observed = np.broadcast_to(release.observed, answers.shape)
         return FlippedResponses(answers, observed, self.epsilon)
 
     def _flipped_differences(self) -> Floats:

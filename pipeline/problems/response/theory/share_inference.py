@@ -49,10 +49,10 @@ class AnonymousShares(ShareLaw):
 
     def covariance(self, rows: slice) -> Floats:
         """Diagonal: that of binomial counts over the slope t squared."""
-        kept = float(np.tanh(self.release.epsilon / 2)) ** 2
+        squared_slope = float(np.tanh(self.release.epsilon / 2)) ** 2
         answered = np.maximum(self.release.answered[rows], 1)
         share = self.release.right[rows] / answered
-        variance = share * (1 - share) / (answered * kept)
+        variance = share * (1 - share) / (answered * squared_slope)
         return np.asarray(variance[:, :, None] * np.eye(variance.shape[1]))
 
 
