@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from pipeline.advice import text, words
+from pipeline.advice.axis import Axis
 from pipeline.advice.question import Question
 from pipeline.advice.records import MechanismRow, Promise, promise_of
 from pipeline.advice.targets import Target
@@ -214,6 +215,7 @@ def _entry(value: object) -> object:
     return value
 
 
-def better_side(larger: bool) -> Literal["more", "less"]:
-    """On which side of a value the targets are met."""
-    return "more" if larger else "less"
+def better_side(axis: Axis) -> Literal["more", "less"]:
+    """On which side of an advised value the targets are met, as the person names the unknown."""
+    is_larger = (axis.better > 0) != axis.question.unknown.left
+    return "more" if is_larger else "less"

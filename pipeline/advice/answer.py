@@ -147,7 +147,6 @@ def certified_answer(
     question = simulator.question
     level = certificate.level
     low, boundary, high = reached.shown()
-    larger = (reached.axis.better > 0) != question.unknown.left
     nearby = beside(simulator, level)
     return Answer(
         question=question,
@@ -156,7 +155,7 @@ def certified_answer(
         boundary=boundary,
         low=low,
         high=high,
-        better=better_side(larger),
+        better=better_side(reached.axis),
         mechanisms=rows,
         certificate=certificate,
         beside=nearby,

@@ -170,7 +170,6 @@ def _first(crossed: _Crossed, rows: Sequence[MechanismRow]) -> First:
     question = crossed.curve.question
     level = crossed.level
     low, boundary, high = crossed.shown()
-    larger = (crossed.axis.better > 0) != question.unknown.left
     return First(
         question=question,
         level=level,
@@ -178,7 +177,7 @@ def _first(crossed: _Crossed, rows: Sequence[MechanismRow]) -> First:
         boundary=boundary,
         low=low,
         high=high,
-        better=better_side(larger),
+        better=better_side(crossed.axis),
         mechanisms=rows,
         curve=crossed.curve,
         measured=_means(crossed.curve, crossed.axis, level),

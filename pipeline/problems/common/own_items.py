@@ -7,7 +7,7 @@ same data without privacy.
 
 import math
 from collections.abc import Callable
-from typing import Protocol, cast
+from typing import Annotated, Protocol, cast
 
 import numpy as np
 
@@ -79,6 +79,13 @@ def with_all(names: tuple[str, ...]) -> tuple[str, ...]:
         allowed = "is the name of an item, and of the mean of all here; rename the item"
         raise InvalidInput("data_path", ALL, allowed)
     return ALL, *names
+
+
+def epsilon_person(
+    epsilon: float, given: int
+) -> Annotated[float, "privacy budget of all answers of the person who answered most", "nats"]:
+    """ε times the answers of a person, by basic composition, which is attained."""
+    return epsilon * given
 
 
 def leaving_budget(

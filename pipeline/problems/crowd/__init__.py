@@ -84,7 +84,7 @@ PROBLEM = Problem(
         "private_tasks": ".derivations:private_tasks",
         "total_wisdom": ".theory.wisdom:total_wisdom",
         "workers_from_wisdom": ".derivations:workers_from_wisdom",
-        "epsilon_person": ".data.own_items:epsilon_person",
+        "epsilon_person": "pipeline.problems.common.own_items:epsilon_person",
         "file_answers": ".data.own_items:file_answers",
         "file_messages": ".data.own_items:file_messages",
         "file_questions": ".data.own_items:file_questions",

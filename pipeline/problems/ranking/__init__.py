@@ -112,7 +112,7 @@ PROBLEM = Problem(
         "root_rho": ".person_derivations:root_rho",
         "users_for_error": ".person_derivations:users_for_error",
         "worst_spread": ".person_derivations:worst_spread",
-        "epsilon_person": ".data.own_items:epsilon_person",
+        "epsilon_person": "pipeline.problems.common.own_items:epsilon_person",
         "file_answers": ".data.own_items:file_answers",
         "file_items": ".data.own_items:file_items",
         "file_messages": ".data.own_items:file_messages",

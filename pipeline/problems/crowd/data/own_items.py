@@ -114,13 +114,6 @@ def file_messages(
     return int(answered[answered > 0].min())
 
 
-def epsilon_person(
-    epsilon: float, given: int
-) -> Annotated[float, "privacy budget of all answers of the person who answered most", "nats"]:
-    """ε times the answers of a person, by basic composition, which is attained."""
-    return epsilon * given
-
-
 def leaving_epsilon(
     person: float, person_delta: float, questions: int, messages: int, mechanism: str
 ) -> Annotated[float, "budget of one answer as it leaves its worker", "nats"]:

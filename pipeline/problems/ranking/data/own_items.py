@@ -478,13 +478,6 @@ def times_compared(
     return of_item(item, pool.names, pool.times)
 
 
-def epsilon_person(
-    epsilon: float, given: int
-) -> Annotated[float, "privacy budget of all answers of the person who answered most", "nats"]:
-    """ε times the answers of a person, by basic composition, which is attained."""
-    return epsilon * given
-
-
 def leaving_epsilon(
     person: float, person_delta: float, questions: int, messages: int, mechanism: str
 ) -> Annotated[float, "budget of one comparison as it leaves its user", "nats"]:
