@@ -66,7 +66,7 @@ def test_the_whole_group_is_killed_and_the_end_is_the_same(seed, tmp_path, expec
         tally.injected += 1
         assert units(where) >= before
         print(f"{moment}+{seconds:.2f}s: {units(where)} units")
-    finish(where, expected, tally)
+    finish(where, expected, tally, is_alone=False)
 
 
 @pytest.mark.timeout(1800)

@@ -4,7 +4,8 @@ import random
 
 import pytest
 
-from tests.helpers.engine import arguments, command, contents
+from tests.helpers.commands_counted import command_in_a_fork
+from tests.helpers.engine import arguments, contents
 from tests.helpers.fault_runs import FULL, Tally, folder, grows, killed, start
 
 SMALL = {
@@ -36,7 +37,7 @@ RULES = {
 
 def run(where, rule):
     """The command to its end."""
-    done = command(arguments(where, **SMALL | RULES[rule]))
+    done = command_in_a_fork(arguments(where, **SMALL | RULES[rule]), where.parent)
     assert done.returncode == 0, done.stderr
     return {part: contents(folder(where) / part) for part in ("results.zarr", "summary.zarr")}
 

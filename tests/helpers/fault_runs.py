@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import psutil
 
+from tests.helpers.commands_counted import command_in_a_fork
 from tests.helpers.engine import ROOT, arguments, command, contents, environment
 
 FULL = (
@@ -47,9 +48,20 @@ def words(where, **changes):
     return arguments(where, **GRID | ({} if "cluster" in changes else local) | changes)
 
 
+def to_the_end(where, is_alone=not FULL, **changes):
+    """Run the command with nothing in its way.
+
+    is_alone: without workers and in a process that has loaded the program, which is a tenth of the
+    work; the bytes are the same.
+    """
+    if is_alone:
+        return command_in_a_fork(words(where, **{"cluster": "synchronous"} | changes), ROOT)
+    return command(words(where, **changes))
+
+
 def undisturbed(where):
     """Bytes of results.zarr of a run that nothing happens to."""
-    done = command(words(where))
+    done = to_the_end(where)
     assert done.returncode == 0, done.stderr
     return contents(folder(where) / "results.zarr")
 
@@ -151,9 +163,9 @@ def complete(where, expected):
     return units(where) == UNITS and contents(folder(where) / "results.zarr") == expected
 
 
-def finish(where, expected, *tallies):
+def finish(where, expected, *tallies, is_alone=not FULL):
     """Resume to the end; everything is there, sound, and as if nothing had happened."""
-    done = command(words(where))
+    done = to_the_end(where, is_alone)
     survived = done.returncode == 0 and "Traceback" not in done.stderr
     for tally in tallies:
         tally.check(survived, survived and complete(where, expected))
