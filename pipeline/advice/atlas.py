@@ -1,13 +1,14 @@
-"""The atlas: cells that were solved in advance, as a problem's package holds them in `atlas.json`.
+"""The atlas: cells that were solved in advance, as a problem's package holds them in `atlas.json`,
+in budgets of one answer, and in `promises.json`, in budgets of all answers of a person.
 
-`python -m pipeline.advice.solve` makes that file. It is used only as long as the code that made it
-is the code that runs: each mechanism's cells come with a digest of the model, the mechanism, the
-estimator and the metrics.
+`python -m pipeline.advice.solve` makes these files. They are used only as long as the code that
+made them is the code that runs: each mechanism's cells come with a digest of the model, the
+mechanism, the estimator and the metrics.
 """
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING, dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,11 @@ from pipeline.study.protocols import Metric
 from pipeline.study.study import Study
 from pipeline.study.untyped import Config, ParameterValues
 
-FILE = "atlas.json"
+ANSWER = "answer"  # unit of the budgets of an atlas
+PERSON = "person"
+UNITS = (ANSWER, PERSON)
+FILES = {ANSWER: "atlas.json", PERSON: "promises.json"}
+WORDS = {ANSWER: "epsilon", PERSON: "person"}  # of the unknown that is the last axis
 SEED = 20_231  # of the cells; no command has it by default: certificates are of other replications
 AT = 0.05  # false alarms of the attacks whose true alarms are stored
 
@@ -62,9 +67,9 @@ class Solved:
 
 @dataclass(frozen=True)
 class Atlas:
-    """All cells of a problem. axes: parameter -> levels.
+    """All cells of a problem in budgets of a unit. axes: parameter -> levels.
 
-    The last is that of ε. parameters: what else was given.
+    The last is that of the budget. parameters: what else was given.
 
     effort: seed and numbers of replications, see `pipeline.advice.solve`."""
 
@@ -75,7 +80,15 @@ class Atlas:
     mechanisms: Mapping[str, Solved]
 
 
-def path(problem: Problem) -> Path | None:
+def unit_of(question: Question) -> str:
+    """Whose budget a question is about: that of an "answer", or of a "person"."""
+    person = question.advice.parameter_of("person")
+    if person and (question.parameter == person or question.values.get(person) is not None):
+        return PERSON
+    return ANSWER
+
+
+def path(problem: Problem, unit: str = ANSWER) -> Path | None:
     """Where the atlas of a problem is, or would be; None for one that no package holds."""
     try:
         spec = find_spec(problem.package)
@@ -83,15 +96,15 @@ def path(problem: Problem) -> Path | None:
         return None
     if spec is None or not spec.submodule_search_locations:
         return None
-    return Path(spec.submodule_search_locations[0]) / FILE
+    return Path(spec.submodule_search_locations[0]) / FILES[unit]
 
 
-def stored(problem: Problem) -> Atlas | None:
-    """The atlas of a problem, if there is one.
+def stored(problem: Problem, unit: str = ANSWER) -> Atlas | None:
+    """The atlas of a problem in budgets of a unit, if there is one.
 
     NotInAtlas where its file cannot be read, or is damaged.
     """
-    file = path(problem)
+    file = path(problem, unit)
     if file is None or not file.is_file():
         return None
     try:
@@ -136,20 +149,24 @@ def _tables(tables: Mapping[str, Any], shape: Sequence[int]) -> dict[str, Floats
     return {name: np.asarray(values, float).reshape(shape) for name, values in tables.items()}
 
 
-def declared(problem: Problem) -> advice.AtlasGrid | None:
-    """What a problem says is to be solved in advance."""
+def declared(problem: Problem, unit: str = ANSWER) -> advice.AtlasGrid | None:
+    """What a problem says is to be solved in advance, in budgets of a unit."""
     if problem.advice is None:
         return None
+    if unit == PERSON:
+        return advice_of(problem).promises
     return advice_of(problem).atlas
 
 
-def question(problem: Problem, mechanism: str, sizes: ParameterValues) -> Question:
-    """The question that cells of some sizes answer, with ε unknown.
+def question(
+    problem: Problem, mechanism: str, sizes: ParameterValues, unit: str = ANSWER
+) -> Question:
+    """The question that cells of some sizes answer, with the budget of a unit unknown.
 
     Its targets name the metrics only.
     """
     about = advice_of(problem)
-    wanted = declared(problem)
+    wanted = declared(problem, unit)
     assert wanted is not None
     targets = []
     for name in wanted.metrics:
@@ -157,18 +174,33 @@ def question(problem: Problem, mechanism: str, sizes: ParameterValues) -> Questi
         least, most = range_of(metric)
         targets.append(Target(name, "<=", least, least, most))
     values = {**about.parameters, **wanted.parameters, **sizes, "estimator": about.estimators[0]}
-    return Question(problem, "epsilon", tuple(targets), values, {}, SEED).using(mechanism)
+    unplanned = Question(problem, WORDS[unit], tuple(targets), values, {}, SEED)
+    return _with_mechanism(unplanned, mechanism, unit)
 
 
-def axes_of(problem: Problem, mechanism: str) -> dict[str, tuple[float, ...]]:
+def _with_mechanism(question: Question, mechanism: str, unit: str) -> Question:
+    """A question with a mechanism; of a person's budget also with the estimator that the first plan
+    with that mechanism names, unless the person chose one.
+    """
+    if unit == ANSWER or "estimator" in question.chosen:
+        return question.using(mechanism)
+    planned = [plan for plan in question.advice.plans if plan.parameters["mechanism"] == mechanism]
+    values = {**question.values, **planned[0].parameters}
+    chosen = frozenset(planned[0].parameters.keys() & {"estimator"})
+    with_plan = replace(question, values=values, chosen=chosen).using(mechanism)
+    return replace(with_plan, chosen=question.chosen)
+
+
+def axes_of(problem: Problem, mechanism: str, unit: str = ANSWER) -> dict[str, tuple[float, ...]]:
     """Axes of a mechanism's cells, parameter -> levels: those of the problem's atlas that its parts
     take.
     """
-    wanted = declared(problem)
+    wanted = declared(problem, unit)
     assert wanted is not None
-    taken = question(
-        problem, mechanism, {name: levels[0] for name, levels in wanted.axes.items()}
-    ).values
+    sizes = {name: levels[0] for name, levels in wanted.axes.items()}
+    taken = {*question(problem, mechanism, sizes, unit).values}
+    if mechanism in wanted.all_questions:
+        taken.discard(advice_of(problem).parameter_of("questions"))
     return {name: levels for name, levels in wanted.axes.items() if name in taken}
 
 
@@ -184,15 +216,15 @@ def code(question: Question) -> str:
     return source_digest([Study, *(question.problem.part(role, name) for role, name in names)])
 
 
-def current(problem: Problem, mechanism: str, solved: Solved) -> bool:
+def current(problem: Problem, mechanism: str, solved: Solved, unit: str = ANSWER) -> bool:
     """Whether a mechanism's cells were made by the code that runs now."""
-    wanted = declared(problem)
+    wanted = declared(problem, unit)
     if wanted is None or mechanism not in wanted.mechanisms:
         return False
     sizes = {name: levels[0] for name, levels in wanted.axes.items()}
     return (
-        solved.axes == axes_of(problem, mechanism)
-        and code(question(problem, mechanism, sizes)) == solved.code
+        solved.axes == axes_of(problem, mechanism, unit)
+        and code(question(problem, mechanism, sizes, unit)) == solved.code
     )
 
 
@@ -202,14 +234,15 @@ def fitting(question: Question) -> dict[str, tuple[Question, Solved]]:
     NotInAtlas where a question needs other cells.
 
     Mechanisms that need a size of which the question says nothing are left out, unless the question
-    names one.
+    names one. Of a person's budget the number of questions may be left open.
     """
-    atlas = stored(question.problem)
+    unit = unit_of(question)
+    atlas = stored(question.problem, unit)
     if atlas is None:
         raise NotInAtlas("this problem has none")
-    _check(question, atlas)
+    _check(question, atlas, unit)
     chosen = "mechanism" in question.chosen
-    names = list(atlas.mechanisms)
+    names = [name for name in atlas.mechanisms if _is_wanted(question, name, unit)]
     if chosen:
         names = [question.values["mechanism"]]
     fitting = {}
@@ -217,20 +250,50 @@ def fitting(question: Question) -> dict[str, tuple[Question, Solved]]:
         if name not in atlas.mechanisms:
             raise NotInAtlas(f"no cells for mechanism={name}")
         solved = atlas.mechanisms[name]
-        other = question.using(name)
-        unknown = [
-            axis for axis in solved.axes if axis != question.parameter and size(other, axis) is None
-        ]
+        other = _with_mechanism(question, name, unit)
+        unknown = _unknown_sizes(other, solved, unit)
         if unknown and not chosen:
             continue
         if unknown:
             raise NotInAtlas(f"no cells for mechanism={name} without {', '.join(unknown)}")
-        _check_cells(other, name, solved)
+        _check_cells(other, name, solved, unit)
         fitting[name] = (other, solved)
+    if not fitting:
+        raise NotInAtlas("no cells of a mechanism for what is given")
     return fitting
 
 
-def _check_cells(question: Question, mechanism: str, solved: Solved) -> None:
+def _is_wanted(question: Question, mechanism: str, unit: str) -> bool:
+    """Whether a mechanism's cells are about the kind of trust and the questions that are asked."""
+    if unit == ANSWER:
+        return True
+    trusts = [
+        plan.trust for plan in question.advice.plans if plan.parameters["mechanism"] == mechanism
+    ]
+    if question.trust and question.trust not in trusts:
+        return False
+    wanted = declared(question.problem, unit)
+    asks_all = wanted is not None and mechanism in wanted.all_questions
+    return not (asks_all and _says_questions(question))
+
+
+def _says_questions(question: Question) -> bool:
+    """Whether a question gives the number of questions, or asks for it."""
+    name = question.advice.parameter_of("questions")
+    return bool(name) and (name == question.parameter or question.values.get(name) is not None)
+
+
+def _unknown_sizes(question: Question, solved: Solved, unit: str) -> list[str]:
+    """Axes of a mechanism's cells at which no level is known, and none can be chosen."""
+    open_axis = question.advice.parameter_of("questions") if unit == PERSON else ""
+    unknown = []
+    for axis in solved.axes:
+        if axis not in (question.parameter, open_axis) and size(question, axis) is None:
+            unknown.append(axis)
+    return unknown
+
+
+def _check_cells(question: Question, mechanism: str, solved: Solved, unit: str) -> None:
     """Raise NotInAtlas where a mechanism's cells have another estimator, other metrics or other
     code than a question.
     """
@@ -240,23 +303,22 @@ def _check_cells(question: Question, mechanism: str, solved: Solved) -> None:
     for target in question.targets:
         if target.metric not in solved.mean:
             raise NotInAtlas(f"no cells for {target.metric}, only {', '.join(solved.mean)}")
-    if not current(question.problem, mechanism, solved):
+    if not current(question.problem, mechanism, solved, unit):
         raise NotInAtlas(
             "its cells were made by other code than this; `make atlas` makes them again"
         )
 
 
-def _check(question: Question, atlas: Atlas) -> None:
+def _check(question: Question, atlas: Atlas, unit: str) -> None:
     """Raise NotInAtlas where a parameter is not what the cells have."""
     if question.derive:
         raise NotInAtlas("no cells for data of one's own")
-    person = advice_of(question.problem).parameter_of("person")
-    if person and (question.parameter == person or question.values.get(person) is not None):
-        raise NotInAtlas("it knows no budgets of persons; give epsilon, or ask for unknown=epsilon")
+    if question.risk is not None:
+        raise NotInAtlas(f"it knows no risks, such as risk={question.risk}")
     if question.parameter not in atlas.axes:
         raise NotInAtlas(f"no axis {question.word}")
     fixed = {**advice_of(question.problem).parameters, **atlas.parameters}
-    wanted = declared(question.problem)
+    wanted = declared(question.problem, unit)
     for name, value in question.values.items():
         if name in atlas.axes and value is not None:
             levels = atlas.axes[name]

@@ -1,20 +1,21 @@
 """A first answer, from the atlas alone: in a second or two, and never certified."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
 
 from pipeline.advice import atlas, text, words
 from pipeline.advice.advised import Advised, better_side
-from pipeline.advice.atlas import NotInAtlas, Solved
+from pipeline.advice.atlas import PERSON, NotInAtlas, Solved
 from pipeline.advice.axis import Axis
 from pipeline.advice.interpolation import band
 from pipeline.advice.question import Question
 from pipeline.advice.records import Mean, MechanismRow
 from pipeline.advice.targets import Target
 from pipeline.study.arrays import Floats
+from pipeline.study.guarantee import WHOM
 
 POINTS = 2001  # of a curve
 FROM_ATLAS = "  from the atlas, NOT certified: interpolated between cells simulated in advance"
@@ -101,16 +102,37 @@ class _Crossed:
         return self.curve.question.shown(level)
 
 
+@dataclass(frozen=True)
+class FirstWay:
+    """What a promise needs by one mechanism, as the cells say. questions: of each person; None for
+    all. value: of the unknown, which is advised; None where `why` says why there is none.
+    """
+
+    trust: str
+    mechanism: str
+    questions: int | None
+    value: float | None
+    why: str = ""
+
+    def cells(self) -> tuple[str, ...]:
+        """Cells of a row of the table."""
+        questions = "all" if self.questions is None else f"{self.questions:,}"
+        value = self.why if self.value is None else f"{self.value:,g}"
+        return WHOM[self.trust], value, questions, self.mechanism
+
+
 @dataclass(frozen=True, repr=False)
 class First(Advised):
     """A first answer. low, high: of the band; None where that meets no target within the cells.
 
     curve: means along the unknown, of the mechanism that is advised. measured: for each target, at
-    the value.
+    the value. ways: what each mechanism needs to keep a promise to a person, by whom one trusts,
+    the one that needs least first; empty where the question is about ε of one answer.
     """
 
     curve: Curve
     measured: Sequence[Mean]
+    ways: Sequence[FirstWay] = ()
 
     interval = "band"
     source = "atlas"
@@ -127,6 +149,7 @@ class First(Advised):
         "confidence",
         "measured",
         "mechanisms",
+        "ways",
     )
 
     @property
@@ -138,23 +161,37 @@ class First(Advised):
         """That it is not of this very question, and the means; lines for a person."""
         return [FROM_ATLAS, *(f"    {text.mean(mean)} on average" for mean in self.measured)]
 
+    def numbers(self) -> list[str]:
+        """The answer in numbers, below the table by trust."""
+        return [*self.table(), *super().numbers()]
+
+    def table(self) -> list[str]:
+        """What is needed by whom one trusts, line by line; nothing about ε of one answer."""
+        if not self.ways:
+            return []
+        heads = ("trust", self.question.level_name, "questions each", "mechanism")
+        return text.table([heads, *(way.cells() for way in self.ways)])
+
     def in_short(self) -> list[str]:
         """Its sentences, its headline, its band, and where it comes from."""
-        return [*self.opening(), self.headline, self.boundary_line(), FROM_ATLAS]
+        return [*self.opening(), *self.table(), self.headline, self.boundary_line(), FROM_ATLAS]
 
 
 def first(question: Question) -> First:
     """The first answer to a question; NotInAtlas, and why, if the atlas has none."""
     best = None
     rows = list[MechanismRow]()
+    crossings = dict[str, _Crossed | NotReached]()
     refused = ""
     for name, (fitted, solved) in atlas.fitting(question).items():
         try:
-            crossed = _crossed(curve(fitted, solved))
+            crossed = _furthest(fitted, solved)
         except NotReached as error:
             rows.append(MechanismRow(name, solved.estimator, None, None, None, str(error)))
+            crossings[name] = error
             refused = refused or str(error)
             continue
+        crossings[name] = crossed
         low, boundary, high = crossed.shown()
         left_out = question.left_out(fitted)
         rows.append(MechanismRow(name, solved.estimator, boundary, low, high, None, left_out))
@@ -162,7 +199,74 @@ def first(question: Question) -> First:
             best = crossed
     if best is None:
         raise NotInAtlas(refused)
-    return _first(best, rows)
+    answer = _first(best, rows)
+    if atlas.unit_of(question) == PERSON:
+        return replace(answer, ways=_ways(question, crossings))
+    return answer
+
+
+def _furthest(question: Question, solved: Solved) -> _Crossed:
+    """Where a mechanism's targets are met, with the number of questions that needs least, where it
+    is open.
+
+    NotReached where they are met with none.
+    """
+    crossings = list[_Crossed]()
+    refused = None
+    for candidate in _with_questions(question, solved):
+        try:
+            crossings.append(_crossed(curve(candidate, solved)))
+        except NotReached as error:
+            refused = refused or error
+    if not crossings:
+        assert refused is not None
+        raise refused
+    return max(crossings, key=lambda crossed: crossed.reach)
+
+
+def _with_questions(question: Question, solved: Solved) -> Iterator[Question]:
+    """The question, with each number of questions that the cells reach, where it is open."""
+    name = question.advice.parameter_of("questions")
+    is_open = name in solved.axes and name != question.parameter
+    if not is_open or atlas.size(question, name) is not None:
+        yield question
+        return
+    fewest, most = int(solved.axes[name][0]), int(solved.axes[name][-1])
+    for questions in range(fewest, most + 1):
+        yield replace(question, values={**question.values, name: questions})
+
+
+def _ways(
+    question: Question, crossings: Mapping[str, _Crossed | NotReached]
+) -> tuple[FirstWay, ...]:
+    """What each mechanism needs, by whom one trusts, the one that needs least first."""
+    trusts = {str(plan.parameters["mechanism"]): plan.trust for plan in question.advice.plans}
+    reached = list[tuple[float, FirstWay]]()
+    missed = list[FirstWay]()
+    for mechanism, crossed in crossings.items():
+        if isinstance(crossed, NotReached):
+            missed.append(FirstWay(trusts[mechanism], mechanism, None, None, "out of its cells"))
+            continue
+        planned = crossed.curve.question
+        questions = planned.values.get(planned.advice.parameter_of("questions"))
+        value = planned.shown(crossed.level)
+        reached.append((crossed.reach, FirstWay(trusts[mechanism], mechanism, questions, value)))
+    reached.sort(key=lambda pair: -pair[0])
+    return (*(way for _, way in reached), *missed)
+
+
+def curves(question: Question) -> list[Curve]:
+    """The curve of each mechanism along the unknown; NotInAtlas where there is none.
+
+    Where the number of questions is open, it is the one that needs least, or the first.
+    """
+    drawn = []
+    for fitted, solved in atlas.fitting(question).values():
+        try:
+            drawn.append(_furthest(fitted, solved).curve)
+        except NotInAtlas:
+            drawn.append(curve(next(_with_questions(fitted, solved)), solved))
+    return drawn
 
 
 def _first(crossed: _Crossed, rows: Sequence[MechanismRow]) -> First:

@@ -18,8 +18,11 @@ from typing import Any
 import numpy as np
 
 from pipeline.advice.atlas import (
+    ANSWER,
     AT,
+    PERSON,
     SEED,
+    UNITS,
     Atlas,
     NotInAtlas,
     axes_of,
@@ -33,7 +36,6 @@ from pipeline.advice.person import Attack, terms
 from pipeline.advice.processes import end_with_parent, most_processes
 from pipeline.advice.simulation import Simulator
 from pipeline.identity import registry
-from pipeline.study.advice import AtlasGrid
 from pipeline.study.files import write_whole
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.problem import Problem
@@ -55,14 +57,15 @@ def solve(
     sizes: Mapping[str, float],
     levels: Sequence[float],
     replications: int | None = None,
+    unit: str = ANSWER,
 ) -> Row:
-    """The cells of one combination of sizes, at every ε.
+    """The cells of one combination of sizes, at every budget of a unit.
 
     They are of the same people, so that a curve is smooth. replications: as many as the effort
     allows, unless given. The row's entries: estimator, replications; mean, error: metric -> a
-    number for each ε; risk: "answer" or "person" -> the same.
+    number for each budget; risk: "answer" or "person" -> the same, of ε of one answer only.
     """
-    cell_question = question(registry.problem(name), mechanism, sizes)
+    cell_question = question(registry.problem(name), mechanism, sizes, unit)
     simulator = Simulator(cell_question)
     steps = max(map(simulator.cost, levels))
     sample = simulator.sample(
@@ -85,11 +88,13 @@ def solve(
         errors = np.where(deviation == 0, 1 / values.shape[1], deviation)
         row["error"][target.metric] = [_digits(error, 2) for error in errors]
         row["mean"][target.metric] = [_digits(mean, 4) for mean in values.mean(axis=1)]
+    if unit == PERSON:
+        return row
     for level in levels:
-        for unit, risk in terms(cell_question.parts(level).mechanism).items():
+        for attacked, risk in terms(cell_question.parts(level).mechanism).items():
             if risk is not None:
                 power = _power(risk.attacker)
-                row["risk"].setdefault(unit, []).append(_digits(power, 4))
+                row["risk"].setdefault(attacked, []).append(_digits(power, 4))
     return row
 
 
@@ -98,17 +103,17 @@ def _power(attacker: Iterable[Attack]) -> float:
     return next(attack.true_alarms for attack in attacker if attack.false_alarms == AT)
 
 
-def rows(problem: Problem, mechanism: str) -> list[dict[str, float]]:
+def rows(problem: Problem, mechanism: str, unit: str = ANSWER) -> list[dict[str, float]]:
     """All combinations of sizes of a mechanism's cells, in their order."""
-    axes = axes_of(problem, mechanism)
+    axes = axes_of(problem, mechanism, unit)
     *sizes, _ = axes
     combinations = itertools.product(*(axes[name] for name in sizes))
     return [dict(zip(sizes, levels, strict=True)) for levels in combinations]
 
 
-def levels_of(problem: Problem) -> list[float]:
-    """The levels of ε."""
-    wanted = declared(problem)
+def levels_of(problem: Problem, unit: str = ANSWER) -> list[float]:
+    """The levels of the budget."""
+    wanted = declared(problem, unit)
     assert wanted is not None
     *_, levels = wanted.axes.values()
     return list(levels)
@@ -159,9 +164,9 @@ def cut(atlas: Atlas, mechanism: str, number: int) -> Row:
     }
 
 
-def tried(problem: Problem, mechanism: str) -> list[int]:
+def tried(problem: Problem, mechanism: str, unit: str = ANSWER) -> list[int]:
     """Numbers of the combinations of sizes that are tried: the smallest, and one in the middle."""
-    count = len(rows(problem, mechanism))
+    count = len(rows(problem, mechanism, unit))
     return [k * count // TRIED for k in range(TRIED)]
 
 
@@ -175,9 +180,12 @@ class _Former:
 
 @dataclass(frozen=True)
 class _Maker:
-    """Makes the atlas of one problem. pool: of processes that solve; levels: of ε."""
+    """Makes the atlas of one problem, in budgets of a unit. pool: of processes that solve; levels:
+    of the budget.
+    """
 
     problem: Problem
+    unit: str
     pool: ProcessPoolExecutor
     levels: Sequence[float]
 
@@ -188,7 +196,7 @@ class _Maker:
         effort allows.
         """
         count = len(numbers)
-        sizes = rows(self.problem, mechanism)
+        sizes = rows(self.problem, mechanism, self.unit)
         answers = self.pool.map(
             solve,
             itertools.repeat(self.problem.name, count),
@@ -196,21 +204,22 @@ class _Maker:
             [sizes[k] for k in numbers],
             itertools.repeat(self.levels, count),
             replications,
+            itertools.repeat(self.unit, count),
         )
         return [*answers]
 
     def comes_out_as(self, mechanism: str, cells: Sequence[Row]) -> bool:
         """Whether some cells come out as they are, solved again by the code here."""
-        numbers = tried(self.problem, mechanism)
+        numbers = tried(self.problem, mechanism, self.unit)
         tried_before = [cells[k] for k in numbers]
         again = self.solved(mechanism, numbers, [row["replications"] for row in tried_before])
         return all(map(equal_rows, tried_before, again))
 
     def table(self, mechanism: str, former: _Former | None) -> tuple[dict[str, Any], str]:
         """The mechanism's cells as a table, and what was done for it, in words."""
-        sizes = rows(self.problem, mechanism)
-        digest = code(question(self.problem, mechanism, sizes[0]))
-        axes = axes_of(self.problem, mechanism)
+        sizes = rows(self.problem, mechanism, self.unit)
+        digest = code(question(self.problem, mechanism, sizes[0], self.unit))
+        axes = axes_of(self.problem, mechanism, self.unit)
         if former is not None and former.digest == digest:
             return _table(former.cells, axes, digest), "made by this code already"
         if former is not None and self.comes_out_as(mechanism, former.cells):
@@ -221,20 +230,21 @@ class _Maker:
         return _table(cells, axes, digest), f"solved, {count * len(self.levels)} cells"
 
 
-def make(problem: Problem, pool: ProcessPoolExecutor) -> None:
-    """Make the atlas of one problem where it is missing, or was made by other code.
+def make(problem: Problem, pool: ProcessPoolExecutor, unit: str = ANSWER) -> None:
+    """Make the atlas of one problem, in budgets of a unit, where it is missing, or was made by
+    other code.
 
     Says what it does.
     """
-    wanted = declared(problem)
-    file = path(problem)
+    wanted = declared(problem, unit)
+    file = path(problem, unit)
     assert wanted is not None and file is not None
     heading = _heading(wanted.axes, wanted.parameters, EFFORT)
-    formers = _formers(problem, wanted, heading)
+    formers = _formers(problem, unit, heading)
     tables: dict[str, Any] = {}
-    for name, mechanism_cells in formers.items():
-        tables[name] = _table(mechanism_cells.cells, axes_of(problem, name), mechanism_cells.digest)
-    maker = _Maker(problem, pool, levels_of(problem))
+    for name, former in formers.items():
+        tables[name] = _table(former.cells, axes_of(problem, name, unit), former.digest)
+    maker = _Maker(problem, unit, pool, levels_of(problem, unit))
     for mechanism in wanted.mechanisms:
         tables[mechanism], text = maker.table(mechanism, formers.get(mechanism))
         content = {
@@ -242,30 +252,32 @@ def make(problem: Problem, pool: ProcessPoolExecutor) -> None:
             "mechanisms": {name: tables[name] for name in wanted.mechanisms if name in tables},
         }
         write_whole(file, (_text(content) + "\n").encode())
-        print(f"{problem.name}: {mechanism}: {text}", flush=True)
+        print(f"{problem.name}, ε of one {unit}: {mechanism}: {text}", flush=True)
 
 
-def _formers(problem: Problem, wanted: AtlasGrid, heading: Mapping[str, Any]) -> dict[str, _Former]:
+def _formers(problem: Problem, unit: str, heading: Mapping[str, Any]) -> dict[str, _Former]:
     """What may stay of the atlas that there is: mechanism -> cells of the wanted sizes, metrics and
     effort.
     """
-    before = _before(problem)
+    wanted = declared(problem, unit)
+    assert wanted is not None
+    before = _before(problem, unit)
     if before is None or _heading(before.axes, before.parameters, before.effort) != heading:
         return {}
     formers: dict[str, _Former] = {}
     for name, former in before.mechanisms.items():
         if name not in wanted.mechanisms or tuple(former.mean) != wanted.metrics:
             continue
-        if former.axes == axes_of(problem, name):
-            cells = [cut(before, name, k) for k in range(len(rows(problem, name)))]
+        if former.axes == axes_of(problem, name, unit):
+            cells = [cut(before, name, k) for k in range(len(rows(problem, name, unit)))]
             formers[name] = _Former(cells, former.code)
     return formers
 
 
-def _before(problem: Problem) -> Atlas | None:
+def _before(problem: Problem, unit: str) -> Atlas | None:
     """The atlas that there is, if it can be read."""
     try:
-        return stored(problem)
+        return stored(problem, unit)
     except NotInAtlas:
         return None
 
@@ -309,20 +321,26 @@ def _digits(value: float, count: int) -> float:
     return float(f"{value:.{count}g}")
 
 
+def _units(problem: Problem) -> list[str]:
+    """Units of the budgets of the cells that a problem declares."""
+    return [unit for unit in UNITS if declared(problem, unit) is not None]
+
+
 def main(names: Sequence[str]) -> int:
     """Make the atlas of the problems of these names, or of all that declare one; the exit code."""
     try:
         chosen = [registry.problem(name) for name in names]
         if not chosen:
-            chosen = [problem for problem in registry.problems().values() if declared(problem)]
+            chosen = [problem for problem in registry.problems().values() if _units(problem)]
         for problem in chosen:
-            if declared(problem) is None or path(problem) is None:
+            if not _units(problem) or path(problem) is None:
                 raise InvalidInput(
                     "problem", problem.name, "declares no atlas in its Advice, or is in no package"
                 )
         with ProcessPoolExecutor(most_processes(), initializer=end_with_parent) as pool:
             for problem in chosen:
-                make(problem, pool)
+                for unit in _units(problem):
+                    make(problem, pool, unit)
     except InvalidInput as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

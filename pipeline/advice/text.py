@@ -142,6 +142,16 @@ def _terms(means: Terms) -> str:
     )
 
 
+def table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of cells as lines, with a width for each column."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        padded = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        lines.append(f"  {'  '.join(padded)}".rstrip())
+    return lines
+
+
 def _columns(rows: Sequence[tuple[str, str]]) -> list[str]:
     """Rows of a name and what is said of it, in two columns."""
     width = max(len(name) for name, _ in rows) + 2

@@ -11,14 +11,12 @@ from pipeline.advice.both import Both, both_of
 from pipeline.advice.question import Question
 from pipeline.advice.records import MechanismRow
 from pipeline.advice.refusal import refusal
-from pipeline.advice.text import names_and_values, three_digits
+from pipeline.advice.text import names_and_values, table, three_digits
 from pipeline.advice.ways import Certified, Way, budget_remark, certified_ways
 from pipeline.study.advice import Plan
-from pipeline.study.guarantee import CURATOR, EVERYBODY, NOBODY, SHUFFLER, amount
+from pipeline.study.guarantee import WHOM, amount
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.strict_json import strict
-
-WHOM = {NOBODY: "nobody", SHUFFLER: "a shuffler", CURATOR: "a curator", EVERYBODY: "everybody"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,13 +51,7 @@ class Trusted:
             heads.append("with all questions")
         if self.question.parameter != self.question.advice.parameter_of("person"):
             heads.append("budget of a person")
-        cells = [heads, *(_under(heads, row) for row in rows)]
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = []
-        for row in cells:
-            padded = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-            lines.append(f"  {'  '.join(padded)}".rstrip())
-        return lines
+        return table([heads, *(_under(heads, row) for row in rows)])
 
     def lines(self) -> list[str]:
         """The question, the table, and what each row asks of people; lines for a person."""

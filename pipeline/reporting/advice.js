@@ -54,7 +54,7 @@ function reach() {  // of the target's slider, on the metric's scale
 }
 
 function chooseProblem(start) {
-  problem = DATA.problems.find(one => one.name === $("problem").value);
+  problem = DATA.problems.find(one => one.key === $("problem").value);
   $("metric").innerHTML = problem.metrics.map(one => `<option value="${one.name}">${escaped(one.label)}</option>`).join("");
   if (start?.metric) $("metric").value = start.metric;
   $("sizes").innerHTML = problem.axes.slice(0, -1).map((axis, k) => `<p class="slider"><label for="size-${k}">` +
@@ -97,8 +97,10 @@ function draw() {
     const needed = range(axis.logs[0], axis.logs.at(-1), 60).map(x => [x, peopleAt(wide, people, x)]);
     const told = one.risk[$("risk").value], risk = told && reduced(told.map(odds), own(one, problem.axes.map(a => a.logs)), own(one, at), true);
     const risks = risk && between(axis.logs, risk, true);
+    const logs = one.whole.length && reduced(one.whole.map(Math.log), own(one, problem.axes.map(a => a.logs)), own(one, at), true);
     return {one, values, needed, begins: begins(positions, values, metric, target),
       look: bands(tables, metric, [Math.log(epsilon)])[0], people: peopleAt(wide, people, Math.log(epsilon)),
+      whole: logs ? Math.exp(logs[0]) : NaN,  // of all answers of a person, over the budget of one
       risk: risks ? x => 1 / (1 + Math.exp(-risks(x))) : () => NaN};
   });
   say(found, axis, people);
@@ -116,6 +118,8 @@ function peopleAt(wide, people, x) {
 }
 
 const interval = ends => `[${ends.map(x => x === null ? "…" : digits(Math.exp(x))).join(", ")}]`;
+const called = one => words(one.name) + (one.trusted ? ` (trusted: ${one.trusted})` : "");
+const total = (one, x) => Number.isFinite(one.whole) ? `; all answers of a person: about ${digits(one.whole * Math.exp(x))} nats` : "";
 const percent = value => Number.isFinite(value) ? `${(100 * value).toPrecision(3)} %` : "–";
 
 function say(found, axis, people) {
@@ -133,19 +137,21 @@ function say(found, axis, people) {
   const always = found.find(one => metric.sign * (one.values[0][0] - target) <= 0);
   $("answer").innerHTML = always ? `<b>The target is met at every ${axis.short} of the atlas</b> with ` +
     `${words(always.one.name)}: choose a harder target.` : best ? `<b>${asked} from ${axis.short} = ${digits(at)} on</b>, ` +
-    `in ${interval([best.begins[0], best.begins[2]])}, with ${words(best.one.name)}.` :
+    `in ${interval([best.begins[0], best.begins[2]])}, with ${called(best.one)}${total(best, best.begins[1])}.` :
     `<b>Out of reach</b> at every ${axis.short} of the atlas: ${escaped(metric.label)} is ` +
     `${digits(metric.sign > 0 ? Math.min(...missed) : Math.max(...missed))} at ${axis.short} = ${digits(axis.levels.at(-1))}.`;
   const named = found.map((one, k) => '<svg class="swatch" width="34" height="12" aria-hidden="true"><path ' +
     `class="line m${k}" d="M1 6h32" stroke-dasharray="${DASHES[k]}"/><path class="mark m${k}" d="${MARKS[k](17, 6)}"/></svg> ` +
-    words(one.one.name));
+    called(one.one));
   $("legend").innerHTML = named.map(one => `<li>${one}</li>`).join("");
   $("rows").innerHTML = found.map((one, k) => `<tr><th scope="row">${named[k]}</th><td data-value="${one.begins[1] === null ? "" : Math.exp(one.begins[1])}">` +
-    `${one.begins[1] === null ? "–" : `${digits(Math.exp(one.begins[1]))} ${interval([one.begins[0], one.begins[2]])}`}</td>` +
+    `${one.begins[1] === null ? "–" : `${digits(Math.exp(one.begins[1]))} ${interval([one.begins[0], one.begins[2]])}`}` +
+    `${one.begins[1] === null ? "" : total(one, one.begins[1])}</td>` +
     `<td>${percent(one.begins[1] === null ? NaN : one.risk(one.begins[1]))}</td><td>${digits(one.look[0])} ` +
     `[${digits(one.look[1])}, ${digits(one.look[2])}]</td>` +
     `<td>${Number.isFinite(one.people) ? digits(Math.ceil(one.people)) : "–"}</td>` +
     `<td>${percent(one.risk(Math.log(epsilon)))}</td></tr>`).join("");
+  document.querySelectorAll(".budget").forEach(one => { one.textContent = axis.short; });
   document.querySelectorAll(".look").forEach(one => { one.textContent = digits(epsilon); });
   const common = one => problem.mechanisms.every(other => other.axes.includes(one.name));  // one mechanism alone has others
   const asks = best && problem.axes.some(one => !common(one) && best.one.axes.includes(one.name)) ? best.one : null;
@@ -157,7 +163,7 @@ function say(found, axis, people) {
   }
   if (asks) given.unshift(`mechanism=${asks.name}`);
   const fixed = Object.entries(problem.parameters).map(([name, value]) => `${name}='${value}'`);
-  $("command").textContent = ["pipeline task=advise", `problem=${problem.name}`, ...given, ...fixed, "unknown=epsilon",
+  $("command").textContent = ["pipeline task=advise", `problem=${problem.name}`, ...given, ...fixed, `unknown=${problem.unknown}`,
     `target='${metric.name}${metric.sign > 0 ? "<=" : ">="}${target}'`].join(" ");
   const lines = found.flatMap(one => range(axis.logs[0], axis.logs.at(-1), POINTS).map((x, k) => [problem.name, one.one.name,
     one.one.estimator, ...sizes.map((v, j) => one.one.axes.includes(problem.axes[j].name) ? v : ""), Math.exp(x).toPrecision(6), metric.name, ...one.values[k].map(v => v.toPrecision(5))].join(",")));
@@ -240,7 +246,7 @@ function chart(found, axis, positions, people) {
 
 for (const one of DATA.problems)
   one.axes.forEach(axis => { axis.logs = axis.levels.map(Math.log); });
-$("problem").innerHTML = DATA.problems.map(one => `<option value="${one.name}">${escaped(one.title)}</option>`).join("");
+$("problem").innerHTML = DATA.problems.map(one => `<option value="${escaped(one.key)}">${escaped(one.title)}</option>`).join("");
 if (DATA.start) $("problem").value = DATA.start.problem;
 $("problem").addEventListener("change", () => chooseProblem());
 $("metric").addEventListener("change", () => chooseMetric());

@@ -93,6 +93,7 @@ class ShownSection:
     unfinished: endings.Unfinished | None
     methods: Sequence[tuple[str, str]]
     budgets: runs.Budgets | None
+    per_answer: Sequence[str]
     sessions: Sequence[PastSession]
     versions: Sequence[runs.Versions]
     mixed: Sequence[str]
@@ -139,6 +140,7 @@ def study(
         unfinished=endings.unfinished(summary, facts),
         methods=[*paragraphs(section, facts)],
         budgets=runs.budgets(facts.privacy),
+        per_answer=runs.per_answer(facts.privacy),
         sessions=facts.sessions,
         versions=runs.versions(summary, facts.sessions),
         mixed=runs.mixed(summary),

@@ -10,6 +10,7 @@ import xarray as xr
 
 from pipeline.reporting.formatting import count, number, symbol
 from pipeline.reporting.section import Facts, PastSession, Protection
+from pipeline.study.guarantee import ONE_ANSWER
 
 Versions = Mapping[str, str]  # package -> version
 
@@ -53,6 +54,25 @@ def budgets(privacy: Sequence[Protection]) -> Budgets | None:
         rows.append([symbol(mechanism.mechanism), *cells])
     remarks = [_remark(mechanism) for mechanism in privacy if mechanism.remarks]
     return Budgets([*kinds], rows, remarks)
+
+
+def per_answer(privacy: Sequence[Protection]) -> list[str]:
+    """Of each mechanism that promises something about one answer only, that it does, and what
+    all answers of a person cost together; sentences.
+    """
+    sentences = []
+    for mechanism in privacy:
+        if mechanism.unit != ONE_ANSWER or len(mechanism.spent) < 2:
+            continue
+        (one, of_one), *others = mechanism.spent.items()
+        totals = " and ".join(f"{whose} {_nats(ends)}" for whose, ends in others)
+        name = symbol(mechanism.mechanism)
+        sentences.append(f"{name} promises {_nats(of_one)} for {one}; that costs {totals}")
+    return sentences
+
+
+def _nats(ends: tuple[float, float]) -> str:
+    return f"{_spent(ends)} nats"
 
 
 def _spent(ends: tuple[float, float] | None) -> str:

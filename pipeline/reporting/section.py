@@ -82,7 +82,7 @@ class Protection:
     guarantee: (aspect, text), such as ("unit", "one answer"), of each guarantee that it has in a
     cell, in order. spent: whose budget it is -> (least, greatest) over the cells, of the person who
     spends most, in nats; empty for a mechanism that does not state it. remarks: on its cells.
-    trust: who must be trusted, a key of `TRUSTS`.
+    trust: who must be trusted, a key of `TRUSTS`; unit: what the budget is that of, one of `UNITS`.
     """
 
     mechanism: str
@@ -90,6 +90,7 @@ class Protection:
     spent: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     remarks: Sequence[str] = ()
     trust: str = ""
+    unit: str = ""
 
 
 @dataclass(frozen=True)

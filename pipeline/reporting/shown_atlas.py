@@ -37,7 +37,8 @@ class ShownMetric:
 @dataclass(frozen=True)
 class ShownMechanism:
     """A mechanism's cells: mean and error by metric, risk by what is attacked, in the order of the
-    cells along the axes.
+    cells along the axes. trusted: who must be, in words. whole: budget of all answers of a person
+    over that of one answer, in the same order; empty where budgets are those of a person.
     """
 
     name: str
@@ -46,12 +47,18 @@ class ShownMechanism:
     mean: Mapping[str, Sequence[float]]
     error: Mapping[str, Sequence[float]]
     risk: Mapping[str, Sequence[float]]
+    trusted: str = ""
+    whole: Sequence[float] = ()
 
 
 @dataclass(frozen=True)
 class ShownProblem:
-    """A problem whose cells were solved. people: name of the axis of people; axes: ε last."""
+    """A problem whose cells were solved, in budgets of one kind. key: no other has it. unknown:
+    word of the budget. people: name of the axis of people; axes: the budget last.
+    """
 
+    key: str
+    unknown: str
     name: str
     title: str
     people: str | None
@@ -64,7 +71,7 @@ class ShownProblem:
 
 @dataclass(frozen=True)
 class Start:
-    """Where the page begins. target: of the metric; sizes: parameter -> value."""
+    """Where the page begins. problem: its key. target: of the metric; sizes: parameter -> value."""
 
     problem: str
     metric: str | None

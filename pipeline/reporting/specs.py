@@ -1,8 +1,8 @@
 """What figures a report shall have: read and checked before anything is simulated, drawn by
 `figures`.
 
-A config lists figures as mappings with `kind` (phase_diagram, collapse, curves, ratio, map, zip or
-nested_loop) and
+A config lists figures as mappings with `kind` (phase_diagram, boundaries, collapse, curves, ratio,
+map, zip or nested_loop) and
 the fields of that kind below. Nothing here loads matplotlib.
 
 A kind is a class here, with its own checks, and a function `(spec, results, summary) -> Drawing` in
@@ -125,6 +125,34 @@ class PhaseDiagram(Spec):
         position_key = f"{key}.at" if self.at else f"{key}.along"
         spec_checks.positions_are_positive(self.position, position_key, shape)
         spec_checks.marks_are_on_the_scale(self.marks, self.position, key, shape, logarithmic=True)
+        spec_checks.source_has_a_slope(self.source, self.theory, key)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Boundaries(Spec):
+    """Where the mean crosses `level`, over (`across`, `at`): several boundaries in one phase
+    diagram, one for every combination of `by` and `split`.
+    """
+
+    kind: ClassVar[str] = "boundaries"
+    picture: ClassVar[str] = "Boundaries"
+    drawn_by: ClassVar[str] = "boundary_figure:boundaries"
+    across: str = refers("axis of numbers, along the abscissa", "axis")
+    level: float = parameter("mean at the boundary")
+    by: tuple[str, ...] = refers(CURVE, "axes", ())
+    split: str | None = refers(LINE, "axis", None)
+    panels: str | None = refers(PANEL, "axis", None)
+    theory: float | None = parameter(
+        "level of `along` at which theory puts the boundary, drawn as lines", default=None
+    )
+    source: str = parameter("who predicts it", default="")
+
+    def check(self, key: str, shape: Shape) -> None:
+        """What no field shows by itself; raises InvalidInput."""
+        super().check(key, shape)
+        position_key = f"{key}.at" if self.at else f"{key}.along"
+        spec_checks.positions_are_positive(self.position, position_key, shape)
+        spec_checks.positions_are_positive(self.across, f"{key}.across", shape)
         spec_checks.source_has_a_slope(self.source, self.theory, key)
 
 
@@ -273,7 +301,8 @@ class NestedLoop(Spec):
 
 
 KINDS: dict[str, type[Spec]] = {
-    cls.kind: cls for cls in (PhaseDiagram, Collapse, Curves, Ratio, Map, ZipPlot, NestedLoop)
+    cls.kind: cls
+    for cls in (PhaseDiagram, Boundaries, Collapse, Curves, Ratio, Map, ZipPlot, NestedLoop)
 }
 
 

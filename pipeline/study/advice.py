@@ -40,7 +40,8 @@ class AtlasGrid:
     ε. A mechanism has cells along those that its parts take. mechanisms,
     metrics: names. parameters: values of others that have no default, or are to
     differ from it. halves: a parameter of metrics -> the axis of which it is
-    half, rounded down, in every cell.
+    half, rounded down, in every cell. all_questions: mechanisms in whose cells
+    everybody is asked everything, so that these have no axis of questions.
 
     >>> AtlasGrid({"n": (10, 100), "epsilon": (0.1, 1, 10)}, ("laplace",), ("error",)).metrics
     ('error',)
@@ -51,6 +52,7 @@ class AtlasGrid:
     metrics: tuple[str, ...]
     parameters: ParameterValues = field(default_factory=dict)
     halves: Mapping[str, str] = field(default_factory=dict)
+    all_questions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,8 @@ class Advice:
     -> function of parameters, by their names, that predicts its mean. stress:
     function of the model -> case in words -> changes of parameters; how people
     may differ from the model, to see by how much an advice then misses its
-    targets. atlas: what is solved in advance, if anything. decisions: metrics
+    targets. atlas: what is solved in advance, if anything; promises: the same
+    in budgets of persons, the last axis, with mechanisms of plans. decisions: metrics
     that decide something, the most important first -> what their mean is, in
     words that follow "the". needed: parameters that a person must give where a
     target's metric takes them, though they have a default. survey: function of
@@ -109,6 +112,7 @@ class Advice:
     predicted: Mapping[str, Callable[..., float]] = field(default_factory=dict)
     stress: Callable[[Any], Mapping[str, Mapping[str, Any]]] = lambda model: {}
     atlas: AtlasGrid | None = None
+    promises: AtlasGrid | None = None
     decisions: Mapping[str, str] = field(default_factory=dict)
     needed: tuple[str, ...] = ()
     survey: Callable[[Any, Any], str] = _no_survey

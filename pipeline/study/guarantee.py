@@ -23,6 +23,7 @@ TRUSTS = {
     CURATOR: "a curator is trusted, who sees all answers and adds noise to what is released",
     EVERYBODY: "everybody who sees the release is trusted: nothing is protected",
 }
+WHOM = {NOBODY: "nobody", SHUFFLER: "a shuffler", CURATOR: "a curator", EVERYBODY: "everybody"}
 ONE_PERSON = "person"
 ONE_ANSWER = "answer"
 NOTHING = "nothing"

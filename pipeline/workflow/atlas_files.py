@@ -4,6 +4,7 @@ question as a table or a figure.
 
 import csv
 import io
+import itertools
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.advice import atlas
-from pipeline.advice.first import Curve, curve
+from pipeline.advice.first import Curve, curves
 from pipeline.advice.question import Question
 from pipeline.advice.targets import advice_of
 from pipeline.identity.registry import problems
@@ -25,6 +26,7 @@ from pipeline.reporting.shown_atlas import (
 )
 from pipeline.study.arrays import Floats
 from pipeline.study.files import write_whole
+from pipeline.study.guarantee import WHOM
 from pipeline.study.parameters import InvalidInput, fields, path_of
 from pipeline.study.problem import Problem
 
@@ -123,44 +125,64 @@ def _page(question: Question | None) -> str:
     shown: list[ShownProblem] = []
     skipped = list[str]()
     for problem in problems().values():
-        try:
-            stored = atlas.stored(problem)
-        except atlas.NotInAtlas as error:
-            skipped.append(f"{problem.name}: {error}")
-            continue
-        if stored is None:
-            continue
-        usable = {}
-        for name, solved in stored.mechanisms.items():
-            if atlas.current(problem, name, solved):
-                usable[name] = solved
-            else:
-                skipped.append(f"{problem.name} with {name}, whose cells were made by other code")
-        if usable:
-            shown.append(_shown(problem, stored, usable))
+        for unit in reversed(atlas.UNITS):  # a person's budgets first
+            try:
+                stored = atlas.stored(problem, unit)
+            except atlas.NotInAtlas as error:
+                skipped.append(f"{problem.name}: {error}")
+                continue
+            if stored is None:
+                continue
+            usable = _usable(problem, stored, unit)
+            skipped += [
+                f"{problem.name} with {name}, whose cells were made by other code"
+                for name in stored.mechanisms
+                if name not in usable
+            ]
+            if usable:
+                shown.append(_shown(problem, stored, usable, unit))
     if not shown:
         why = "; ".join(skipped) or "there are none"
         raise InvalidInput(
             "save", PAGE, f"no cells of the atlas can be used: {why}; `make atlas` makes them again"
         )
-    return page(shown, _start(question, {entry.name for entry in shown}), skipped)
+    return page(shown, _start(question, {entry.key for entry in shown}), skipped)
+
+
+def _usable(problem: Problem, stored: atlas.Atlas, unit: str) -> dict[str, atlas.Solved]:
+    """The cells of mechanisms that were made by the code that is here."""
+    usable = {}
+    for name, solved in stored.mechanisms.items():
+        if atlas.current(problem, name, solved, unit):
+            usable[name] = solved
+    return usable
+
+
+def _key(problem: Problem, unit: str) -> str:
+    """What tells the cells of a problem in budgets of a unit from all others on the page."""
+    if unit == atlas.ANSWER:
+        return problem.name
+    return f"{problem.name}, {unit}"
 
 
 def _shown(
-    problem: Problem, stored: atlas.Atlas, usable: Mapping[str, atlas.Solved]
+    problem: Problem, stored: atlas.Atlas, usable: Mapping[str, atlas.Solved], unit: str
 ) -> ShownProblem:
     """A problem as the page's script takes it."""
     first = next(iter(usable.values()))
-    mechanisms = [_mechanism(name, solved) for name, solved in usable.items()]
+    mechanisms = [_mechanism(problem, name, solved, unit) for name, solved in usable.items()]
     known_risks = set[str]()
     for solved in usable.values():
         known_risks.update(solved.risk)
+    word = atlas.WORDS[unit]
     return ShownProblem(
+        key=_key(problem, unit),
+        unknown=word,
         name=problem.name,
-        title=problem.title,
+        title=f"{problem.title}: {advice_of(problem).unknowns[word].meaning}",
         people=advice_of(problem).parameter_of("people") or None,
         parameters=stored.parameters,
-        axes=[_axis(problem, stored, usable, name) for name in stored.axes],
+        axes=[_axis(problem, stored, usable, name, unit) for name in stored.axes],
         metrics=[_metric(problem, name, mean) for name, mean in first.mean.items()],
         risks=sorted(known_risks & {"answer", "person"}),
         mechanisms=mechanisms,
@@ -168,13 +190,18 @@ def _shown(
 
 
 def _axis(
-    problem: Problem, stored: atlas.Atlas, usable: Mapping[str, atlas.Solved], name: str
+    problem: Problem,
+    stored: atlas.Atlas,
+    usable: Mapping[str, atlas.Solved],
+    name: str,
+    unit: str,
 ) -> ShownAxis:
     """An axis of the cells as the page's script takes it."""
     levels = stored.axes[name]
     *_, last_axis = stored.axes
-    is_last = name == last_axis
-    short = "ε" if is_last else name
+    short = name
+    if name == last_axis:
+        short = "ε" if unit == atlas.ANSWER else "E"
     having = []
     for mechanism, solved in usable.items():
         if name in solved.axes:
@@ -203,8 +230,12 @@ def _metric(problem: Problem, name: str, mean: Floats) -> ShownMetric:
     return ShownMetric(name, label, limits, sign, halves)
 
 
-def _mechanism(name: str, solved: atlas.Solved) -> ShownMechanism:
+def _mechanism(problem: Problem, name: str, solved: atlas.Solved, unit: str) -> ShownMechanism:
     """A mechanism's cells as the page's script takes them."""
+    trusted = ""
+    if unit == atlas.PERSON:
+        plans = advice_of(problem).plans
+        trusted = next(WHOM[plan.trust] for plan in plans if plan.parameters["mechanism"] == name)
     return ShownMechanism(
         name=name,
         estimator=solved.estimator,
@@ -212,7 +243,25 @@ def _mechanism(name: str, solved: atlas.Solved) -> ShownMechanism:
         mean=_lists(solved.mean),
         error=_lists(solved.error),
         risk=_lists(solved.risk),
+        trusted=trusted,
+        whole=_whole(problem, name, solved) if unit == atlas.ANSWER else (),
     )
+
+
+def _whole(problem: Problem, name: str, solved: atlas.Solved) -> Sequence[float]:
+    """Budget of all answers of a person over ε, in the order of the cells; empty where a mechanism
+    does not say it, or ε is that of a person.
+    """
+    *sizes, last = solved.axes
+    levels = solved.axes[last]
+    shares = []
+    for row in itertools.product(*(solved.axes[size] for size in sizes)):
+        about = atlas.question(problem, name, dict(zip(sizes, row, strict=True)))
+        promise = about.parts(levels[0]).mechanism.promise()
+        if promise.epsilon is None:
+            return ()
+        shares += [promise.epsilon / levels[0] for _ in levels]
+    return shares if max(shares) > 1 + 1e-6 else ()
 
 
 def _lists(arrays: Mapping[str, Any]) -> dict[str, list[float]]:
@@ -247,11 +296,15 @@ def _declared(problem: Problem, name: str) -> Field[Any]:
     raise AssertionError(name)  # an axis is a parameter of one of them
 
 
-def _start(question: Question | None, names: set[str]) -> Start | None:
+def _start(question: Question | None, keys: set[str]) -> Start | None:
     """Where the page begins: at a question's problem, sizes and first target."""
-    if question is None or question.problem.name not in names:
+    if question is None:
         return None
-    stored = atlas.stored(question.problem)
+    unit = atlas.unit_of(question)
+    key = _key(question.problem, unit)
+    if key not in keys:
+        return None
+    stored = atlas.stored(question.problem, unit)
     assert stored is not None
     first = question.targets[0]
     known = any(first.metric in solved.mean for solved in stored.mechanisms.values())
@@ -259,13 +312,13 @@ def _start(question: Question | None, names: set[str]) -> Start | None:
         name: value for name, value in question.values.items() if isinstance(value, (int, float))
     }
     if not known:
-        return Start(question.problem.name, None, None, sizes)
-    return Start(question.problem.name, first.metric, first.value, sizes)
+        return Start(key, None, None, sizes)
+    return Start(key, first.metric, first.value, sizes)
 
 
 def _curves(question: Question) -> list[Curve]:
     """The curve of each mechanism along the unknown."""
-    return [curve(fitted, solved) for fitted, solved in atlas.fitting(question).values()]
+    return curves(question)
 
 
 def _table(curves: Sequence[Curve]) -> str:

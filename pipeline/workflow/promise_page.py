@@ -9,7 +9,6 @@ from pipeline.advice import words
 from pipeline.advice.answer import Answer
 from pipeline.advice.person import HIGH, certainty
 from pipeline.advice.text import MOST_ODDS
-from pipeline.advice.trusted import WHOM
 from pipeline.reporting.promise_figure import percent
 from pipeline.reporting.promise_page import Aspect, PromisePage, Risk, page
 from pipeline.study.disclosure import LARGEST, Disclosure, TradeOff, promised_trade_off, trade_off
@@ -20,6 +19,7 @@ from pipeline.study.guarantee import (
     ONE_PERSON,
     SHUFFLER,
     TRUSTS,
+    WHOM,
     Guarantee,
     amount,
 )

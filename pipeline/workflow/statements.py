@@ -40,18 +40,20 @@ def privacy(study: Study) -> list[Protection]:
     """What every mechanism of the study promises and spends, over its cells."""
     guarantees: dict[str, dict[tuple[str, str], None]] = {}
     trusts: dict[str, str] = {}
+    units: dict[str, str] = {}
     spent: dict[str, dict[str, tuple[float, float]]] = {}
     for name, mechanism in parts_of(study, ROLES[1]):
         guarantee = mechanism.stated()
         guarantees.setdefault(name, {}).update(dict.fromkeys(guarantee.rows()))
         trusts[name] = guarantee.trust
+        units[name] = guarantee.unit
         _widen(spent.setdefault(name, {}), mechanism.spent())
     if "none" in spent:
         meanings = itertools.chain.from_iterable(spent.values())
         spent["none"] = dict.fromkeys(meanings, (math.inf, math.inf))
     remarks_of = remarks(study)
     return [
-        Protection(name, [*rows], spent[name], remarks_of.get(name, []), trusts[name])
+        Protection(name, [*rows], spent[name], remarks_of.get(name, []), trusts[name], units[name])
         for name, rows in guarantees.items()
     ]
 

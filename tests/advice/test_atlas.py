@@ -33,10 +33,12 @@ def own(monkeypatch, tmp_path):
     """A problem of one's own with an atlas, made in a file that is given back."""
     mine = dataclasses.replace(OWN, advice=dataclasses.replace(OWN.advice, atlas=CELLS))
     for module in (atlas, solve):
-        monkeypatch.setattr(module, "path", lambda problem: tmp_path / atlas.FILE)
+        monkeypatch.setattr(
+            module, "path", lambda problem, unit=atlas.ANSWER: tmp_path / atlas.FILES[unit]
+        )
     with registry.registered(mine):
         assert solve.main(["own_mean"]) == 0
-        yield tmp_path / atlas.FILE
+        yield tmp_path / atlas.FILES[atlas.ANSWER]
 
 
 def asked(n=20, target=0.1, relation="<=", **known):

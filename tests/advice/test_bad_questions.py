@@ -110,7 +110,7 @@ BAD = [  # words of the command -> what the line has
     (f"{RANKING} save=/no/such/a.html {K}", "there is no such folder"),
     (
         f"{RANKING} quick=true {K}",
-        "no first answer from the atlas: it knows no budgets of persons; give epsilon, or ask for",
+        "no first answer from the atlas: L=9 lies outside of its cells, 20 to 10000",
     ),
     (
         f"{RANKING} unknown=epsilon save=a.csv {K}",

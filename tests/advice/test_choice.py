@@ -78,7 +78,9 @@ def known():
 def cells(monkeypatch, tmp_path):
     """An atlas of the problem with two mechanisms."""
     for module in (atlas, solve):
-        monkeypatch.setattr(module, "path", lambda problem: tmp_path / atlas.FILE)
+        monkeypatch.setattr(
+            module, "path", lambda problem, unit=atlas.ANSWER: tmp_path / atlas.FILES[unit]
+        )
     assert solve.main(["own_two"]) == 0
 
 

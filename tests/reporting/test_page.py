@@ -108,6 +108,7 @@ FACTS = {
             "flip_it",
             [("unit", "one answer"), ("neighbours", "replaced"), ("budget", "ε")],
             {"one answer": (0.25, 4.0), "all of a user": (1234.5, float("inf"))},
+            unit="answer",
         ),
         Protection("silent", [("unit", "one row"), ("budget", "ρ")]),
     ],

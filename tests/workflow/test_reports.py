@@ -71,6 +71,11 @@ def test_budgets_range_over_the_cells_of_their_mechanism():
         whole: (0.5 * 3, 2.0 * 10),
     }
     assert found["laplace"].spent == {"one comparison": (3.0, 3.0), whole: (18.0, 18.0)}
+    assert [found[name].unit for name in ("randomized_response", "laplace", "none")] == [
+        "answer",
+        "answer",
+        "nothing",
+    ]
     assert found["none"].spent == {"one comparison": (math.inf,) * 2, whole: (math.inf,) * 2}
     assert (
         dict(found["laplace"].guarantee)["unit"] == "one comparison of one user"
@@ -81,7 +86,7 @@ def test_budgets_range_over_the_cells_of_their_mechanism():
 def test_a_mechanism_that_does_not_say_what_it_spends(toy):
     (row,) = statements.privacy(read_experiment(toy.CONFIG).study)
     guarantee = toy.LaplaceNoise.guarantee
-    assert row == Protection("laplace", [*guarantee.rows()], {}, [], guarantee.trust)
+    assert row == Protection("laplace", [*guarantee.rows()], {}, [], guarantee.trust, "person")
 
 
 @dataclass(frozen=True)

@@ -238,4 +238,15 @@ ADVICE = Advice(
         ("misclassified", "recovered"),
         {"b": "0.9, 0.1"},
     ),
+    promises=AtlasGrid(
+        {
+            "U": (30, 100, 300, 1000, 3000, 10_000),
+            "N": (10, 20, 50),
+            "w": (3, 5, 10),
+            "person": (0.3, 0.7, 1, 2, 4, 8),
+        },
+        ("max_sense", "pairwise_preference", "noisy_co_occurrences"),
+        ("misclassified", "recovered"),
+        {"b": "0.9, 0.1"},
+    ),
 )

@@ -264,4 +264,15 @@ ADVICE = Advice(
         ("randomized_response",),
         ("label_error", "label_recovered", "ability_error_l2", "ability_error_inf"),
     ),
+    promises=AtlasGrid(
+        {
+            "n": (10, 30, 100, 300, 1000, 3000),
+            "m": (5, 15, 50),
+            "questions": (1, 2, 5),
+            "person": (0.2, 0.5, 1, 2, 5, 10),
+        },
+        ("randomized_response", "shuffled_response", "noisy_votes"),
+        ("label_error", "label_recovered"),
+        all_questions=("shuffled_response", "noisy_votes"),
+    ),
 )

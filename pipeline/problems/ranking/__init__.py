@@ -106,6 +106,7 @@ PROBLEM = Problem(
         "users_from_signal": ".derivations:users_from_signal",
         "answer_epsilon": ".person_derivations:answer_epsilon",
         "local_boundary": ".person_derivations:local_boundary",
+        "delta_by_trust": ".person_derivations:delta_by_trust",
         "person_from_root": ".person_derivations:person_from_root",
         "person_from_x": ".person_derivations:person_from_x",
         "questions_of_survey": ".person_derivations:questions_of_survey",

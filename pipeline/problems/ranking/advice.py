@@ -181,4 +181,16 @@ ADVICE = Advice(
         ("kendall", "hamming_top_k", "exact_top_k", "error_l2", "error_inf"),
         halves={"K": "m"},
     ),
+    promises=AtlasGrid(
+        {
+            "L": (20, 50, 100, 300, 1000, 3000, 10_000),
+            "m": (5, 10, 20, 50),
+            "questions": (1, 2, 4, 8),
+            "person": (0.1, 0.2, 0.5, 1, 2, 5, 10, 20),
+        },
+        ("randomized_response", "shuffled_response", "noisy_counts", "noisy_scores"),
+        ("kendall", "exact_top_k", "error_l2", "error_inf"),
+        halves={"K": "m"},
+        all_questions=("shuffled_response", "noisy_counts", "noisy_scores"),
+    ),
 )

@@ -18,6 +18,7 @@ Person = Annotated[float, "privacy budget of all comparisons of a user", "nats"]
 PersonDelta = Annotated[float, "δ of a person's budget"]
 Error = Annotated[float, "root of the mean squared error ‖θ̂ − θ*‖₂²/m", "logits"]
 _ALL = "all"
+_USUAL_DELTA = 1e-6
 
 
 def questions_of_survey(survey: Annotated[str, ("questions of a person, or all")], m: int) -> int:
@@ -98,6 +99,17 @@ def person_from_x(
         return x * person.laplace_person(variance, sensitivity)
     rho = person.gaussian_rho(variance, sensitivity)
     return person.concentrated_epsilon(x**2 * rho, person_delta)
+
+
+def delta_by_trust(mechanism: str) -> PersonDelta:
+    """δ of a person's budget: 0 where nobody is trusted, else 10⁻⁶.
+
+    >>> delta_by_trust("randomized_response"), delta_by_trust("noisy_counts")
+    (0.0, 1e-06)
+    """
+    if mechanism == "randomized_response":
+        return 0.0
+    return _USUAL_DELTA
 
 
 def person_from_root(

@@ -292,4 +292,16 @@ ADVICE = Advice(
         ("kendall", "hamming_top_k", "exact_top_k", "error_l2", "error_inf"),
         halves={"K": "m"},
     ),
+    promises=AtlasGrid(
+        {
+            "n": (100, 300, 1000, 3000, 10_000),
+            "m": (5, 10, 20),
+            "questions": (1, 2, 5),
+            "person": (0.3, 1, 3, 10, 30, 100),
+        },
+        ("randomized_response", "shuffled_response", "noisy_differences"),
+        ("kendall", "exact_top_k", "error_l2"),
+        halves={"K": "m"},
+        all_questions=("shuffled_response", "noisy_differences"),
+    ),
 )
