@@ -58,6 +58,10 @@ NAMES = {
         "advice to persons on 60 drawn questions, by trust: certified, met, against a fine grid of "
         "questions and budgets"
     ),
+    "accounts": (
+        "accounts and attacks against dp-accounting and riskcal, on 1,000 drawn cases of each kind"
+    ),
+    "designs": "drawing answers where people are asked some questions, over where they are asked all",
     "planted_faults": "audits of 78 faults in nine right mechanisms: how many are found",
     "false_alarms": "1,000 audits of right mechanisms at 99.9 %: false alarms",
     "falsification": (
@@ -68,7 +72,15 @@ NAMES = {
     "memory": "peak memory of the driver against the number of units planned",
 }
 # Those that may be followed by how much of them is run.
-COUNTED = ("advise", "persons", "planted_faults", "false_alarms", "falsification", "histograms")
+COUNTED = (
+    "accounts",
+    "advise",
+    "persons",
+    "planted_faults",
+    "false_alarms",
+    "falsification",
+    "histograms",
+)
 
 
 def main(arguments: list[str]) -> int:

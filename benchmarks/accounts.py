@@ -174,9 +174,8 @@ def differences(kind: str, count: int) -> Iterator[float]:
         yield abs(ours - theirs)
 
 
-def main() -> None:
-    """Run all kinds; one line each."""
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else COUNT
+def main(count: int = COUNT) -> None:
+    """Run so many cases of all kinds; one line each."""
     for kind in KINDS:
         found = np.array([*differences(kind, count)])
         print(
@@ -186,4 +185,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(*map(int, sys.argv[1:]))

@@ -651,3 +651,42 @@ def test_a_nested_loop_has_every_cell_in_its_order(make):
     of_first = [mark.y for mark in marks if "plain" in mark.text][: len(first)]
     np.testing.assert_allclose(of_first, first)
     assert len(marks) == summary.size
+
+
+BOUNDARIES = dict(
+    kind="boundaries",
+    metric="error",
+    along="x",
+    at="budget",
+    across="L",
+    level=0.5,
+    by=["m"],
+    split="rule",
+    theory=1.0,
+    source="nobody",
+)
+
+
+def test_boundaries_in_one_diagram_are_the_crossings(make):
+    """Of every curve its crossing, and the position of the level of theory beside it."""
+    data = make()
+    (drawing,) = drawn(data, BOUNDARIES)
+    summary = summarise(data)
+    crossed = crossing(summary["error"], summary["error_mcse"], "x", 0.5, summary["budget"])
+    rows = drawing.table
+    assert len(rows) == summary.sizes["m"] * summary.sizes["L"] * summary.sizes["rule"]
+    for row in rows.to_dict("records"):
+        place = {axis: row[axis] for axis in ("m", "L", "rule")}
+        where = crossed.sel(place)
+        assert row["mean"] == pytest.approx(where["value"].item(), nan_ok=True)
+        assert row["low"] == pytest.approx(where["low"].item(), nan_ok=True)
+    steps = np.log(summary["x"].values)
+    first = rows.iloc[0]
+    budget = summary["budget"].sel(
+        {axis: first[axis] for axis in summary["budget"].dims if axis in first}
+    )
+    expected = np.exp(np.interp(0.0, steps, np.log(budget.values)))
+    assert first["predicted"] == pytest.approx(expected)
+    assert "Dotted: where theory puts each of them (nobody)" in drawing.caption
+    (without,) = drawn(data, {**BOUNDARIES, "theory": None, "source": ""})
+    assert without.table["predicted"].isna().all() and "Dotted" not in without.caption

@@ -86,7 +86,7 @@ def test_budgets_range_over_the_cells_of_their_mechanism():
 def test_a_mechanism_that_does_not_say_what_it_spends(toy):
     (row,) = statements.privacy(read_experiment(toy.CONFIG).study)
     guarantee = toy.LaplaceNoise.guarantee
-    assert row == Protection("laplace", [*guarantee.rows()], {}, [], guarantee.trust, "person")
+    assert row == Protection("laplace", [*guarantee.rows()], {}, [], guarantee.trust, "answer")
 
 
 @dataclass(frozen=True)
