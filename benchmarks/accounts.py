@@ -10,7 +10,6 @@ difference; the tests run the first cases of each kind.
 import math
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 import riskcal
@@ -41,7 +40,7 @@ def composed(rng: np.random.Generator) -> Pair:
     return composed_delta(person, answer, answers), theirs
 
 
-def _flipped(answer: float, answers: int) -> Any:
+def _flipped(answer: float, answers: int) -> peer.PrivacyLossDistribution:
     promise = DifferentialPrivacyParameters(answer)
     one = peer.from_privacy_parameters(promise, value_discretization_interval=answer)
     return one.self_compose(answers)
@@ -148,7 +147,7 @@ def attacked_promise(rng: np.random.Generator) -> Pair:
     return Bound(epsilon, delta).power(alarms), 1 - float(missed)
 
 
-def _powers(attack: Attack, losses: Any, rng: np.random.Generator) -> Pair:
+def _powers(attack: Attack, losses: peer.PrivacyLossDistribution, rng: np.random.Generator) -> Pair:
     """True alarms by our attack, and by riskcal from losses."""
     alarms = float(rng.choice(FALSE_ALARMS))
     missed = riskcal.analysis.get_beta_from_pld(losses, alpha=alarms)

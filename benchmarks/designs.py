@@ -8,7 +8,6 @@ many entries (pairs, items, or workers and tasks).
 
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -21,7 +20,7 @@ from pipeline.problems.response.model import Rasch
 ROUNDS = 7
 REPLICATIONS = 200
 BAR = 2.0
-Run = Callable[[], Any]
+Run = Callable[[], object]
 
 
 def cases() -> Iterator[tuple[str, Run, Run]]:
@@ -41,7 +40,7 @@ def cases() -> Iterator[tuple[str, Run, Run]]:
             yield name, _drawn(DawidSkene(n=people, m=items)), _drawn(asked)
 
 
-def _drawn(model: Any) -> Run:
+def _drawn(model: BTL | DawidSkene | Rasch) -> Run:
     """Truth and data of a block."""
 
     def run() -> object:

@@ -286,11 +286,8 @@ def _says_questions(question: Question) -> bool:
 def _unknown_sizes(question: Question, solved: Solved, unit: str) -> list[str]:
     """Axes of a mechanism's cells at which no level is known, and none can be chosen."""
     open_axis = question.advice.parameter_of("questions") if unit == PERSON else ""
-    unknown = []
-    for axis in solved.axes:
-        if axis not in (question.parameter, open_axis) and size(question, axis) is None:
-            unknown.append(axis)
-    return unknown
+    known = (question.parameter, open_axis)
+    return [axis for axis in solved.axes if axis not in known and size(question, axis) is None]
 
 
 def _check_cells(question: Question, mechanism: str, solved: Solved, unit: str) -> None:

@@ -151,11 +151,11 @@ def _page(question: Question | None) -> str:
 
 def _usable(problem: Problem, stored: atlas.Atlas, unit: str) -> dict[str, atlas.Solved]:
     """The cells of mechanisms that were made by the code that is here."""
-    usable = {}
-    for name, solved in stored.mechanisms.items():
-        if atlas.current(problem, name, solved, unit):
-            usable[name] = solved
-    return usable
+    return {
+        name: solved
+        for name, solved in stored.mechanisms.items()
+        if atlas.current(problem, name, solved, unit)
+    }
 
 
 def _key(problem: Problem, unit: str) -> str:
