@@ -118,7 +118,8 @@ def test_one_line_per_verdict_the_contradicted_last():
         ("f", "too weak", "supported, but"),
     ]
     judgements = [
-        Plain(claim=Plain(id=name), verdict=word, text=said) for name, word, said in found
+        Plain(claim=Plain(id=name, experiment="toy"), verdict=word, text=said)
+        for name, word, said in found
     ]
     lines = [line for event in present.judged(judgements) for line in lines_of(event)]
     assert [line.split(":")[0] for line in lines] == [
