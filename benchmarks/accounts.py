@@ -18,10 +18,11 @@ from dp_accounting.pld import privacy_loss_distribution as peer
 from dp_accounting.pld.common import DifferentialPrivacyParameters
 from dp_accounting.pld.pld_pmf import SparsePLDPmf, create_pmf_pessimistic_connect_dots
 
-from pipeline.privacy.attacks import Attack, Bound, FlippedBits, GaussianShifts, LaplaceShift
+from pipeline.privacy.attacks import Bound, FlippedBits, GaussianShifts, LaplaceShift
 from pipeline.privacy.composition import composed_delta
 from pipeline.privacy.shuffling import DOTS, shuffled_binary_delta, shuffled_person_delta
 from pipeline.study.arrays import Floats
+from pipeline.study.disclosure import Attack
 
 COUNT = 1000
 BAR = 1e-6
