@@ -56,6 +56,7 @@ def record(reproduced: Reproduced) -> JsonObject:
         "units": reproduced.units,
         "drawn": reproduced.drawn,
         "within_1e-9": reproduced.close,
+        "exactly": reproduced.exactly,
         "confidence": reproduced.confidence,
         "most_false": reproduced.most_false,
         "parts": parts,

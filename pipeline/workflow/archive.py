@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pipeline.execution.clusters import Cluster
+from pipeline.execution.environment import environment
 from pipeline.execution.schedule import failures
 from pipeline.execution.sessions import RUNNING, for_others, sessions
 from pipeline.identity import own_files
@@ -141,7 +142,7 @@ class Staged:
     def manifest(self) -> Manifest:
         """What the archive says of itself."""
         code = report_record.code_of(self.studies)
-        return Manifest(self.title, self.program, code, self.archived)
+        return Manifest(self.title, self.program, code, environment(), self.archived)
 
     def entries(self) -> list[Entry]:
         """Everything that goes into the archive but its metadata, in order."""

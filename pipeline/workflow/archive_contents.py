@@ -54,11 +54,15 @@ class ArchivedStudy:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What an archive says of itself. code: digest of what drew its page and judged its claims."""
+    """What an archive says of itself. code: digest of what drew its page and judged its claims.
+
+    arithmetic: of the machine that did so, name -> version or kind.
+    """
 
     title: str
     program: Program
     code: str
+    arithmetic: Mapping[str, str]
     studies: Sequence[ArchivedStudy]
 
     def content(self) -> bytes:
@@ -85,7 +89,10 @@ class Manifest:
 def _is_meant(manifest: Json) -> bool:
     """Whether a manifest holds studies, each once, and texts where texts are."""
     program = manifest.program
+    if not isinstance(manifest.arithmetic, dict):
+        return False
     texts = [manifest.title, manifest.code, program.version, program.commit]
+    texts += manifest.arithmetic.values()
     for study in manifest.studies:
         for entries in (study.config, study.data, study.parts):
             if not isinstance(entries, dict):

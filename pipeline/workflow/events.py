@@ -253,7 +253,8 @@ class Reproduced:
     """An archive was checked. archive: name of its file; title: of its report.
 
     nonce: by which units were drawn. units: in all; drawn: of these. close: of those drawn, equal
-    within 1e-9 and not to the last bit. most_false: share of all units that could be false, with
+    within 1e-9 and not to the last bit. exactly: whether all else was compared to the last bit, as
+    the archive was made by the arithmetic that is here, and not within 1e-9. most_false: share of all units that could be false, with
     this confidence.
     """
 
@@ -264,6 +265,7 @@ class Reproduced:
     units: int
     drawn: int
     close: int
+    exactly: bool
     confidence: float
     most_false: float
 

@@ -204,6 +204,8 @@ def bound_in_words(event: Reproduced) -> str:
     line = f"{equal:,} of {event.drawn:,} units equal"
     if event.close:
         line += f", {event.close:,} of these within 1e-9 (this machine's arithmetic is another)"
+    elif not event.exactly:
+        line += " (this machine's arithmetic is another: what follows is compared within 1e-9)"
     most = 100 * event.most_false
     if event.drawn == event.units:
         return f"{line}: all units, {most:.1f} % are false"

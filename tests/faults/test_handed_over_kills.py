@@ -50,10 +50,12 @@ def _bytes_of_whole_entries(partial):
     place = 0
     total = 0
     while len(content) - place >= HEADER.size:
-        mark, *_, checksum, size, _, name, more = HEADER.unpack_from(content, place)
+        mark, *_, checksum, size, whole_size, name, more = HEADER.unpack_from(content, place)
         start = place + HEADER.size + name + more
         body = content[start : start + size]
-        if mark != b"PK\x03\x04" or len(body) < size or zlib.crc32(body) != checksum:
+        if mark != b"PK\x03\x04" or size < whole_size:  # the size is written last
+            break
+        if len(body) < size or zlib.crc32(body) != checksum:
             break
         place = start + size
         total += size

@@ -529,3 +529,21 @@ def test_a_dataset_in_a_bucket_loses_its_root_first_and_gets_it_last(bucket, mon
     target.put(f"{staged}/data/c", b"new")
     target.publish(staged, "old", b"root")
     assert done == [["zarr.json"], ["data/c"], "old/data/c", "old/zarr.json"]
+
+
+def test_studies_in_a_bucket_are_archived_checked_and_merged(bucket, tmp_path):
+    """As those on a disk: the archive has the same numbers, and units are taken from there, and into it."""
+    small = {"grid.m": "[2]", "grid.epsilon": "[0.5]"}
+    url = f"s3://{bucket.name}/ada"
+    words = arguments(tmp_path / "ada", **small)
+    assert main([*words, f"store.url={url}"]) == 0
+    (name,) = [f"xu/{path.name}" for path in (tmp_path / "ada/xu").glob("lemmas-*")]
+    target = tmp_path / "ada.zip"
+    request = [name, f"outputs={tmp_path / 'ada'}", f"save={target}", "cluster=synchronous"]
+    assert main(["archive", *request, f"store.url={url}"]) == 0
+    assert main(["reproduce", str(target), "cluster=synchronous"]) == 0
+    for person, place in (("disk", []), ("cloud", [f"store.url=s3://{bucket.name}/cloud"])):
+        theirs = [*arguments(tmp_path / person, **small), *place]
+        assert main(["merge", *theirs, f"from={url}", "contributor=Ada"]) == 0
+        assert main([*theirs, "task=status"]) == 0  # all is there
+    assert main(["merge", *words, f"from=s3://{bucket.name}/nowhere"]) == 2

@@ -27,6 +27,7 @@ from pipeline.workflow.archive import ArchiveRequest
 from pipeline.workflow.archive_contents import Manifest
 from pipeline.workflow.archive_reader import unpack
 from pipeline.workflow.likeness import alike
+from pipeline.workflow.lines import lines_of
 from pipeline.workflow.recomputed_units import Compared
 from pipeline.workflow.reproduce import ReproduceRequest, reproduce
 from tests.helpers import engine
@@ -269,6 +270,32 @@ def test_what_the_numbers_do_not_give_is_found(archive, tmp_path):
     }
 
 
+def _of_another_machine(content):
+    """What an archive says of itself that was made by another BLAS."""
+    values = json.loads(content)
+    values["arithmetic"]["BLAS"] = "openblas 0.3.29 Sandybridge"
+    return (json.dumps(values, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def test_another_arithmetic_is_told_and_compared_within_its_reach(archive, tmp_path):
+    """A number on the page that differs in its last digit is that of another machine, one of percents is not."""
+    page = zipfile.ZipFile(archive).read("report/report.html").decode()
+    number = re.search(r">(\d\.\d+[1-8])<", page)
+    last_digit = f"{number[1][:-1]}{int(number[1][-1]) + 1}"
+    other_page = f"{page[: number.start(1)]}{last_digit}{page[number.end(1) :]}".encode()
+    changes = {"report/report.html": lambda _: other_page}
+    (part,) = [
+        part for part in _check(_forged(archive, tmp_path / "a.zip", changes)).parts if part.wrong
+    ]
+    assert part.part == "page and tables"
+    changes["archive.json"] = _of_another_machine
+    reproduced = _check(_forged(archive, tmp_path / "b.zip", changes))
+    assert reproduced.is_sound and not reproduced.exactly
+    assert "arithmetic is another" in lines_of(reproduced)[0]
+    wrong = {"report/verdicts.csv": _other_verdict, "archive.json": _of_another_machine}
+    assert not _check(_forged(archive, tmp_path / "c.zip", wrong)).is_sound
+
+
 def test_what_is_hidden_is_found(archive, tmp_path):
     """Moments beside a root document that lists the true ones; a part of the page that only a zip
     file in it has; and a page that the program does not write.
@@ -450,7 +477,7 @@ def test_an_archive_that_says_something_else_of_itself(archive, change):
 # --- what must not get into one ---------------------------------------------------------------------
 
 
-def test_no_answers_of_people_get_into_an_archive(tmp_path, monkeypatch):
+def test_no_answers_of_people_get_into_an_archive(tmp_path, monkeypatch, capsys):
     """Of their file only the name and the digest; no folder, no name of a machine or of its user."""
     monkeypatch.setattr(platform, "node", lambda: "machine-of-ada")
     folder = tmp_path / "home-of-ada"
@@ -486,6 +513,14 @@ def test_no_answers_of_people_get_into_an_archive(tmp_path, monkeypatch):
     for name, content in files.items():
         for secret in ("person-1", "home-of-ada", "machine-of-ada", str(tmp_path)):
             assert secret.encode() not in content, (name, secret)
+    # Whoever has the file checks the archive with it; another file is refused.
+    check = ["reproduce", str(tmp_path / "own.zip"), "cluster=synchronous"]
+    assert main(check) == 2 and "data.path=FILE" in capsys.readouterr().err
+    assert main([*check, f"data.path={folder / 'answers.csv'}"]) == 0
+    other = tmp_path / "other.csv"
+    other.write_text((folder / "answers.csv").read_text().replace("B,C,C", "B,C,B", 1))
+    assert main([*check, f"data.path={other}"]) == 2
+    assert "these files of data" in capsys.readouterr().err
 
 
 def test_a_failure_is_told_without_folders(tmp_path):
