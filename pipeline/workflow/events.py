@@ -254,8 +254,8 @@ class Reproduced:
 
     nonce: by which units were drawn. units: in all; drawn: of these. close: of those drawn, equal
     within 1e-9 and not to the last bit. exactly: whether all else was compared to the last bit, as
-    the archive was made by the arithmetic that is here, and not within 1e-9. most_false: share of all units that could be false, with
-    this confidence.
+    the archive was made by the arithmetic that is here, and not within 1e-9. most_false: share of
+    all units that could be false, with this confidence.
     """
 
     archive: str
