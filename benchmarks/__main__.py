@@ -68,6 +68,7 @@ NAMES = {
         "1,000 checks each of archives with .1, 1, 5 and 10 % of false units: how many are refused"
     ),
     "histograms": "certified bounds of audits beside a tester by histograms, at equal samples",
+    "auditorium": "the same beside testers of dp_auditorium, which must be on PYTHONPATH",
     "slices": "memory of units of 500 items and 2,000 replications, for every problem",
     "memory": "peak memory of the driver against the number of units planned",
 }

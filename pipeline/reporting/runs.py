@@ -26,10 +26,14 @@ class Budgets:
 
 @dataclass(frozen=True)
 class Statement:
-    """What a mechanism protects. guarantee: (aspect, text), such as ("unit", "one answer")."""
+    """What a mechanism protects. guarantee: (aspect, text), such as ("unit", "one answer").
+
+    audits: of that promise, in sentences.
+    """
 
     mechanism: str
     guarantee: tuple[tuple[str, str], ...]
+    audits: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -99,7 +103,8 @@ def statements(sections: Iterable[Facts]) -> list[Statement]:
     every: dict[Statement, None] = {}
     for facts in sections:
         for mechanism in facts.privacy:
-            statement = Statement(mechanism.mechanism, tuple(mechanism.guarantee))
+            guarantee = tuple(mechanism.guarantee)
+            statement = Statement(mechanism.mechanism, guarantee, tuple(mechanism.audits))
             every[statement] = None
     return [*every]
 

@@ -83,6 +83,7 @@ class Protection:
     cell, in order. spent: whose budget it is -> (least, greatest) over the cells, of the person who
     spends most, in nats; empty for a mechanism that does not state it. remarks: on its cells.
     trust: who must be trusted, a key of `TRUSTS`; unit: what the budget is that of, one of `UNITS`.
+    audits: of its promise, in sentences.
     """
 
     mechanism: str
@@ -91,6 +92,7 @@ class Protection:
     remarks: Sequence[str] = ()
     trust: str = ""
     unit: str = ""
+    audits: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -26,9 +27,9 @@ from pipeline.identity.fingerprints import fingerprint
 from pipeline.identity.registry import registered
 from pipeline.storage import results
 from pipeline.study.contents import digest_of
-from pipeline.study.files import write_whole
+from pipeline.study.files import read_regular, write_whole
 from pipeline.study.grid import Grid
-from pipeline.study.parameters import InvalidInput
+from pipeline.study.parameters import InvalidInput, path_of
 from pipeline.study.study import Study
 from pipeline.study.untyped import Config
 from pipeline.workflow import composition, config_files, own_experiments, run
@@ -36,14 +37,14 @@ from pipeline.workflow.audit import AuditRequest
 from pipeline.workflow.config import present, read_cluster, read_settings
 from pipeline.workflow.invocation import Invocation
 from pipeline.workflow.job import Job, Subscriber
+from pipeline.workflow.known_audits import FOLDER, RECORD
+from pipeline.workflow.settings import Settings
 from pipeline.workflow.studies import StoredStudy, stored_studies
 
 if TYPE_CHECKING:
     import xarray as xr
 
 T = TypeVar("T")
-FOLDER = "audit"
-RECORD = "audit.json"
 PAGE = "audit.html"
 SETTINGS = (
     "outputs",
@@ -138,8 +139,9 @@ def perform(request: AuditRequest, keeping: Keeping) -> Audited:
             power, of_power = _power(call, problem, audited, _place(pairs, pair))
             audited = dataclasses.replace(audited, power=power)
             folder = folder or of_power
-    if folder is not None:
-        _write(folder, audited)
+    if folder is None:
+        folder = _folder_without_samples(call)
+    _write(folder, audited, _code(request))
     return audited
 
 
@@ -301,13 +303,50 @@ def _loaded(stored: StoredStudy) -> "xr.Dataset":
     return results.load(stored.store, results.place(stored.store) + results.SEALED)
 
 
-def _write(folder: Path, audited: Audited) -> None:
-    """The answer beside what it was made of, as JSON and as a page."""
+def _folder_without_samples(call: _Call) -> Path:
+    """The folder of an audit that needed no samples, and planted no faults."""
+    outputs = call.keeping.changes.get("outputs", Settings.outputs)
+    folder = path_of(outputs, "outputs") / f"{call.name}-{call.digest[:8]}"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _write(folder: Path, audited: Audited, code: str) -> None:
+    """The answer beside what it was made of, as JSON and as a page.
+
+    With the day of the first of equal answers, and a digest of the mechanism's code, by which
+    reports find it.
+    """
     from pipeline.workflow.audit_page import page_of  # Matplotlib
 
-    content = json.dumps(audited.record(), ensure_ascii=False, indent=1)
+    record = {**audited.record(), "code": code}
+    today = datetime.now(UTC).date().isoformat()
+    date = _date_of(folder / RECORD, record) or today
+    content = json.dumps({**record, "date": date}, ensure_ascii=False, indent=1)
     write_whole(folder / RECORD, f"{content}\n".encode())
     write_whole(folder / PAGE, page_of(audited).encode())
+
+
+def _date_of(path: Path, record: Mapping[str, Any]) -> str | None:
+    """The date of a record that says the same; None where there is none."""
+    try:
+        former = json.loads(read_regular(path))
+    except (OSError, ValueError):
+        return None
+    if not isinstance(former, dict):
+        return None
+    date = former.pop("date", None)
+    if former != record or not isinstance(date, str):
+        return None
+    return date
+
+
+def _code(request: AuditRequest) -> str:
+    """Digest of the code of a problem's mechanism; empty for a callable."""
+    mechanism = request.case.subject.mechanism
+    if not isinstance(mechanism, Part):
+        return ""
+    return fingerprint(type(mechanism.mechanism))
 
 
 def _digest(request: AuditRequest) -> str:

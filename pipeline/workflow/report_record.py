@@ -1,6 +1,7 @@
 """Where a report lies, and the record of what it was made of, by which it is up to date or not."""
 
 import hashlib
+import itertools
 import json
 import re
 import shutil
@@ -17,7 +18,7 @@ from pipeline.study.files import read_regular, write_whole
 from pipeline.study.parameters import path_of
 from pipeline.study.streams import digest
 from pipeline.study.untyped import Config
-from pipeline.workflow import protocol_record
+from pipeline.workflow import known_audits, protocol_record
 from pipeline.workflow.invocation import SETTING_KEYS
 from pipeline.workflow.own_experiments import RECORD
 from pipeline.workflow.settings import Settings
@@ -30,6 +31,7 @@ OF_FILES = "# of files"
 OF_RESULTS = "# of results"
 OF_REQUEST = "# of request"
 OF_PROTOCOL = "# of protocol"
+OF_AUDIT = "# of audit"
 OF_FILE = "# of file"  # of parts, given on the command line
 MOST_SHOWN = 64  # configs whose YAML is kept
 _SHOWN: dict[str, str] = {}  # config -> its YAML
@@ -134,7 +136,8 @@ def content(studies: Sequence[StoredStudy], stamps: Sequence[str | None]) -> str
     size = ""
     if all(results.is_sealed(stored.store) for stored in studies):
         size = FINISHED.format(sum(results.size(stored.study) for stored in studies)) + "\n"
-    return configs + common + files + code + sealed + _protocols(studies) + size
+    kept = _protocols(studies) + _audits(studies)
+    return configs + common + files + code + sealed + kept + size
 
 
 def _protocols(studies: Sequence[StoredStudy]) -> str:
@@ -145,6 +148,12 @@ def _protocols(studies: Sequence[StoredStudy]) -> str:
         if path.exists():
             lines.append(f"{OF_PROTOCOL} {hashlib.sha256(read_regular(path)).hexdigest()}\n")
     return "".join(lines)
+
+
+def _audits(studies: Sequence[StoredStudy]) -> str:
+    """A line for each audit that the page tells of, by its bytes."""
+    digests = itertools.chain.from_iterable(map(known_audits.digests, studies))
+    return "".join(f"{OF_AUDIT} {sha256}\n" for sha256 in digests)
 
 
 def code_of(studies: Sequence[StoredStudy]) -> str:

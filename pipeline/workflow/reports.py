@@ -17,7 +17,7 @@ from pipeline.storage.layout import counted
 from pipeline.study.checks import ROLES
 from pipeline.study.parameters import DataFile
 from pipeline.study.study import Study
-from pipeline.workflow import provenance, statements
+from pipeline.workflow import known_audits, provenance, statements
 from pipeline.workflow.config import read_common
 from pipeline.workflow.deviations import protocol_of
 from pipeline.workflow.effort import effort
@@ -259,7 +259,7 @@ def facts(stored: StoredStudy, invocation: Invocation, interim: bool = False) ->
         config=shown(stored.raw),
         sessions=[_session(record) for record in sessions(store.folder)],
         failures=failed,
-        privacy=statements.privacy(study),
+        privacy=known_audits.told(stored, statements.privacy(study)),
         source=statements.source(study),
         experiment=str(invocation.alone(study).again()),
         crossings=boundary_lines(stored),

@@ -43,7 +43,9 @@ def test_an_audit_is_kept_listed_and_has_a_page(kept):
     assert answer.verdict == "not refuted" and 0.7 < answer.epsilon_lower < EPSILON
     assert answer.power["a number without noise"].found == 1
     (record,) = outputs.glob("audit/noisy-count-*/audit.json")
-    assert json.loads(record.read_text()) == answer.record()
+    content = json.loads(record.read_text())
+    assert content.pop("date").startswith("20") and content.pop("code") == ""
+    assert content == answer.record()
     page = record.with_name("audit.html").read_text()
     assert "not refuted" in page and "a number without noise" in page and "<script" not in page
     names = [study.name.rpartition("-")[0] for study in pl.list_studies(str(outputs))]
