@@ -67,7 +67,7 @@ def draw(name: str, label: str, opponents: Sequence[Opponent]) -> bytes:
         for axes, opponent in zip(grid.flat, opponents, strict=True):
             _draw(axes, opponent)
             axes.set_title(f"{name} less {opponent.opponent}", loc="left")
-            axes.set_xlabel(f"{label}: difference in % of the other's mean")
+            axes.set_xlabel(f"{label}:\ndifference in % of the other's mean")
         return style.images(figure, ("svg",))["svg"]
 
 
