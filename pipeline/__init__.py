@@ -3,6 +3,7 @@
 As a library, `import pipeline as pl`; all names below are loaded when they are first used, and so
 are the problems, by their names, such as `pl.ranking`:
 
+- a study of two plain functions: `study`
 - studies: `run`, `simulate`, `report`, `open_results`, `summarise`, `judge`, `boundary`; `Study`,
   `Grid`
 - stored studies: `protocol`, `plan`, `status`, `verify`, `compare`, `list_studies`
@@ -18,7 +19,9 @@ are the problems, by their names, such as `pl.ranking`:
   `FailedUnits`
 """
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -80,6 +83,19 @@ def _problem(name: str) -> "Problem":
 
 # By its name, too, as the list of problems is no code of a part.
 import_module("pipeline.study.known").look_up_by(_problem)
+
+
+class _Folder(ModuleType):
+    """The folder `pipeline.study`, which can be called: `pl.study(generate, analyse, …)`."""
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> "Study":  # noqa: ANN401
+        """A study of two plain functions, see `pipeline.library.plain.study`."""
+        from pipeline.library.plain import study
+
+        return study(*arguments, **keywords)
+
+
+sys.modules["pipeline.study"].__class__ = _Folder  # its name is that of what it holds
 
 _NAMES = {  # name -> module that holds it
     "BaseEstimator": "study.parts",

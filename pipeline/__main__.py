@@ -13,7 +13,7 @@ from collections.abc import Sequence  # noqa: E402
 from typing import Any  # noqa: E402
 
 from pipeline.cli.exit_codes import EXIT_BAD_INPUT, EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO  # noqa: E402
-from pipeline.cli.task_words import HELP, spelled_out, task_of, tasks_in  # noqa: E402
+from pipeline.cli.task_words import HELP, QUOTES, spelled_out, task_of, tasks_in  # noqa: E402
 from pipeline.execution import copies  # noqa: E402
 from pipeline.execution.errors import SweepError  # noqa: E402
 from pipeline.study.parameters import InvalidInput  # noqa: E402
@@ -87,8 +87,11 @@ def _choose(arguments: list[str]) -> int:
     """Perform what the arguments ask for: version, help, completion, the composed config, or a
     task.
     """
+    if not arguments:
+        return _first_words()
     if "--version" in arguments:
         return _version()
+    arguments = _with_its_code(arguments)
     if any(word.partition("=")[0] == "--with" for word in arguments):
         from pipeline.cli.flags import load_own_files
 
@@ -110,6 +113,17 @@ def _choose(arguments: list[str]) -> int:
             return EXIT_DONE
         flags.refuse_flags([word for word in arguments if word != JSON])
     return _perform(arguments)
+
+
+def _with_its_code(arguments: list[str]) -> list[str]:
+    """The arguments with --with FILE.py in front, for an experiment that is such a file."""
+    files = []
+    for word in arguments:
+        key, _, value = word.partition("=")
+        path = value.strip(QUOTES)
+        if key == "experiment" and path.lower().endswith(".py"):
+            files.append(f"--with={path}")
+    return [*(word for word in files if word not in arguments), *arguments]
 
 
 def _name_broken_packages() -> None:
@@ -138,6 +152,14 @@ def _version() -> int:
     from importlib.metadata import version
 
     print(f"pipeline {version('private-learning-pipeline')}")
+    return EXIT_DONE
+
+
+def _first_words() -> int:
+    """Say in a few lines what there is to type; a bare command starts nothing."""
+    from pipeline.cli import help
+
+    print(help.first())
     return EXIT_DONE
 
 

@@ -172,7 +172,7 @@ class Question:
         parts = [self.problem.part(role, values[role], role) for role in ROLES[:2]]
         estimator = self.problem.part("estimator", values["estimator"])
         if "estimator" not in self.chosen or not _takes(parts, estimator):
-            values["estimator"] = _estimator(self.problem, self.advice, values)
+            values["estimator"] = estimator_for(self.problem, self.advice, values)
         parts.append(self.problem.part("estimator", values["estimator"]))
         parts += [self.problem.part("metric", target.metric) for target in self.targets]
         taken = {*ROLES}
@@ -269,7 +269,7 @@ def read(request: Mapping[str, Any]) -> Question:
     word = _unknown(problem, advice, word, values, derive, entries)
     if "estimator" in chosen and "mechanism" not in chosen:
         values["mechanism"] = _mechanism(problem, advice, values)
-    values.setdefault("estimator", _estimator(problem, advice, values))
+    values.setdefault("estimator", estimator_for(problem, advice, values))
     question = Question(
         problem,
         word,
@@ -525,7 +525,7 @@ def _mechanism(problem: Problem, advice: Advice, values: ParameterValues) -> str
     return usual
 
 
-def _estimator(problem: Problem, advice: Advice, values: ParameterValues) -> str:
+def estimator_for(problem: Problem, advice: Advice, values: ParameterValues) -> str:
     """The first estimator, by preference, that takes what the mechanism releases."""
     parts = [problem.part(role, values.get(role), role) for role in ROLES[:2]]
     for name in [*advice.estimators, *sorted(set(problem.estimators) - set(advice.estimators))]:

@@ -10,7 +10,7 @@ support it.
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import xarray as xr
@@ -21,8 +21,10 @@ from pipeline.analysis.measures import CONFIDENCE, Measure, Measured, confidence
 from pipeline.analysis.power import sentence
 from pipeline.analysis.selection import (
     InsufficientEvidence,
+    Level,
     NotTested,
     RecordedData,
+    at_constants,
     remembering,
 )
 from pipeline.analysis.tolerances import (
@@ -36,6 +38,7 @@ from pipeline.analysis.tolerances import (
     TOO_WEAK,
     VERDICTS,
     Tolerance,
+    beside,
     by_badness,
     finite,
     open_for_good,
@@ -194,7 +197,8 @@ class Claim:
     "supported". recorded: the real data that the claim is about, if any; on other data
     it is "not tested". row: of docs/papers.md, which shows why the paper is wrong
     there, or the proof incomplete; empty without one. headline: whether it is among the
-    main findings of its experiment, which a report says first.
+    main findings of its experiment, which a report says first. levels: axis -> the level at which
+    it is judged, where results have several levels of what the experiment has one of.
     """
 
     id: str
@@ -213,10 +217,17 @@ class Claim:
     recorded: RecordedData | None = None
     headline: bool = False
     row: str = ""
+    levels: Mapping[str, Level] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.by_construction and self.only_refutable:
             raise ValueError(f"{self.id} must be by_construction or only_refutable, not both")
+
+    def judged_at(self, levels: Mapping[str, Level]) -> "Claim":
+        """The claim, judged at these levels of axes."""
+        if not levels:
+            return self
+        return replace(self, levels=levels)
 
     @property
     def best(self) -> str:
@@ -265,6 +276,7 @@ class Claim:
         """
         if self.recorded is not None:
             self.recorded.require(results)
+        results = at_constants(results, self.levels)
         compute = self.measure.compute
         with remembering():
             if make is None:
@@ -287,6 +299,13 @@ class Claim:
             check = every(*checks)
         else:
             check = _decide(measured, self.tolerance)
+        if self.levels:
+            words = []
+            for axis, level in self.levels.items():
+                words.append(f"{axis}={level}")
+            place = ", ".join(words)
+            text = f"at {place}: {check.text}"
+            check = replace(check, text=text)
         if check.verdict == SUPPORTED:
             return replace(check, verdict=self.best)
         return check
@@ -435,7 +454,7 @@ def _where(label: str, count: int) -> str:
 
 def _text(estimate: Estimate, tolerance: Tolerance, where: str = "") -> str:
     """An estimate beside its tolerance, and what its interval is about, in words."""
-    text = f"{estimate}{where}, claimed {tolerance}"
+    text = f"{estimate}{where}, {beside(tolerance)}"
     if estimate.lost:
         replications = "replication" if estimate.lost == 1 else "replications"
         text += f"; whatever the values of {estimate.lost:,} lost {replications} would be"

@@ -287,6 +287,19 @@ def at_levels(results: xr.Dataset, levels: Mapping[str, Level]) -> xr.Dataset:
     return results.sel(levels, drop=True)
 
 
+def at_constants(results: xr.Dataset, levels: Mapping[str, Level]) -> xr.Dataset:
+    """`results` at one level of each of these axes, as if the study had it as a constant.
+
+    Raises `NotTested` without that level.
+    """
+    if not levels:
+        return results
+    chosen = at_levels(results, levels)
+    study = json.loads(results.attrs.get("study", "{}"))
+    study["parameters"] = {**study.get("parameters", {}), **levels}
+    return chosen.assign_attrs(study=json.dumps(study))
+
+
 def constant(results: xr.Dataset, name: str) -> float | str | None:
     """Value of a parameter that the whole study shares; None if it has none of that name."""
     study = json.loads(results.attrs.get("study", "{}"))

@@ -231,6 +231,20 @@ def open_for_good(estimate: Estimate, tolerance: Tolerance) -> bool:
     return True
 
 
+def beside(tolerance: Tolerance) -> str:
+    """What an estimate is compared with: what theory claims, told apart from what is tolerated.
+
+    >>> beside(Within(-0.5, 0.05)), beside(AtMost(1.3))
+    ('claimed −½, tolerated ± 0.05', 'tolerated at most 1.3')
+    """
+    if isinstance(tolerance, Within):
+        margin = written(tolerance.margin, fractions=False)
+        return f"claimed {written(tolerance.target)}, tolerated ± {margin}"
+    if isinstance(tolerance, (AtMost, AtLeast)):
+        return f"tolerated {tolerance}"
+    return f"claimed {tolerance}"
+
+
 def by_badness(values: Sequence[float], tolerance: Tolerance) -> list[int]:
     """Positions of the values, the one nearest to a contradiction first.
 

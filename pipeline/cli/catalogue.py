@@ -1,10 +1,10 @@
 """`--help mechanisms`, estimators, …: all parts of a kind, described by their own declarations."""
 
 import inspect
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, cast
 
-from pipeline.cli.help import table
+from pipeline.cli.help import headings, table
 from pipeline.execution.clusters import CLUSTERS
 from pipeline.execution.systems.registry import systems
 from pipeline.identity.registry import problems
@@ -25,7 +25,13 @@ SINGULAR = {
 
 def text(kind: str) -> str:
     """All of a kind, problem by problem; InvalidInput for an unknown kind."""
-    others = {"figures": _figures, "clusters": _clusters, "problems": _problems}
+    others: dict[str, Callable[[], Iterable[str]]] = {
+        "figures": _figures,
+        "clusters": _clusters,
+        "problems": _problems,
+        "experiments": lambda: headings("experiment"),
+        "suites": lambda: headings("suite"),
+    }
     if kind in others:
         return "\n".join(others[kind]())
     if kind not in SINGULAR:

@@ -7,9 +7,12 @@ from typing import Any, cast
 from pipeline.cli.arguments import Action, Word
 from pipeline.study.parameters import nearest, shorten
 from pipeline.study.untyped import Config
+from pipeline.workflow import new_axes
 from pipeline.workflow.config import STUDY_KEYS
 
 OPEN = ("grid", "parameters", "derive", "cluster")  # mappings to which a command may add names
+NESTED = ("cluster", "store", "protocol", "data")  # sections whose keys people give without them
+ALIASES = dict.fromkeys(("reps", "repeats", "nsim", "iterations"), "replications")
 MIXED = "a mapping and a list cannot replace each other; set single fields"
 
 
@@ -48,6 +51,8 @@ def _merged(old: object, new: object) -> object:
 def _with_change(config: dict[str, Any], word: Word) -> dict[str, Any]:
     """The config with the change of a word; in a grid of several products, that of each of them."""
     section, *rest = word.path
+    if _makes_an_axis(config, word):
+        return new_axes.with_axis(config, rest[0], word.value)
     grid = config.get("grid")
     if section == "grid" and isinstance(grid, list) and rest and not rest[0].isdecimal():
         return {**config, "grid": [_changed(product, rest, word) for product in grid]}
@@ -55,6 +60,15 @@ def _with_change(config: dict[str, Any], word: Word) -> dict[str, Any]:
     if declared and section not in config:
         config = {**config, section: None}
     return cast(dict[str, Any], _changed(config, word.path, word))
+
+
+def _makes_an_axis(config: Config, word: Word) -> bool:
+    """Whether a word gives levels of what is a constant: grid.NAME=[…], with + or without."""
+    section, *rest = word.path
+    if section != "grid" or len(rest) != 1 or word.action is Action.REMOVE:
+        return False
+    has_levels = isinstance(word.value, list) and bool(word.value)
+    return has_levels and new_axes.is_constant(config, rest[0])
 
 
 def _changed(part: object, path: Sequence[str], word: Word) -> object:
@@ -130,6 +144,9 @@ def _advice(word: Word, config: Config) -> str:
     if elsewhere:
         return elsewhere
     key = word.key
+    meant = _meant(key, config)
+    if meant:
+        return f"no such key; write {meant}=…"
     if key in OPEN and isinstance(word.value, dict):
         return (
             f"write each by itself: {key}.NAME=… changes one, +{key}.NAME=… adds one, "
@@ -149,6 +166,20 @@ def _advice(word: Word, config: Config) -> str:
     return advice
 
 
+def _meant(key: str, config: Config) -> str:
+    """The key of a name that is given without its section, or that other programs use.
+
+    Empty where none is known.
+    """
+    if key in ALIASES:
+        return ALIASES[key]
+    for section in NESTED:
+        inside = config.get(section)
+        if isinstance(inside, Mapping) and key in inside:
+            return f"{section}.{key}"
+    return ""
+
+
 def _elsewhere(key: str, config: Config) -> str:
     """Advice on a parameter that is an axis of the grid, or on an axis that is a parameter.
 
@@ -159,10 +190,16 @@ def _elsewhere(key: str, config: Config) -> str:
     axes = grid[0] if isinstance(grid, list) and grid else grid
     if section in ("parameters", "") and isinstance(axes, dict) and name in axes:
         return f"is an axis of this study; write grid.{name}=[…] with one level or more"
+    derived = config.get("derive")
+    if section in ("grid", "parameters", "") and isinstance(derived, dict) and name in derived:
+        return (
+            f"is computed in this study, by derive.{name}={derived[name]}; to set it, write "
+            f"~derive.{name} and +parameters.{name}=…"
+        )
     constants = config.get("parameters")
     if section in ("grid", "") and isinstance(constants, dict) and name in constants:
         return (
-            f"is a constant of this study; write parameters.{name}=…, or ~parameters.{name} "
-            f"'+grid.{name}=[…]'"
+            f"is a constant of this study; write parameters.{name}=…, or grid.{name}=[…] with "
+            "several levels"
         )
     return ""

@@ -38,6 +38,7 @@ def record(comparison: Comparison) -> JsonObject:
         "cells": comparison.cells,
         "left_out": list(comparison.left_out),
         "paired": comparison.paired,
+        "variants": list(comparison.variants),
         "confidence": CONFIDENCE,
         "metrics": [_record_of_metric(metric) for metric in comparison.metrics],
     }
@@ -58,6 +59,10 @@ def _record_of_metric(metric: MetricDifference) -> JsonObject:
 def _opening(comparison: Comparison) -> Iterator[str]:
     """What is compared, and how."""
     yield f"{comparison.first} less {comparison.second}"
+    names = (comparison.first, comparison.second)
+    for name, variant in zip(names, comparison.variants, strict=True):
+        if variant:
+            yield f"  {name}: {variant}"
     yield "; ".join([f"{count(comparison.cells, 'cell')} in common", *comparison.left_out])
     if comparison.paired:
         yield "paired replication by replication: both drew from the same streams of random numbers"

@@ -27,7 +27,7 @@ def text() -> str:
         "                [key=value ...]     (or python -m pipeline; task=TASK is the same as "
         "TASK)",
         "       pipeline TASK --help     what a task takes",
-        "       pipeline --help problems|models|mechanisms|estimators|metrics|derivations|figures"
+        "       pipeline --help experiments|suites|problems|models|mechanisms|estimators|metrics|derivations|figures"
         "|clusters    (or --version)",
         "",
         "Type the same command again to continue. Exit codes: 0 done, 1 failed, 2 bad input, 75 "
@@ -37,10 +37,10 @@ def text() -> str:
         *table((task.name, _meaning(task)) for task in TASKS.values()),
         "",
         "experiments",
-        *table((name, _heading(name)) for name in options("experiment")),
+        *headings("experiment"),
         "",
         "suites (several experiments, one report)",
-        *table((n, _heading(n, "suite")) for n in options("suite") if n != "none"),
+        *headings("suite"),
         "",
         "fields that people change",
         *table(
@@ -111,6 +111,27 @@ def text() -> str:
     return "\n".join(lines)
 
 
+def first() -> str:
+    """What a bare command prints: a few lines to begin with."""
+    rows = [
+        ("pipeline new", "a study of your own, from three questions"),
+        ("pipeline advise --help", "how many people it takes, or how small the promise may be"),
+        ("pipeline plan experiment=xu/scenario_2 size=quick", "what a run would do, and how long"),
+        ("pipeline experiment=xu/scenario_2 size=quick", "run it; the same command goes on"),
+        ("pipeline suite=xu", "reproduce a paper: do its claims hold?"),
+        ("pipeline list", "finished studies, with their verdicts"),
+        ("pipeline --help", "all tasks, experiments, suites and fields"),
+    ]
+    lines = [
+        "Simulates learning under differential privacy: what do protected answers still tell?",
+        "",
+        *table(rows),
+        "",
+        "Simulated noise comes from a seed. For real people's data there is pipeline release alone.",
+    ]
+    return "\n".join(lines)
+
+
 def of_task(task: Task) -> str:
     """The help of one task: what it does, and which words it takes."""
     bare = f" [{task.bare.upper()}]" if task.bare else ""
@@ -148,6 +169,11 @@ def _meaning(task: Task) -> str:
 
 def _about(field: dataclasses.Field[Any]) -> str:
     return f"{field.metadata['meaning']} ({describe(field)})"
+
+
+def headings(group: str) -> list[str]:
+    """All experiments, or all suites, with what each is about."""
+    return table((name, _heading(name, group)) for name in options(group) if name != "none")
 
 
 def _heading(name: str, group: str = "experiment") -> str:

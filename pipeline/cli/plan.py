@@ -1,6 +1,6 @@
 """`task=plan` in the terminal: what a run would do, for a person or as JSON."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from pipeline.cli.exit_codes import EXIT_DONE
 from pipeline.cli.json_answer import print_json
@@ -18,14 +18,19 @@ from pipeline.workflow.plan import StudyPlan, planned
 from pipeline.workflow.studies import StoredStudy
 
 MOST_REMARKS = 2  # on a mechanism's cells
+TOTALS = ("cells", "units", "done", "to_do", "seconds", "seconds_of_work", "bytes")
 
 
 def perform(studies: Sequence[StoredStudy], cluster: Cluster, as_json: bool = False) -> int:
     """Print what a run would do; returns the exit code."""
     if as_json:
         return _perform_as_json(studies, cluster)
+    plans = []
     for planned_study in planned(studies, cluster):
         print("\n".join(lines(planned_study)))
+        plans.append(planned_study)
+    if len(plans) > 1:
+        print("\n".join(total(plans)))
     missing = plan.shortage([stored.store for stored in studies])
     if missing is not None:
         print(f"  warning: {missing}")
@@ -41,7 +46,12 @@ def _perform_as_json(studies: Sequence[StoredStudy], cluster: Cluster) -> int:
     records = [record(planned_study) for planned_study in planned(studies, cluster)]
     missing = plan.shortage([stored.store for stored in studies])
     warning = "" if missing is None else str(missing)
-    entries = {"studies": records, "warning": warning, "script": cluster.script() or ""}
+    entries = {
+        "studies": records,
+        "total": {key: _sum(entry[key] for entry in records) for key in TOTALS},
+        "warning": warning,
+        "script": cluster.script() or "",
+    }
     return print_json(EXIT_DONE, entries)
 
 
@@ -83,6 +93,9 @@ def lines(planned_study: StudyPlan) -> Iterator[str]:
     yield from _refinement(study)
     yield from _looks(study)
     yield from _effort(planned_study)
+    if not planned_study.expected.pending:
+        yield "  nothing to do: all units were done before"
+        return
     yield (
         f"  {planned_study.kind:14}about {format_bytes(planned_study.bytes)} when complete, raw "
         f"and sealed; {planned_study.units:,} files until then, one for each unit"
@@ -90,6 +103,40 @@ def lines(planned_study: StudyPlan) -> Iterator[str]:
     for mechanism, texts in planned_study.remarks.items():
         for remark in list(dict.fromkeys(texts))[:MOST_REMARKS]:
             yield f"  remark        {mechanism}: {remark}"
+
+
+def total(plans: Sequence[StudyPlan]) -> Iterator[str]:
+    """What several studies take together."""
+    units = sum(planned_study.units for planned_study in plans)
+    done = sum(planned_study.done for planned_study in plans)
+    pending = sum(planned_study.expected.pending for planned_study in plans)
+    yield f"in all: {len(plans)} studies"
+    yield f"  units         {units:,}"
+    yield f"  done          {done:,}; to do {pending:,}"
+    if pending:
+        known = [planned_study for planned_study in plans if planned_study.seconds is not None]
+        yield _total_time(known, len(plans) - len(known))
+    yield f"  storage       about {format_bytes(sum(entry.bytes for entry in plans))} when complete"
+
+
+def _total_time(known: Sequence[StudyPlan], unknown: int) -> str:
+    """The line on the time of all studies. unknown: how many of them take a time that is not."""
+    seconds = sum(planned_study.seconds or 0.0 for planned_study in known)
+    work = sum(planned_study.expected.seconds or 0.0 for planned_study in known)
+    line = f"  time          about {format_time(seconds)} ({format_time(work)} of work)"
+    if unknown:
+        line += f", and that of {unknown} more, which is unknown"
+    return line
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    """The sum of numbers; None where one of them is unknown."""
+    summed = 0.0
+    for value in values:
+        if value is None:
+            return None
+        summed += value
+    return summed
 
 
 def _units(planned_study: StudyPlan) -> Iterator[str]:
@@ -139,7 +186,9 @@ def _looks(study: Study) -> Iterator[str]:
 
 
 def _effort(planned_study: StudyPlan) -> Iterator[str]:
-    """The lines on time and memory."""
+    """The lines on time and memory; none where nothing is to do."""
+    if not planned_study.expected.pending:
+        return
     work = planned_study.expected.seconds
     seconds = planned_study.seconds
     if work is None or seconds is None:

@@ -39,6 +39,7 @@ def _record_of_study(study: Shelved) -> JsonObject:
         "name": study.name,
         "path": str(study.path),
         "title": study.title,
+        "variant": study.variant,
         "state": study.state,
         "replications": study.replications,
         "verdicts": study.verdicts,
@@ -106,6 +107,8 @@ def _table(studies: Sequence[Shelved]) -> Iterator[str]:
             study.tally,
         ]
         yield "  ".join(words).rstrip()
+        if study.variant:
+            yield f"{'':<{width}}  {study.variant}"
         if study.sizes:
             yield f"{'':<{width}}  {study.sizes}"
 

@@ -5,8 +5,10 @@ of every line.
 import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from pipeline.cli import first_study
 from pipeline.cli.arguments import pairs
 from pipeline.cli.compose import compose
 from pipeline.cli.exit_codes import EXIT_DONE
@@ -40,17 +42,44 @@ def perform(arguments: Sequence[str]) -> int:
 
     Raises InvalidInput for any mistake in them.
     """
-    values = pairs([word for word in arguments if not word.startswith("-")], ("experiment", "like"))
-    for key in values.keys() - {"task", "experiment", "like"}:
+    words = [word for word in arguments if not word.startswith("-")]
+    values = pairs(words, ("experiment", "like", "target"))
+    for key in values.keys() - {"task", "experiment", "like", *first_study.WORDS}:
         raise InvalidInput(
             key,
             values[key],
-            "task=new takes experiment=PATH.yaml and like=NAME only; change the file",
+            "pipeline new takes a file, and problem, people, items, target, or like=NAME; change "
+            "the file",
         )
-    path = values.get("experiment")
+    wishes = [key for key in first_study.WORDS if key in values]
+    if values.get("like") is None and not wishes and first_study.at_a_terminal():
+        values.update(first_study.asked())
+        values.setdefault("experiment", first_study.FIRST_FILE)
+    file, name = _new_file(values.get("experiment"))
+    path = str(values["experiment"])
+    if values.get("like") is None:
+        text = first_study.written(first_study.wish_of(values), shlex.quote(path), name)
+    elif wishes:
+        allowed = f"cannot be combined with like={values['like']}; leave out one of both"
+        raise InvalidInput(wishes[0], values[wishes[0]], allowed)
+    else:
+        like = compose([f"experiment={values['like']}", "size=quick"])
+        text = starter(like[0], file.name, name)
+    _write(file, path, text)
+    is_first = values.get("like") is None
+    if is_first:
+        print("pipeline new FILE.yaml like=NAME writes a longer one, with the meaning of each line")
+    return EXIT_DONE
+
+
+def _new_file(path: object) -> tuple[Path, str]:
+    """The file of a path, and the name of its study; InvalidInput where it cannot be written."""
     if not isinstance(path, str) or not path.lower().endswith(ENDS):
         raise InvalidInput(
-            "experiment", path, "must be the path of the new file, such as survey.yaml"
+            "experiment",
+            path,
+            "must be the path of the new file, such as survey.yaml; at a terminal, pipeline new asks "
+            "three questions",
         )
     file = path_of(path, "experiment")
     name = name_of(file)
@@ -64,8 +93,11 @@ def perform(arguments: Sequence[str]) -> int:
         raise InvalidInput("experiment", path, "is there already; give another name")
     if not file.parent.is_dir():
         raise InvalidInput("experiment", path, "its folder is not there; make it first")
-    like = [] if values.get("like") is None else [f"experiment={values['like']}"]
-    text = starter(compose([*like, "size=quick"])[0], file.name, name)
+    return file, name
+
+
+def _write(file: Path, path: str, text: str) -> None:
+    """Write the file, and say what to do with it. path: as a person gave it."""
     try:
         write_whole(file, text.encode())
     except OSError as error:
@@ -76,7 +108,6 @@ def perform(arguments: Sequence[str]) -> int:
             "give another path",
         ) from None
     print(f"{path}: written. Look at it, then: pipeline experiment={shlex.quote(path)}")
-    return EXIT_DONE
 
 
 def starter(raw: Config, file: str, name: str) -> str:

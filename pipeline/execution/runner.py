@@ -248,7 +248,8 @@ class Runner:
             self.store.fail(
                 *unit,
                 f"worker killed: {event} by this unit, also while nothing else ran, and in smaller "
-                "slices; give workers more memory, then retry_failed=true",
+                "slices; give workers more memory unless code of your own ends the process, then "
+                "retry_failed=true",
                 NOBODY,
             )
         return UnitWork(self.store.has_failed(*unit))
@@ -549,7 +550,8 @@ class Runner:
         self.store.fail(
             *unit,
             f"worker killed: {self.most_tries} processes ended while they made this unit, before "
-            "their first, also in smaller slices; give workers more memory, then retry_failed=true",
+            "their first, also in smaller slices; give workers more memory unless code of your own "
+            "ends the process, then retry_failed=true",
             NOBODY,
         )
         return []

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from pipeline.study.contracts import fault
 from pipeline.study.parameters import InvalidInput, shorten
+from pipeline.study.plain import is_plain
 from pipeline.study.problem import KINDS, Problem, check_table
 
 SCRIPT = "__main__"  # what a notebook or script defines
@@ -31,7 +32,8 @@ class Addition(NamedTuple):
         Raises InvalidInput where a name is taken, with its owner, and where a part lacks something.
         """
         if self.new is not None:
-            if known is not None and known != self.new:
+            is_again = is_plain(known) and is_plain(self.new)
+            if known is not None and known != self.new and not is_again:
                 allowed = f"is registered by {known.package} already; choose another name"
                 raise InvalidInput("problem", self.problem, allowed)
             return self.new

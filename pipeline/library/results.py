@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import xarray as xr
 
@@ -14,10 +15,11 @@ from pipeline.identity.registry import problem
 from pipeline.storage import results
 from pipeline.storage.datasets import REPLICATION
 from pipeline.storage.folder import Folder
-from pipeline.study.grid import Grid
+from pipeline.study.grid import Grid, Level
 from pipeline.study.parameters import InvalidInput, check_as, parameter, path_of, shorten
 from pipeline.study.refinement import read_refinement
 from pipeline.study.study import NAME
+from pipeline.workflow import composition, config_files, variants
 
 CONFIDENCE = parameter("confidence of the intervals", above=0, below=1)
 CONFIDENCE.type = float
@@ -149,7 +151,10 @@ def judge(data: xr.Dataset, claims: Sequence[Claim] | None = None) -> list[Judge
     identity = _identity(data)
     if claims is None:
         all_claims = problem(identity["problem"]).all_claims()
-        claims = [claim for claim in all_claims if claim.experiment == identity["name"]]
+        levels = _levels_of_claims(data, identity["name"])
+        claims = [
+            claim.judged_at(levels) for claim in all_claims if claim.experiment == identity["name"]
+        ]
     if not isinstance(claims, Sequence) or not all(isinstance(claim, Claim) for claim in claims):
         raise InvalidInput(
             "claims",
@@ -157,6 +162,22 @@ def judge(data: xr.Dataset, claims: Sequence[Claim] | None = None) -> list[Judge
             "must be a list of claims; without it those of the problem are judged",
         )
     return [looks.judge(claim, data) for claim in claims]
+
+
+def _levels_of_claims(data: xr.Dataset, name: str) -> dict[str, Level]:
+    """The level of each axis that is a constant of the experiment that claims are about.
+
+    Empty for a study of a name that no experiment has.
+    """
+    if name not in config_files.options("experiment"):
+        return {}
+    constants = composition.named_experiment(name).get("parameters") or {}
+    levels: dict[str, Level] = {}
+    for axis in data["status"].dims:
+        constant: Any = constants.get(axis)
+        if data.sizes[axis] > 1 and constant in data[axis].values.tolist():
+            levels[str(axis)] = constant
+    return levels
 
 
 def _identity(data: xr.Dataset) -> dict[str, str]:
@@ -198,7 +219,10 @@ def _dataset(study: str, outputs: str) -> Path:
         )
     roots = sorted(root.glob(f"{study}-{'[0-9a-f]' * 8}/{results.SEALED}/zarr.json"))
     if len(roots) > 1:
-        paths = ", ".join(str(document.parent.parent) for document in roots)
+        folders = [document.parent.parent for document in roots]
+        differing = variants.in_words(folders)
+        named = [f"{folder} ({differing[folder] or 'as it ships'})" for folder in folders]
+        paths = ", ".join(named)
         raise InvalidInput(
             "results", study, f"is there several times; give one by its path: {paths}"
         )

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pipeline.analysis.tolerances import beside
 from pipeline.reporting.formatting import interval
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def verdict_row(
         row=claim.row,
         mistake=mistake,
         headline=claim.headline,
-        allowed=str(check.tolerance or ""),
+        allowed="" if check.tolerance is None else beside(check.tolerance),
         computed=_where(claim.measure),
         cells=[(label, interval(cell), verdict) for label, cell, verdict in check.cells],
     )

@@ -97,7 +97,8 @@ class Advice:
     the model and the mechanism -> one sentence, without a full stop: how many
     people are asked what, and who makes it private. plans: ways to keep the promise
     to a person, among which the one that needs least is advised for each kind of
-    trust.
+    trust. answers: what people answer, in words; a problem without them is not offered to who
+    begins a study of their own.
 
     >>> Advice({"epsilon": Unknown("epsilon", "budget of one answer", 1e-3, 20, 1.0)}, {"model": "answers"}, ("mean",))
     ... # doctest: +ELLIPSIS
@@ -117,6 +118,7 @@ class Advice:
     needed: tuple[str, ...] = ()
     survey: Callable[[Any, Any], str] = _no_survey
     plans: tuple[Plan, ...] = ()
+    answers: str = ""
 
     def parameter_of(self, word: str) -> str:
         """Name of the parameter of a word; empty where the problem has no such word."""

@@ -14,7 +14,7 @@ import math
 import re
 import sys
 import typing
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import Field
 from pathlib import Path
 from types import MappingProxyType
@@ -26,6 +26,8 @@ from pipeline.study.untyped import AnyField, ParameterValues
 
 Declared = TypeVar("Declared")
 LISTED = 110  # characters of a list of names in a message
+ALIKE = 0.66  # likeness of two names from which on one is suggested for the other
+SHORTEST = 3  # letters that say how a name begins
 PLAIN = frozenset({int, float, bool, str, type(None)})  # types of values that nothing changes
 
 
@@ -123,14 +125,36 @@ def nearest(name: object, valid: Iterable[str]) -> str:
     line.
     """
     valid = sorted(valid)
-    close = difflib.get_close_matches(str(name), valid, 1, 0.5)
+    close = closest(str(name), valid)
     listed = ", ".join(valid)
     if len(listed) > LISTED:
         listed = listed[: listed.rindex(", ", 0, LISTED)] + ", …"
     allowed = f"allowed: {listed or 'nothing'}"
     if not close:
         return allowed
-    return f"did you mean {close[0]!r}? {allowed}"
+    return f"did you mean {close!r}? {allowed}"
+
+
+def closest(name: str, valid: Sequence[str]) -> str:
+    """The valid name that was meant, if one is near: the same but for the case of its letters, the
+    only one that begins so or is part of it, or one of much the same letters. Empty where none is.
+
+    >>> closest("l", ["L", "m"]), closest("replicate", ["replications", "repair"])
+    ('L', 'replications')
+    >>> closest("workers", ["store"])
+    ''
+    """
+    for other in valid:
+        if other.lower() == name.lower():
+            return other
+    inside = [other for other in valid if len(other) > SHORTEST and other in name]
+    if len(inside) == 1:
+        return inside[0]
+    beginning = [other for other in valid if len(name) >= SHORTEST and other.startswith(name)]
+    if len(beginning) == 1:
+        return beginning[0]
+    close = difflib.get_close_matches(name, valid, 1, ALIKE)
+    return close[0] if close else ""
 
 
 class Limits(TypedDict, total=False):

@@ -123,7 +123,8 @@ def claims_of(experiment: Experiment) -> tuple[Claim, ...]:
         return ()
     study = experiment.study
     claims: tuple[Claim, ...] = problem(study.problem).all_claims()
-    return tuple(claim for claim in claims if claim.experiment == study.name)
+    levels = experiment.text.claims_at
+    return tuple(claim.judged_at(levels) for claim in claims if claim.experiment == study.name)
 
 
 def items(sources: Sequence[Source]) -> Iterator[Item]:

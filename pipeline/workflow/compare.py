@@ -97,7 +97,8 @@ class Comparison:
     """How two studies differ, the first less the second. first, second: their names.
 
     cells: how many they have in common. left_out: what only one of them has, in words. paired:
-    whether both drew from the same streams of random numbers, replication by replication.
+    whether both drew from the same streams of random numbers, replication by replication. variants:
+    of both what differs from the experiment, in words.
     """
 
     first: str
@@ -106,6 +107,7 @@ class Comparison:
     left_out: Sequence[str]
     paired: bool
     metrics: Sequence[MetricDifference]
+    variants: tuple[str, str] = ("", "")
 
 
 def compare(outputs: Path, names: str | None, storage: Storage = FOLDERS) -> Comparison:
@@ -114,8 +116,11 @@ def compare(outputs: Path, names: str | None, storage: Storage = FOLDERS) -> Com
     storage: with a url the studies lie in a bucket. Raises InvalidInput for a study that is not
     there or not sealed, and for studies with other axes.
     """
+    variants = ("", "")
     if storage.url is None:
-        opened = {study.name: _opened(study) for study in named(outputs, names, "compare", 2)}
+        studies = named(outputs, names, "compare", 2)
+        variants = (studies[0].variant, studies[1].variant)
+        opened = {study.name: _opened(study) for study in studies}
     else:
         opened = {name: _opened_in_bucket(storage, name) for name in names_in(names, "compare", 2)}
     first_name, second_name = opened
@@ -132,6 +137,7 @@ def compare(outputs: Path, names: str | None, storage: Storage = FOLDERS) -> Com
         left_out=left_out,
         paired=paired,
         metrics=[_metric(first, second, metric, paired) for metric in metrics],
+        variants=variants,
     )
 
 

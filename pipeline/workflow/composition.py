@@ -15,7 +15,7 @@ from pipeline.study.files import read_regular
 from pipeline.study.grid import Grid
 from pipeline.study.parameters import InvalidInput, nearest
 from pipeline.study.untyped import Config
-from pipeline.workflow import config_files, own_experiments, yaml_text
+from pipeline.workflow import config_files, new_axes, own_experiments, yaml_text
 
 SIZES = ("paper", "quick")
 # Changed name by name.
@@ -124,6 +124,9 @@ def _replace(config: dict[str, Any], key: str, value: object) -> None:
 def _change(config: dict[str, Any], section: str, name: str, value: object) -> None:
     """Set a name of a section, or remove it where the value is None; in each product of a grid."""
     known = config.get(section)
+    if section == "grid" and isinstance(value, list) and new_axes.is_constant(config, name):
+        config.update(new_axes.with_axis(config, name, value))
+        return
     if section == "grid" and isinstance(known, list) and known:
         products = [mapping(product, section) for product in known]
         config[section] = [_with(product, section, name, value) for product in products]

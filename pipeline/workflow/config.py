@@ -13,10 +13,18 @@ from pipeline.reporting import common_spec, specs
 from pipeline.reporting.common_spec import Common
 from pipeline.study.checks import mapping
 from pipeline.study.grid import read_products
-from pipeline.study.parameters import InvalidInput, check_keys, check_needed, fields, read
+from pipeline.study.parameters import (
+    InvalidInput,
+    check_keys,
+    check_needed,
+    fields,
+    nearest,
+    read,
+)
 from pipeline.study.study import Study
 from pipeline.study.untyped import Config, ParameterValues
 from pipeline.workflow.experiment import Experiment, Text
+from pipeline.workflow.new_axes import JUDGED_AT
 from pipeline.workflow.settings import Registration, Settings, Storage
 
 STUDY_KEYS = {*fields(Study), *fields(Text), "figures", "data"}
@@ -95,6 +103,7 @@ def read_experiment(raw: Config, others: bool = False) -> Experiment:
     check_keys(raw, STUDY_KEYS | OTHER_KEYS, "")
     text = _read_text(raw)
     study = _read_study(raw, others)
+    _check_levels_of_claims(text, study)
     return Experiment(study, text, _read_figures(raw, study))
 
 
@@ -105,7 +114,20 @@ def present(study: Study, raw: Config) -> Experiment:
 
 
 def _read_text(raw: Config) -> Text:
-    return Text.read({name: raw[name] for name in fields(Text) if name in raw}, "")
+    values = {name: raw[name] for name in fields(Text) if name in raw and name != JUDGED_AT}
+    claims_at = mapping(raw.get(JUDGED_AT) or {}, JUDGED_AT)
+    return Text.read(values, "", claims_at=claims_at)
+
+
+def _check_levels_of_claims(text: Text, study: Study) -> None:
+    """Raise InvalidInput where claims are to be judged at a level that no axis has."""
+    for axis, level in text.claims_at.items():
+        key = f"{JUDGED_AT}.{axis}"
+        if axis not in study.grid.axes:
+            raise InvalidInput(key, level, f"is no axis; {nearest(axis, study.grid.axes)}")
+        if level not in study.grid.axes[axis]:
+            levels = ", ".join(map(str, study.grid.axes[axis]))
+            raise InvalidInput(key, level, f"must be one level of the axis: {levels}")
 
 
 def _read_figures(raw: Config, study: Study) -> tuple[specs.Spec, ...]:

@@ -56,13 +56,24 @@ def _check_name(
     """Raise InvalidInput unless one thing is offered under a name. paths: name -> all its files."""
     if name not in offered:
         left_out = f"; left out: package {', '.join(LEFT_OUT)}" if LEFT_OUT else ""
-        advice = nearest(name, offered)
+        advice = _of_that_folder(group, name, offered) or nearest(name, offered)
         raise InvalidInput(group, name, f"no such {group}; {advice}{left_out}")
     first, *others = paths.get(name, [Path()])
     if others:  # either may be meant
         raise InvalidInput(
             group, name, f"is both {first} and {others[0]}; must be only one of them"
         )
+
+
+def _of_that_folder(group: str, name: str, offered: Collection[str]) -> str:
+    """What to write for the name of a folder of experiments; empty for any other name."""
+    inside = [other for other in offered if other.startswith(f"{name}/")]
+    if group != "experiment" or not inside:
+        return ""
+    first = f"write {group}={inside[0]}, or another one of the {len(inside)} in {name}/"
+    if name in options("suite"):
+        return f"{first}; suite={name} runs several of them"
+    return first
 
 
 def _all(group: str) -> dict[str, list[Path]]:

@@ -5,7 +5,7 @@ and so does a call from Python with progress (`pipeline.workflow.narration`); wi
 nothing is said.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -179,6 +179,23 @@ class Judged:
 
 
 @dataclass(frozen=True)
+class NotTestedAlike:
+    """Claims on a study that are not tested, all for the same reason. text: the reason."""
+
+    study: str
+    claims: tuple[str, ...]
+    text: str
+
+
+@dataclass(frozen=True)
+class Tallied:
+    """How many claims of a study have each verdict. study: its name; empty for all together."""
+
+    study: str
+    verdicts: Mapping[str, int]
+
+
+@dataclass(frozen=True)
 class FellShort:
     """What did not converge or is not finite in a study's sealed results, in words."""
 
@@ -304,6 +321,8 @@ class SiteWritten:
 
 Event: TypeAlias = (
     Archived
+    | NotTestedAlike
+    | Tallied
     | SiteWritten
     | UnitsVerified
     | Merged

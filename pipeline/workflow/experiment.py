@@ -1,9 +1,11 @@
 """An experiment: a study, and how its report presents it."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pipeline.reporting import specs
+from pipeline.study.grid import Level
 from pipeline.study.parameters import Checked, parameter, path_of
 from pipeline.study.study import Study
 from pipeline.workflow.settings import Settings
@@ -11,11 +13,15 @@ from pipeline.workflow.settings import Settings
 
 @dataclass(frozen=True)
 class Text(Checked):
-    """What the report of an experiment says and judges."""
+    """What the report of an experiment says and judges.
+
+    claims_at: axis -> the level at which claims are judged, where the grid has several.
+    """
 
     title: str = parameter("heading of its report", default="")
     question: str = parameter("what it asks, in a sentence", default="")
     claims: bool = parameter("judge the claims that its problem has on it", default=True)
+    claims_at: Mapping[str, Level] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

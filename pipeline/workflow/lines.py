@@ -1,6 +1,7 @@
 """Events in words: the lines by which a person follows a task, in a terminal or in a notebook."""
 
 import functools
+from collections.abc import Sequence
 
 from pipeline.execution.amounts import format_bytes, format_time
 from pipeline.study.parameters import shorten
@@ -18,6 +19,7 @@ from pipeline.workflow.events import (
     MoreReplications,
     Noted,
     NothingToDo,
+    NotTestedAlike,
     OnTarget,
     PartChecked,
     ProtocolKept,
@@ -26,14 +28,17 @@ from pipeline.workflow.events import (
     ShardDone,
     SiteWritten,
     SweepBegins,
+    Tallied,
     UnitsVerified,
     Warned,
 )
 
 CONTRADICTED = "contradicted"
+NOT_TESTED = "not tested"
+MOST_NAMED = 2  # claims that are named of those that are not tested for the same reason
 MARKS = {CONTRADICTED: "✗", "too weak": "!"}  # in front of the lines of these verdicts
 MOST_WRONG = 10  # things that are wrong in a part of an archive, which are shown
-MOST_LETTERS = 150  # characters of a claim's result on its line, unless the claim is contradicted
+MOST_LETTERS = 150  # characters of what is wrong in a part of an archive
 
 
 @functools.singledispatch
@@ -129,11 +134,31 @@ def _(event: DataSource) -> list[str]:
 
 @lines_of.register
 def _(event: Judged) -> list[str]:
-    text = event.text
-    if event.verdict != CONTRADICTED:
-        text = shorten(text, MOST_LETTERS)
     mark = MARKS.get(event.verdict, " ")
-    return [f"{mark} {event.verdict:<13} {event.claim}: {text}"]
+    return [f"{mark} {event.verdict:<13} {event.claim}: {event.text}"]
+
+
+@lines_of.register
+def _(event: NotTestedAlike) -> list[str]:
+    return [f"  {NOT_TESTED:<13} {len(event.claims)} claims, {event.text}: {_few(event.claims)}"]
+
+
+@lines_of.register
+def _(event: Tallied) -> list[str]:
+    total = sum(event.verdicts.values())
+    claims = "1 claim" if total == 1 else f"{total} claims"
+    tally = ", ".join(f"{number} {verdict}" for verdict, number in event.verdicts.items())
+    if event.study:
+        return [f"  {event.study}: {tally}"]
+    return [f"{claims}: {tally}"]
+
+
+def _few(claims: Sequence[str]) -> str:
+    """The first names of claims, and how many more there are."""
+    names = ", ".join(claims[:MOST_NAMED])
+    if len(claims) <= MOST_NAMED:
+        return names
+    return f"{names} and {len(claims) - MOST_NAMED} more"
 
 
 @lines_of.register

@@ -4,8 +4,19 @@ from contextlib import ExitStack
 from typing import TextIO
 
 from pipeline.execution.progress import Progress
-from pipeline.workflow.events import Event, Noted, Progressed, SweepStarted, Swept, Warned
-from pipeline.workflow.lines import lines_of
+from pipeline.study.parameters import shorten
+from pipeline.workflow.events import (
+    Event,
+    Judged,
+    Noted,
+    Progressed,
+    SweepStarted,
+    Swept,
+    Warned,
+)
+from pipeline.workflow.lines import CONTRADICTED, lines_of
+
+MOST_LETTERS = 190  # of a verdict's line in a terminal, unless the claim is contradicted
 
 
 class Narration:
@@ -44,9 +55,16 @@ class Narration:
         )
         self._progress = self._sweep.enter_context(progress)
 
+    def _is_cut(self, event: Event) -> bool:
+        """Whether an event has a line that a terminal would break; files and logs have it whole."""
+        is_verdict = isinstance(event, Judged) and event.verdict != CONTRADICTED
+        return is_verdict and self._lines.isatty()
+
     def _write(self, event: Event) -> None:
         is_aside = isinstance(event, (Warned, Noted))
         stream = self._stream if is_aside else self._lines
         for line in lines_of(event):
+            if self._is_cut(event):
+                line = shorten(line, MOST_LETTERS)
             stream.write(line + "\n")
         stream.flush()

@@ -13,9 +13,11 @@ from pipeline.study.parameters import DataFile, InvalidInput, path_of, shorten
 from pipeline.study.study import NAME, NAME_LONGEST, Study
 from pipeline.study.targets import config_of
 from pipeline.workflow import yaml_text
+from pipeline.workflow.plain_studies import study_of_file
 
 RECORD = "report.yaml"  # in the folder of a finished study: its config
 ENDS = (".yaml", ".yml")
+CODE = ".py"  # end of a file that makes a study of two plain functions
 # What an experiment may hold; all else is given on the command line.
 KEYS = {
     "name",
@@ -37,6 +39,7 @@ KEYS = {
     "quick",
     "figures",
     "claims",
+    "claims_at",
     "data",
 }
 PASSED_OVER = {
@@ -52,7 +55,7 @@ VALUE_TYPES = (*KEY_TYPES, type(None))
 
 def is_file(value: str) -> bool:
     """Whether an experiment is given by the path of a file, or of a finished study's folder."""
-    if value.lower().endswith(ENDS):
+    if value.lower().endswith((*ENDS, CODE)):
         return True
     return "/" in value and os.path.isfile(path_of(value, "experiment") / RECORD)
 
@@ -63,6 +66,8 @@ def read(path: str) -> dict[str, Any]:
     Raises InvalidInput.
     """
     file = path_of(path, "experiment")
+    if path.lower().endswith(CODE):
+        return mapping_of(study_of_file(path))
     if os.path.isdir(file):
         file = file / RECORD
     loaded = _loaded(file, path)

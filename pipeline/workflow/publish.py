@@ -9,6 +9,7 @@ from pipeline.workflow.events import Reported
 from pipeline.workflow.job import Job
 from pipeline.workflow.sealed import is_current
 from pipeline.workflow.studies import StoredStudy
+from pipeline.workflow.told_verdicts import kept, told
 
 
 def publish(job: Job, interim: Sequence[StoredStudy] = ()) -> None:
@@ -23,6 +24,8 @@ def publish(job: Job, interim: Sequence[StoredStudy] = ()) -> None:
     stamps = [results.stamp(store) for store in stores]
     wanted = report_record.content(job.studies, stamps)
     if is_run and report_record.is_up_to_date(page, folder / "report.yaml", wanted):
+        for event in told(kept(folder)):
+            job.tell(event)
         job.tell(Reported(page, None))
         return
     if is_run and not all(is_current(store) for store in stores):

@@ -21,7 +21,7 @@ from pipeline.workflow import known_audits, provenance, statements
 from pipeline.workflow.config import read_common
 from pipeline.workflow.deviations import protocol_of
 from pipeline.workflow.effort import effort
-from pipeline.workflow.events import DataSource, Deviated, Event, FellShort, Judged
+from pipeline.workflow.events import DataSource, Deviated, Event, FellShort
 from pipeline.workflow.failed_units import last_line
 from pipeline.workflow.invocation import Invocation
 from pipeline.workflow.job import Job
@@ -30,10 +30,10 @@ from pipeline.workflow.reduce import names
 from pipeline.workflow.refinement import boundary_lines
 from pipeline.workflow.report_record import shown
 from pipeline.workflow.studies import StoredStudy
+from pipeline.workflow.told_verdicts import Told, told
 from pipeline.workflow.until import ends
 
 if TYPE_CHECKING:  # a run with nothing to do must not wait for these
-    from pipeline.analysis.claims import Judgement
     from pipeline.reporting.drawn import Drawn
     from pipeline.reporting.page import About, Section
     from pipeline.reporting.section import Contributor, Facts, PastSession
@@ -167,21 +167,14 @@ def _deviated(sections: Sequence["Section"]) -> Iterator[Deviated]:
             yield Deviated(section.name, protocol.date, count)
 
 
-def _judged(sections: Sequence["Section"]) -> Iterator[Judged]:
+def _judged(sections: Sequence["Section"]) -> Iterator[Event]:
     """Every verdict: supported first, contradicted last, so at the end of the output."""
-    verdicts = (section.verdicts for section in sections)
-    return judged([*itertools.chain.from_iterable(verdicts)])
-
-
-def judged(judgements: Sequence["Judgement"]) -> Iterator[Judged]:
-    """The verdicts on some claims, the worst last."""
-    from pipeline.analysis.claims import VERDICTS
-
-    for verdict in VERDICTS:
-        for judgement in judgements:
-            if judgement.verdict == verdict:
-                claim = judgement.claim
-                yield Judged(claim.experiment, claim.id, verdict, judgement.text)
+    verdicts = []
+    for section in sections:
+        for judgement in section.verdicts:
+            claim = judgement.claim.id
+            verdicts.append(Told(section.name, claim, judgement.verdict, judgement.text))
+    return told(verdicts)
 
 
 def _fell_short(sections: Sequence["Section"]) -> Iterator[FellShort]:

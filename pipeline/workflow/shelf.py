@@ -10,7 +10,7 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pipeline.execution.amounts import format_bytes
@@ -22,6 +22,7 @@ from pipeline.study.files import open_to_lock, read_regular, write_whole
 from pipeline.study.parameters import InvalidInput, nearest
 from pipeline.workflow.own_experiments import RECORD
 from pipeline.workflow.report_record import OF_FILES, OF_RESULTS, finished_size, is_whole
+from pipeline.workflow.variants import in_words as variants_in_words
 
 INDEX = "index.html"
 # Which an index page names, so that no page of somebody else is overwritten.
@@ -67,7 +68,8 @@ class Shelved:
     one) or suite. verdicts: word -> number of claims. changed: whether files of its report are not
     as they were written; no verdicts are read from them. when: last session, UTC; empty without
     one. parts: name of PARTS, or other -> bytes. picture: first figure, of its own report or that
-    of a suite, relative to the folder of outputs; empty without one.
+    of a suite, relative to the folder of outputs; empty without one. variant: what differs from the
+    experiment, or from other studies of its name, in words; empty where nothing does.
     """
 
     name: str
@@ -80,6 +82,7 @@ class Shelved:
     when: str
     picture: str
     changed: bool
+    variant: str = ""
 
     @property
     def size(self) -> int:
@@ -156,7 +159,12 @@ def shelved(outputs: Path) -> list[Shelved]:
     """All studies and suites below a folder, by name; anything else is passed over."""
     folders = _folders(outputs)
     reports = sorted(folder for folder in folders if is_whole(folder))
-    return [_shelved(outputs, folder, reports) for folder in sorted(folders)]
+    variants = variants_in_words(sorted(folders))
+    studies = []
+    for folder in sorted(folders):
+        study = _shelved(outputs, folder, reports)
+        studies.append(replace(study, variant=variants[folder]))
+    return studies
 
 
 def _folders(outputs: Path) -> set[Path]:

@@ -29,7 +29,7 @@ from pipeline.storage import agreement
 from pipeline.storage.efforts import Efforts
 from pipeline.storage.integrity import Integrity, remove_abandoned
 from pipeline.study.errors import Stopped
-from pipeline.workflow import report_record
+from pipeline.workflow import report_record, variants
 from pipeline.workflow.events import (
     ExecutorOpened,
     NothingToDo,
@@ -61,6 +61,9 @@ def simulate(job: Job) -> list[ScheduledStudy]:
     for store in stores:
         store.begin()
         Integrity(store).sweep_partials()
+    for stored in job.studies:
+        command = str(job.invocation.alone(stored.study).again())
+        variants.write_about(stored.store.folder, stored.experiment.text.title, command)
     remove_abandoned(report_record.folder(job.settings, job.studies))
     parts = [
         ScheduledStudy(stored, scheduled(stored, job.settings, job.cluster))

@@ -150,9 +150,10 @@ _ALL = (
     ),
     Task(
         "new",
-        "write a first experiment of your own, with comments: experiment=PATH.yaml, like=NAME of "
-        "another one",
-        words="experiment=PATH.yaml, like=NAME",
+        "write a first study of your own, in ten lines: what people answer, how many, what must "
+        "hold; like=NAME: a long one, with comments",
+        words="PATH.yaml, problem=NAME, people=NUMBER, items=NUMBER, target='METRIC<=NUMBER'; or "
+        "PATH.yaml, like=NAME; at a terminal it asks for what is needed",
         bare="experiment",
         composes=False,
     ),

@@ -35,7 +35,7 @@ from pipeline.analysis.controls import (
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.measures import measure, measure_every_cell
 from pipeline.analysis.selection import RecordedData
-from pipeline.analysis.tolerances import AtLeast, AtMost, Within
+from pipeline.analysis.tolerances import AtLeast, AtMost, Within, beside
 
 DATA = xr.Dataset({"v": ("L", [1.0, 2.0, 4.0])}, {"L": [1, 2, 3]})
 WORDS = dict(
@@ -72,8 +72,26 @@ def claim(compute=around_mean, tolerance=AT_LEAST_1, make=A_TENTH, decorate=meas
 def test_a_claim_is_judged_on_the_data_and_on_its_negative_control():
     judgement = judge(claim(), DATA)
     assert (judgement.check.verdict, judgement.control.verdict) == (SUPPORTED, CONTRADICTED)
-    assert judgement.check.text == "2.33 [2.23, 2.43], claimed at least 1"
+    assert judgement.check.text == "2.33 [2.23, 2.43], tolerated at least 1"
     assert (judgement.claim.estimand, judgement.claim.claimed) == ("a number", "at least 1")
+
+
+def test_a_claim_is_judged_at_the_level_of_its_constant():
+    """Of two estimators the one of the experiment; the other one alone would contradict it."""
+
+    def smallest(results):
+        mean = float(results["v"].mean("L").min())
+        return interval(mean - 0.1, mean + 0.1)
+
+    both = xr.concat([DATA, DATA / 10], "estimator").assign_coords(estimator=["mean", "tenth"])
+    about_mean = claim(smallest).judged_at({"estimator": "mean"})
+    judgement = judge(about_mean, both)
+    assert judgement.verdict == SUPPORTED
+    assert judgement.check.text.startswith("at estimator=mean: 2.33")
+    assert judge(claim(smallest), both).verdict == CONTRADICTED  # all levels together
+    assert judge(claim(smallest).judged_at({"estimator": "tenth"}), both).verdict == CONTRADICTED
+    missing = judge(claim(smallest).judged_at({"estimator": "median"}), both)
+    assert (missing.verdict, missing.text) == (NOT_TESTED, "needs estimator=median")
 
 
 @pytest.mark.parametrize(
@@ -183,7 +201,7 @@ def test_the_worst_cell_is_reported(tolerance, verdict, cell):
     one = claim(lambda results: CELLS, tolerance, decorate=measure_every_cell)
     check = judge(one, DATA).check
     assert (check.verdict, check.estimate) == (verdict, CELLS[cell])
-    assert f"at {cell} (the worst of 3 cells), claimed {tolerance}" in check.text
+    assert f"at {cell} (the worst of 3 cells), {beside(tolerance)}" in check.text
     assert one.claimed == f"{tolerance} in every cell (simultaneous intervals)"
 
 
@@ -204,7 +222,9 @@ def test_each_part_has_its_tolerance():
     one = claim(lambda results: parts, {"slope": Within(-0.5, 0.2), "cells": AtMost(1.05)})
     check = judge(one, DATA).check
     assert (check.verdict, check.estimate) == (CONTRADICTED, CELLS["b"])
-    assert check.text.startswith("slope: -0.50 [-0.60, -0.40], claimed −½ ± 0.2; cells: 1.20")
+    assert check.text.startswith(
+        "slope: -0.50 [-0.60, -0.40], claimed −½, tolerated ± 0.2; cells: 1.20"
+    )
     assert one.claimed == "slope: −½ ± 0.2; cells: at most 1.05"
     assert (
         judge(

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from pipeline.__main__ import main
+from pipeline.cli import first_study
 from pipeline.cli.compose import compose
 from pipeline.identity.registry import problems
 from pipeline.study.parameters import InvalidInput
@@ -81,22 +82,58 @@ def test_what_it_would_run_is_shown_and_runs(survey, tmp_path, capsys):
     assert not (tmp_path / "outputs").exists()
 
 
-@pytest.mark.parametrize("like", [None, *(f"{one.experiments[0]}/" for one in problems().values())])
+WISHES = {
+    "ranking": "kendall<=0.1",
+    "response": "error_l2<=0.5",
+    "crowd": "label_error<=0.2",
+    "clustering": "misclassified<=0.1",
+}
+
+
+@pytest.mark.parametrize("name", problems())
+def test_a_first_one_has_ten_lines_that_are_a_study(name, tmp_path, capsys):
+    words = [f"problem={name}", "people=60", "items=6", f"target={WISHES[name]}"]
+    assert main(["new", "first.yaml", *words]) == 0
+    lines = (tmp_path / "first.yaml").read_text().splitlines()
+    assert len(lines) <= 14 and max(map(len, lines)) < 200
+    made = study("experiment=first.yaml")
+    metric, level = WISHES[name].split("<=")
+    assert made.problem == name and made.metrics == (metric,)
+    assert (made.refine.metric, made.refine.level) == (metric, float(level))
+    assert {60, 6} <= set(made.parameters.values())
+
+
+def test_a_file_alone_is_enough(tmp_path):
+    assert main(["new", "first.yaml"]) == 0
+    assert study("experiment=first.yaml").problem == "ranking"
+
+
+def test_three_questions_are_asked_at_a_terminal(tmp_path, monkeypatch, capsys):
+    answers = iter(["crowd", "100, 40", "label_error<=0.2"])
+    monkeypatch.setattr(first_study, "at_a_terminal", lambda: True)
+    monkeypatch.setattr("builtins.input", lambda question="": next(answers))
+    assert main(["new"]) == 0
+    made = study("experiment=survey.yaml")
+    assert (made.problem, made.parameters["n"], made.parameters["m"]) == ("crowd", 100, 40)
+    assert "labels of tasks" in capsys.readouterr().out and next(answers, None) is None
+
+
+@pytest.mark.parametrize("like", [f"{one.experiments[0]}/" for one in problems().values()])
 def test_a_first_one_is_written_with_comments(like, tmp_path, capsys):
     from pipeline.workflow.config_files import options
 
-    name = like and next(option for option in options("experiment") if option.startswith(like))
-    assert main(["task=new", "experiment=first.yaml", *([f"like={name}"] if name else [])]) == 0
+    name = next(option for option in options("experiment") if option.startswith(like))
+    assert main(["task=new", "experiment=first.yaml", f"like={name}"]) == 0
     text = (tmp_path / "first.yaml").read_text()
     assert text.count("#") > 20 and max(map(len, text.splitlines())) < 500
     made, base = (
         study("experiment=first.yaml"),
-        study(*([f"experiment={name}"] if name else []), "size=quick"),
+        study(f"experiment={name}", "size=quick"),
     )
     assert made.name == "first" and made.grid == base.grid and made.parameters == base.parameters
     assert made.metrics == base.metrics and made.derive == base.derive
     assert (
-        main(["task=new", "experiment=first.yaml"]) == 2
+        main(["task=new", "experiment=first.yaml", f"like={name}"]) == 2
         and "is there already" in capsys.readouterr().err
     )
 
@@ -174,9 +211,14 @@ def test_a_bad_file_is_one_line(text, message, tmp_path, capsys):
         (["task=new", f"experiment={'x' * 300}.yaml"], "cannot be written (File name too long)"),
         (
             ["task=new", "experiment=b.yaml", "seed=1"],
-            "takes experiment=PATH.yaml and like=NAME only",
+            "takes a file, and problem, people, items, target, or like=NAME",
         ),
         (["task=new", "experiment=b.yaml", "like=xu/lemma"], "did you mean 'xu/lemmas'"),
+        (["new", "b.yaml", "problem=rankings"], "problem=rankings: did you mean 'ranking'?"),
+        (["new", "b.yaml", "people=some"], "people=some: must be a whole number from 1 to"),
+        (["new", "b.yaml", "target=kendal<=0.1"], "did you mean 'kendall'?"),
+        (["new", "b.yaml", "target=kendall"], "target=kendall: must be like kendall<=0.1"),
+        (["new", "b.yaml", "like=xu/lemmas", "people=3"], "cannot be combined with like="),
         (["experiment=xu/lemmas", "grid={epsilon:[1],q:[2]}"], "write each by itself: grid.NAME="),
         (
             ["experiment=xu/lemmas", "parameters.epsilon=1"],
@@ -191,7 +233,7 @@ def test_a_bad_file_is_one_line(text, message, tmp_path, capsys):
         (["task=new", "survey.yaml"], "command line=survey.yaml: write experiment=survey.yaml"),
         (["experiment=xu/scenario_5", "parameters.estimator=debiased"], "is an axis of this study"),
         (
-            ["experiment=xu/lemmas", "grid.estimator=[debiased]"],
+            ["experiment=xu/lemmas", "grid.estimator=debiased"],
             "is a constant of this study; write parameters.estimator=",
         ),
         (["claims=[]"], "claims=[]: write claims=false"),

@@ -88,7 +88,7 @@ def test_the_base_is_valid_so_that_each_mistake_is_the_only_one(base, monkeypatc
     monkeypatch.setattr("pipeline.cli.tasks.perform", lambda *_: 0)
     assert main(SMALL) == 0
     monkeypatch.setattr("pipeline.cli.compose.compose", lambda _: [base])
-    assert main([]) == 0 and capsys.readouterr().err == ""
+    assert main(["run"]) == 0 and capsys.readouterr().err == ""
 
 
 # Mistakes in a composed config: (edits, key the message must name, words it must have).
@@ -439,7 +439,7 @@ COMMANDS = [
     ("coordinates=[epsilon_user,epsilon_user]", "coordinates", "twice"),
     ("coordinates=[signal]", "parameters.spacing", "needed by coordinates=signal"),
     (
-        "grid.mechanism=[laplace]",
+        "grid.mechanism=laplace",
         "grid.mechanism",
         "is a constant of this study; write parameters.mechanism=",
     ),

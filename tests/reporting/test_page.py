@@ -264,7 +264,7 @@ def test_the_first_screen_says_what_was_found(written):
         "All",
         "Of 3 claims, 1 is supported , 1 is contradicted and 1 is inconclusive .",
         "✗ contradicted : Statement of a.two",
-        "1.00 [0.90, 1.10] , claimed −½ ± 0.05. Estimated: exponent.",
+        "1.00 [0.90, 1.10] , claimed −½, tolerated ± 0.05. Estimated: exponent.",
         "✓ supported : Statement of a.one",
         "−0.498 [−0.503, −0.493] , claimed",
         "Where the error of it crosses",

@@ -198,6 +198,7 @@ def _questions_in_words(mechanism: OneBit) -> str:
 
 
 ADVICE = Advice(
+    answers="whether they like things that belong to a few groups",
     unknowns={
         "epsilon": Unknown("epsilon", "privacy budget of a user's record", 1e-3, 20, 1.0),
         "person": Unknown("person", "privacy budget of all answers of a user", 1e-3, 100, 1.0),

@@ -226,6 +226,7 @@ def _tasks_in_words(model: DawidSkene) -> str:
 
 
 ADVICE = Advice(
+    answers="labels of tasks, yes or no, as a crowd gives them",
     unknowns={
         "epsilon": Unknown("epsilon", "privacy budget of one answer", 1e-3, 20, 1.0),
         "person": Unknown("person", "privacy budget of all answers of a worker", 1e-3, 100, 1.0),

@@ -140,6 +140,7 @@ def _pairs_in_words(model: BTL) -> str:
 
 
 ADVICE = Advice(
+    answers="which of two things they prefer",
     unknowns={
         "epsilon": Unknown("epsilon", "privacy budget of one comparison", 1e-3, 20, 1.0),
         "person": Unknown("person", "privacy budget of all answers of a person", 1e-3, 100, 1.0),

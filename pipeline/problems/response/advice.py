@@ -248,6 +248,7 @@ def _people_in_words(model: "Rasch | RecordedResponses") -> str:
 
 
 ADVICE = Advice(
+    answers="the questions of a questionnaire or a test, right or wrong, yes or no",
     unknowns={
         "epsilon": Unknown(
             "epsilon_user", "privacy budget of all responses of a person", 1e-2, 2000, 5.0

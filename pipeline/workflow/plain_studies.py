@@ -1,0 +1,153 @@
+"""Studies of two plain functions: made, registered, and found again by the file that makes them."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypedDict, Unpack
+
+from pipeline.identity import own_files
+from pipeline.identity.registry import register
+from pipeline.study import plain
+from pipeline.study.grid import Grid, Level, read_products
+from pipeline.study.parameters import InvalidInput
+from pipeline.study.study import Study
+
+REPLICATIONS = 1000
+SEED = 1
+MOST_BLOCK = 1000  # replications in a unit, unless a block is given
+SAID = ("long_name", "units", "least", "most")
+_OF_FILES: dict[str, Study] = {}  # name of a file -> the last study that it made
+Measures = Sequence[str] | Mapping[str, "str | Mapping[str, Any]"]
+
+
+class Rest(TypedDict, total=False):
+    """What else a study of two plain functions takes, as `Study` has it."""
+
+    replications: int
+    seed: int
+    block: int
+    parameters: Mapping[str, Level]
+    paired: Sequence[str]
+    precision: Mapping[str, Mapping[str, float]]
+    refine: Mapping[str, float | str]
+    until: str | Mapping[str, Any]
+
+
+def study(
+    generate: Callable[..., Any],
+    analyse: Callable[..., Any],
+    *,
+    grid: Mapping[str, Sequence[Level]] | Sequence[Mapping[str, Sequence[Level]]] | Grid,
+    measures: Measures,
+    name: str | None = None,
+    claims: Sequence[Any] = (),
+    **rest: Unpack[Rest],
+) -> Study:
+    """A study of two plain functions, which `pl.run` and `pl.report` take like any other.
+
+    Args:
+        generate: `generate(rng, n, …)` gives one data set, of any type, from a generator of NumPy
+            and parameters; `generate(rng, reps, n, …)` gives all data sets of a block at once.
+        analyse: `analyse(data, …)` gives a mapping of a measure to its number, or None where
+            there is no valid result; with `reps`, to numbers (reps,). It may take `rng`, too.
+        grid: parameter of either function -> its levels.
+        measures: names; or name -> what it is, in words, or a mapping with long_name, units, and
+            least and most, the range of its values.
+        name: of the study and its folder; that of `generate` unless it is given.
+        claims: `pipeline.analysis.claims.Claim`s on the study.
+        rest: as of a `Study`: replications (1,000), seed (1), block, the replications of a unit
+            (at most 1,000), parameters with one value, precision, refine, until, paired.
+
+    Raises InvalidInput, which names the argument.
+
+    >>> import pipeline as pl
+    >>> def two_groups(rng, n, shift):
+    ...     return rng.standard_normal(n), shift + rng.standard_normal(n)
+    >>> def compare(data):
+    ...     return {"difference": data[1].mean() - data[0].mean()}
+    >>> made = pl.study(two_groups, compare, grid={"n": [10, 40], "shift": [0.0, 0.5]},
+    ...                 measures=["difference"], replications=20)
+    >>> pl.simulate(made)["difference"].dims
+    ('n', 'shift', 'replication')
+    """
+    title = name or re.sub(r"\W", "_", generate.__name__.strip("<>"))
+    options: dict[str, Any] = {**rest}
+    constants = dict(options.pop("parameters", {}))
+    replications = options.pop("replications", REPLICATIONS)
+    options.setdefault("block", _block(replications))
+    options.setdefault("seed", SEED)
+    levels = _levels(grid, constants)
+    described = _described(measures)
+    known_as = re.sub(r"\W", "_", title)
+    problem = plain.problem_of(known_as, generate, analyse, levels, described, claims)
+    _refuse_unknown(levels, problem.models[plain.MODEL], problem.estimators[plain.ESTIMATOR])
+    register(problem)
+    parts = {"model": plain.MODEL, "mechanism": plain.MECHANISM, "estimator": plain.ESTIMATOR}
+    made = Study(
+        title,
+        known_as,
+        replications=replications,
+        grid=grid,  # type: ignore[arg-type] # read by the study
+        parameters={**parts, **constants},
+        metrics=tuple(described),
+        **options,
+    )
+    file = own_files.executing()
+    if file is not None:
+        _OF_FILES[file] = made
+    return made
+
+
+def study_of_file(path: str) -> Study:
+    """The study that a file makes, which is executed if it was not. Raises InvalidInput."""
+    file = own_files.read(path)
+    own_files.execute(file)
+    if file.name not in _OF_FILES:
+        allowed = "makes no study; it must call pl.study(generate, analyse, grid=…, measures=…)"
+        raise InvalidInput("experiment", path, allowed)
+    return _OF_FILES[file.name]
+
+
+def _levels(grid: object, constants: Mapping[str, Level]) -> dict[str, list[Level]]:
+    """All levels of every parameter."""
+    if isinstance(grid, Grid):
+        products: Sequence[Mapping[str, Any]] = [dict(product) for product in grid.products]
+    else:
+        products = read_products(grid)
+    levels: dict[str, list[Level]] = {key: [value] for key, value in constants.items()}
+    for product in products:
+        for axis, values in product.items():
+            levels.setdefault(axis, []).extend(values)
+    return levels
+
+
+def _described(measures: Measures) -> dict[str, Mapping[str, Any]]:
+    """What is said of each measure."""
+    if isinstance(measures, str) or not measures:
+        raise InvalidInput("measures", measures, "must be a list of names, at least one")
+    if not isinstance(measures, Mapping):
+        return {name: {} for name in measures}
+    described: dict[str, Mapping[str, Any]] = {}
+    for name, said in measures.items():
+        described[name] = {"long_name": said} if isinstance(said, str) else said
+        for key in described[name].keys() - {*SAID}:
+            allowed = f"must be one of {', '.join(SAID)}"
+            raise InvalidInput(f"measures.{name}.{key}", said, allowed)
+    return described
+
+
+def _refuse_unknown(levels: Mapping[str, Any], *parts: type) -> None:
+    """Raise InvalidInput for a parameter that neither function takes."""
+    takes: set[str] = set()
+    for part in parts:
+        takes.update(part.__dataclass_fields__)  # type: ignore[attr-defined]
+    for name in levels.keys() - takes:
+        allowed = f"neither function takes it; they take {', '.join(sorted(takes))}"
+        raise InvalidInput(f"grid.{name}", levels[name], allowed)
+
+
+def _block(replications: int) -> int:
+    """The largest number of at most MOST_BLOCK that divides the replications."""
+    for size in range(min(MOST_BLOCK, replications), 0, -1):
+        if replications % size == 0:
+            return size
+    return 1
