@@ -13,12 +13,14 @@ from pipeline.workflow.events import (
     FellShort,
     Judged,
     Noted,
+    NotTestedAlike,
     OnTarget,
     Progressed,
     Reported,
     Warned,
 )
 from pipeline.workflow.studies import StoredStudy
+from pipeline.workflow.told_verdicts import NOT_TESTED
 
 Kind = TypeVar("Kind")
 
@@ -47,9 +49,18 @@ class RunRecord:
         else:
             self._events.append(event)
 
+    def _judged(self) -> Iterator[Judged]:
+        """Every verdict, of claims that are told together as well."""
+        for event in self._events:
+            if isinstance(event, Judged):
+                yield event
+            if isinstance(event, NotTestedAlike):
+                for claim in event.claims:
+                    yield Judged(event.study, claim, NOT_TESTED, event.text)
+
     def record(self, studies: Sequence[StoredStudy], ended: Ended = Ended()) -> JsonObject:
         """The answer: of each study what was told of it, then what was told of all."""
-        verdicts = [asdict(judged) for judged in self._of(Judged)]
+        verdicts = [asdict(judged) for judged in self._judged()]
         page = None
         for reported in self._of(Reported):
             page = str(reported.page)

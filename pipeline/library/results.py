@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +48,23 @@ def open_results(
     """
     folder = _dataset(_path(study, "results"), _path(outputs, "outputs"))
     backend = Folder(folder.parent)
-    return results.load_from(backend, folder.name, "results", str(folder.parent), COPY_AGAIN)
+    opened = results.load_from(backend, folder.name, "results", str(folder.parent), COPY_AGAIN)
+    return with_plain_attributes(opened)
+
+
+def with_plain_attributes(data: xr.Dataset) -> xr.Dataset:
+    """The dataset whose attributes are texts and numbers, as `to_netcdf` wants them: JSON for others.
+
+    >>> with_plain_attributes(xr.Dataset(attrs={"files": {"a": "b"}, "cells": 4})).attrs
+    {'files': '{"a": "b"}', 'cells': 4}
+    """
+    attributes = {}
+    for name, value in data.attrs.items():
+        is_nested = isinstance(value, (Mapping, list, tuple))
+        attributes[name] = json.dumps(value, sort_keys=True) if is_nested else value
+    plain = data.copy(deep=False)
+    plain.attrs = attributes
+    return plain
 
 
 def summarise(data: xr.Dataset, confidence: float = 0.95) -> xr.Dataset:

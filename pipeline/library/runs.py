@@ -12,6 +12,7 @@ import xarray as xr
 
 from pipeline.library import requests
 from pipeline.library.requests import Changes, ClusterLike, ExperimentLike
+from pipeline.library.results import with_plain_attributes
 from pipeline.storage import datasets, results
 from pipeline.storage.layout import Layout, positions
 from pipeline.study.errors import FailedUnits
@@ -171,7 +172,7 @@ def _loaded(stored: StoredStudy) -> xr.Dataset:
     loaded = results.load(store, results.place(store) + results.SEALED)
     if loaded.attrs.get("request") != results.request(stored.study):
         raise report_record.Replaced
-    return loaded
+    return with_plain_attributes(loaded)
 
 
 def _failed(part: ScheduledStudy, job: Job) -> FailedUnits:

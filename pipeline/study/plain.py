@@ -27,6 +27,7 @@ from pipeline.study.problem import Problem
 
 RNG = "rng"
 REPS = "reps"
+SCRIPT = "__main__"  # module of functions that know none
 COST = 1e5  # of one replication: nobody knows it, and all cells count alike
 MODEL = "generate"
 MECHANISM = "none"
@@ -182,7 +183,7 @@ def problem_of(
     return Problem(
         name,
         name.replace("_", " "),
-        generate.__module__,
+        generate.__module__ or SCRIPT,
         models={MODEL: model},
         mechanisms={MECHANISM: HandedOn},
         estimators={ESTIMATOR: estimator},
@@ -238,7 +239,7 @@ def _class_of(
         declared.append((name, kind, made))
     namespace = {
         "__doc__": function.__doc__ or f"{function.__name__}, a plain function.",
-        "__module__": function.__module__,
+        "__module__": function.__module__ or SCRIPT,
         "function": staticmethod(function),
         **facts,
     }

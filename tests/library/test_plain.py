@@ -111,6 +111,11 @@ def test_it_is_stored_resumed_and_reported_like_any_other(tmp_path):
     results = pl.run(study, **options)
     assert results.identical(pl.run(study, **options)) and results.sizes["replication"] == 20
     assert pl.report(study, **options).exists()
+    results.to_netcdf(tmp_path / "results.nc")
+    pl.summarise(results).to_netcdf(tmp_path / "summary.nc")
+    opened = pl.open_results(study.name)
+    opened.to_netcdf(tmp_path / "opened.nc")
+    assert opened.identical(results)
 
 
 def test_a_file_is_an_experiment_whose_levels_words_change(tmp_path, capsys):
