@@ -70,8 +70,7 @@ _ALL = (
     Task(
         "compare",
         "how two finished studies differ, cell by cell: studies=NAME,NAME, as pipeline list prints "
-        "them; or whether your own part is better on a finished one: against=NAME mechanism=mine; "
-        "--json",
+        "them; or if your part does better: against=NAME mechanism=mine; --json",
         alone=("studies",),
         words="outputs=FOLDER, store.url=…; or against=NAME, mechanism=NAME, estimator=NAME, "
         "metric=NAME, better=lower or higher, parameters.NAME=VALUE",
