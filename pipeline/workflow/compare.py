@@ -27,6 +27,7 @@ from pipeline.study.status import FAILED
 from pipeline.study.untyped import CellLabels
 from pipeline.workflow.settings import Storage
 from pipeline.workflow.shelf import Shelved, named, names_in
+from pipeline.workflow.variants import of_descriptions
 
 CONFIDENCE = 0.95  # of all intervals of one metric together
 AGAIN = "task=verify repair=true removes it, and run of that study makes it again"
@@ -116,10 +117,8 @@ def compare(outputs: Path, names: str | None, storage: Storage = FOLDERS) -> Com
     storage: with a url the studies lie in a bucket. Raises InvalidInput for a study that is not
     there or not sealed, and for studies with other axes.
     """
-    variants = ("", "")
     if storage.url is None:
         studies = named(outputs, names, "compare", 2)
-        variants = (studies[0].variant, studies[1].variant)
         opened = {study.name: _opened(study) for study in studies}
     else:
         opened = {name: _opened_in_bucket(storage, name) for name in names_in(names, "compare", 2)}
@@ -137,8 +136,15 @@ def compare(outputs: Path, names: str | None, storage: Storage = FOLDERS) -> Com
         left_out=left_out,
         paired=paired,
         metrics=[_metric(first, second, metric, paired) for metric in metrics],
-        variants=variants,
+        variants=_variants(opened),
     )
+
+
+def _variants(opened: Mapping[str, xr.Dataset]) -> tuple[str, str]:
+    """What each of two studies differs in, in words, by the descriptions in their results."""
+    descriptions = {name: json.loads(dataset.attrs["study"]) for name, dataset in opened.items()}
+    first, second = of_descriptions(descriptions).values()
+    return first, second
 
 
 def _metric(first: xr.Dataset, second: xr.Dataset, metric: str, paired: bool) -> MetricDifference:

@@ -4,7 +4,7 @@ import contextlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from pipeline.storage.replications import DESCRIPTION
 from pipeline.study.files import read_regular, write_whole
@@ -17,6 +17,7 @@ AXES = "axes"
 PLAIN = ("problem", "seed", "block", "metrics")  # keys of a description, besides axes and constants
 NAMED = ("parameters", "derive")
 Facts: TypeAlias = Mapping[str, Any]  # flat: name -> value
+Key = TypeVar("Key")
 
 
 def in_words(folders: Sequence[Path]) -> dict[Path, str]:
@@ -24,16 +25,20 @@ def in_words(folders: Sequence[Path]) -> dict[Path, str]:
 
     It differs from the experiment of its name or, where none ships, from others of its name.
     """
-    by_name: dict[str, dict[Path, Facts]] = {}
-    for folder in folders:
-        description = _description(folder)
+    return of_descriptions({folder: _description(folder) for folder in folders})
+
+
+def of_descriptions(descriptions: Mapping[Key, Mapping[str, Any]]) -> dict[Key, str]:
+    """The same of descriptions of studies, by any keys. An empty one differs in nothing."""
+    by_name: dict[str, dict[Key, Facts]] = {}
+    for key, description in descriptions.items():
         if description:
-            by_name.setdefault(str(description["name"]), {})[folder] = _facts(description)
-    words = dict.fromkeys(folders, "")
+            by_name.setdefault(str(description["name"]), {})[key] = _facts(description)
+    words = dict.fromkeys(descriptions, "")
     for name, facts in by_name.items():
         shipped = _shipped(name)
-        for folder, of_folder in facts.items():
-            words[folder] = _apart(of_folder, shipped or [*facts.values()], bool(shipped))
+        for key, of_study in facts.items():
+            words[key] = _apart(of_study, shipped or [*facts.values()], bool(shipped))
     return words
 
 
