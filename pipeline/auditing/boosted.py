@@ -58,7 +58,7 @@ def boosted(first: Floats, second: Floats, table: TableScore | None) -> list[Sco
     outputs = finite(np.concatenate([first[:MOST], second[:MOST]]))
     is_first = np.arange(len(outputs)) < len(first[:MOST])
     with _one_thread():
-        trees.fit(outputs, is_first)
+        trees.fit(X=outputs, y=is_first)
     return [BoostedScore(trees)]
 
 

@@ -32,16 +32,16 @@ class Deaths:
     A unit that ended four workers where thirty bundles were finished without any death:
 
     >>> deaths = Deaths()
-    >>> for unit in range(100):
-    ...     deaths.finished(Bundle([unit], 1.0))
+    >>> for number in range(100):
+    ...     deaths.finished(Bundle([number], 1.0))
     >>> unit = Bundle(["bad"], 1.0, kills=4)
     >>> deaths.chance(unit) < DOUBT
     True
 
     The same where every second attempt at any bundle ends with a death:
 
-    >>> for unit in range(100):
-    ...     deaths.finished(Bundle([unit], 1.0, kills=1, share=1.0))
+    >>> for number in range(100):
+    ...     deaths.finished(Bundle([number], 1.0, kills=1, share=1.0))
     >>> deaths.chance(unit) < DOUBT
     False
     """

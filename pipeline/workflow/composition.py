@@ -132,6 +132,9 @@ def _change(config: dict[str, Any], section: str, name: str, value: object) -> N
         config[section] = [_with(product, section, name, value) for product in products]
         return
     section_before = mapping({} if known is None else known, section)
+    became_axis = section == "parameters" and value is None and new_axes.is_axis(config, name)
+    if became_axis and name not in section_before:
+        return
     config[section] = _with(section_before, section, name, value)
 
 

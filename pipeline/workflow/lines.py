@@ -140,7 +140,9 @@ def _(event: Judged) -> list[str]:
 
 @lines_of.register
 def _(event: NotTestedAlike) -> list[str]:
-    return [f"  {NOT_TESTED:<13} {len(event.claims)} claims, {event.text}: {_few(event.claims)}"]
+    return [
+        f"  {NOT_TESTED:<13} {len(event.claims)} claims: each {event.text}: {_few(event.claims)}"
+    ]
 
 
 @lines_of.register

@@ -14,7 +14,12 @@ def is_constant(config: Mapping[str, Any], name: str) -> bool:
     constants = config.get("parameters")
     if not isinstance(constants, Mapping) or constants.get(name) is None:
         return False
-    return all(name not in product for product in _products(config))
+    return not is_axis(config, name)
+
+
+def is_axis(config: Mapping[str, Any], name: str) -> bool:
+    """Whether a parameter is an axis of the experiment's grid."""
+    return any(name in product for product in _products(config))
 
 
 def with_axis(config: Mapping[str, Any], name: str, levels: Sequence[Any]) -> dict[str, Any]:

@@ -118,6 +118,7 @@ def stand(request: StandingRequest, *subscribers: Subscriber) -> Standing:
     Raises what `run` raises: Stopped where units are left, which the same command goes on with.
     """
     base = _base(request)
+    metric = _metric(request, base)
     replaced = _with_parts(base, request)
     job = Job(
         (replaced,),
@@ -129,7 +130,6 @@ def stand(request: StandingRequest, *subscribers: Subscriber) -> Standing:
     results_of(job)
     first = _loaded(replaced)
     second = _loaded(base)
-    metric = _metric(request, base)
     opponents = tuple(_opponents(first, second, metric, base, request))
     attributes = second[metric].attrs
     folder = replaced.store.folder

@@ -43,7 +43,9 @@ def of_descriptions(descriptions: Mapping[Key, Mapping[str, Any]]) -> dict[Key, 
 
 
 def write_about(folder: Path, title: str, command: str) -> None:
-    """Write into the folder of a study what it is, where files can be written there."""
+    """Write into the folder of a study what it is, once, where files can be written there."""
+    if (folder / ABOUT).exists():  # a smaller request changes no file of a larger one
+        return
     words = in_words([folder])[folder]
     description = _description(folder)
     if not description:
@@ -53,7 +55,7 @@ def write_about(folder: Path, title: str, command: str) -> None:
         lines.append(f"differs from the experiment: {words}")
     axes = ", ".join(map(str, description.get(AXES, ())))
     lines.append(f"axes: {axes}; seed: {description.get('seed')}")
-    lines.append(f"made by: {command}")
+    lines.append(f"first made by: {command}")
     with contextlib.suppress(OSError):
         write_whole(folder / ABOUT, ("\n".join(lines) + "\n").encode())
 

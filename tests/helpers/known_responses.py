@@ -18,7 +18,7 @@ class Known(Responses):
     def __init__(self, answers, observed=None):
         self._drawn, self.complete = (answers, observed), observed is None
         self.persons, self.items = answers.shape[1:]
-        self._asked, self._p = None, 1.0 if observed is None else float(np.mean(observed))
+        self._people_asked, self._p = None, 1.0 if observed is None else float(np.mean(observed))
 
 
 def of_rows(rows, reps=1):

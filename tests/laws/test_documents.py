@@ -44,6 +44,7 @@ EXCEPTIONS = {  # a part of a command or of a block -> why it is not tried here
     "survey.yaml": "docs/extending.md is run word for word by test_extending.py",
     "class Discretised": "docs/extending.md is run word for word by test_extending.py",
     "parameters: {model: btl, mechanism: discretised": "docs/extending.md is run word for word by test_extending.py",
+    "experiment=products.yaml": "test_own_experiments.py writes and runs such a file",
     "experiment=t_test.py": "test_plain.py runs such a file as an experiment",
     "class Lab": "test_batch_systems.py submits studies to it",
     "class OneFile": "test_backends.py runs a study on it",

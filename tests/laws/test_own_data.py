@@ -57,7 +57,8 @@ def ran(tmp_path_factory):
 def test_the_report_says_which_data_without_their_folder(ran):
     where, done = ran
     assert "A file of 36 comparisons of 3 items by 12 users" in done.stdout
-    assert "not tested    xu.movielens.coins: is about MovieLens" in done.stdout
+    line = next(line for line in done.stdout.splitlines() if "not tested  " in line)
+    assert "16 claims: each is about MovieLens, and these are other data: give data.path=" in line
     for page in ("report.html", "report.yaml"):
         text = (studies(where)[0] / page).read_text("utf-8")
         assert "mine (1).csv" in text and str(where) not in text.replace("outputs", "")

@@ -113,7 +113,9 @@ def test_parts_travel_and_compare():
     one = pl.ranking.Debiased(m=4, lambda_scale=2.0)
     other = pickle.loads(pickle.dumps(one))
     assert (
-        other == one and repr(one) == "Debiased(m=4, lambda_scale=2.0)" and pl.ranking is pl.ranking
+        other == one
+        and repr(one) == "Debiased(m=4, lambda_scale=2.0, bootstrap=0)"
+        and pl.ranking is pl.ranking
     )
     with pytest.raises(InvalidInput, match="m=1: must be a whole number ≥ 2"):
         pl.ranking.Debiased(m=1)

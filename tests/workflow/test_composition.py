@@ -33,7 +33,7 @@ def test_changes_of_a_grid_reach_all_of_its_products():
 @pytest.mark.parametrize(
     "changes, message",
     [
-        ({"grid": {"M": None}}, "grid.M=null: no such key; allowed: m"),
+        ({"grid": {"M": None}}, "grid.M=null: no such key; did you mean .m.[?] allowed: m"),
         ({"parameters": {"nope": None}}, "parameters.nope=null: no such key"),
         ({"title": "${oc.env:HOME}"}, "must be written out"),
     ],

@@ -44,7 +44,7 @@ def test_one_claim_is_not_summed_up():
 def test_claims_that_lack_the_same_are_one_line():
     rows = [Told("s", f"x.{k}", "not tested", "is about MovieLens") for k in range(16)]
     first, total = printed([*rows, Told("s", "y", "not tested", "needs m=10")])[::2]
-    assert first == "  not tested    16 claims, is about MovieLens: x.0, x.1 and 14 more"
+    assert first == "  not tested    16 claims: each is about MovieLens: x.0, x.1 and 14 more"
     assert total == "17 claims: 17 not tested"
     assert not any(isinstance(event, NotTestedAlike) for event in told(rows[:2]))
 

@@ -60,5 +60,5 @@ def test_the_folder_says_what_it_is(tmp_path):
         "xu/scenario_2: Three budgets",
         "differs from the experiment: seed=5",
         "axes: m, L, scheme; seed: 5",
-        "made by: pipeline experiment=xu/scenario_2 seed=5",
+        "first made by: pipeline experiment=xu/scenario_2 seed=5",
     ]

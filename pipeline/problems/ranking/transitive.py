@@ -26,8 +26,8 @@ class Transitive(BTL):
     Xu, Sun and Cheng, arXiv:2402.16792, later editions; see `theory.links`.
 
     >>> import pipeline as pl
-    >>> wins = pl.simulate_data(pl.ranking.Transitive(m=3, L=1000, link="probit"), seed=1).wins
-    >>> wins.shape
+    >>> people = pl.simulate_data(pl.ranking.Transitive(m=3, L=1000, link="probit"), seed=1)
+    >>> people.data.wins.shape
     (1, 3)
     """
 

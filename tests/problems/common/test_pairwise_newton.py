@@ -25,12 +25,23 @@ from pipeline.problems.ranking.theory.rates import win_probability
 from tests.helpers.checks import mean_agrees
 
 
+def truth_scores(rng, reps, m, spread=1.5):
+    """θ (reps, m), centred."""
+    theta = rng.uniform(-spread, spread, (reps, m))
+    return theta - theta.mean(axis=1, keepdims=True)
+
+
 def released(seed, reps, m, users, epsilon, rate=None, kind=FlippedWins):
     """θ (reps, m) and released wins; every user makes a comparison with probability `rate`."""
     rng = np.random.default_rng(seed)
+    theta = truth_scores(rng, reps, m)
+    return theta, released_at(theta, rng, users, epsilon, rate, kind)
+
+
+def released_at(theta, rng, users, epsilon, rate=None, kind=FlippedWins):
+    """Released wins at some θ, (reps, m)."""
+    reps, m = theta.shape
     users, epsilon = np.atleast_1d(users), np.atleast_1d(epsilon).astype(float)
-    theta = rng.uniform(-1.5, 1.5, (reps, m))
-    theta -= theta.mean(axis=1, keepdims=True)
     probability, made, compared = win_probability(theta)[:, None], users[:, None], None
     if rate is not None:
         made = compared = rng.binomial(made, rate, (reps, len(users), probability.shape[2]))
@@ -38,7 +49,7 @@ def released(seed, reps, m, users, epsilon, rate=None, kind=FlippedWins):
         wins = rng.binomial(made, probability) + rng.laplace(size=compared.shape) / epsilon[:, None]
     else:
         wins = rng.binomial(made, released_probability(probability, epsilon[:, None]))
-    return theta, kind(wins, users, epsilon, m, compared)
+    return kind(wins, users, epsilon, m, compared)
 
 
 def fit(estimator, release):

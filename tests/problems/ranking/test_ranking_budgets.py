@@ -111,10 +111,10 @@ def test_worth_of_mixed_budgets(epsilon, profile):
     "changed, message",
     [
         (
-            dict(matched="informed"),
-            "matched=informed: did you mean 'information'. allowed: G, information",
+            dict(matched="informatoin"),
+            "matched=informatoin: did you mean 'information'. allowed: G, information",
         ),
-        (dict(matched="g"), "matched=g: allowed: G, information"),
+        (dict(matched="g"), "matched=g: did you mean 'G'. allowed: G, information"),
         (dict(common_epsilon=0.0), "common_epsilon=0.0"),
         (dict(common_epsilon=np.inf), "common_epsilon=inf"),
         (dict(common_epsilon=np.nan), "common_epsilon=nan"),

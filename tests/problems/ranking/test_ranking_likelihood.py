@@ -16,7 +16,13 @@ from pipeline.problems.ranking.theory.rates import win_probability
 from pipeline.problems.ranking.theory.risk import cramer_rao_risk, risks
 from pipeline.study.study import build
 from tests.helpers.checks import mean_agrees
-from tests.problems.common.test_pairwise_newton import fit, released, take
+from tests.problems.common.test_pairwise_newton import (
+    fit,
+    released,
+    released_at,
+    take,
+    truth_scores,
+)
 
 
 def penalised(theta, data, rep, scale):
@@ -127,7 +133,8 @@ def test_it_converges_everywhere(epsilon, scale):
         for users in (20, 400, 100_000):
             for rate in (None, 0.03):
                 size = [users] if len(epsilon) == 1 else [users // 2, users // 2]
-                _, data = released(7, reps, m, size, epsilon, rate=rate, spread=2)
+                rng = np.random.default_rng(7)
+                data = released_at(truth_scores(rng, reps, m, 2), rng, size, epsilon, rate)
                 found = fit(Likelihood(m=m, lambda_scale=scale), data)
                 assert (found.converged == data.linked).all() and np.isfinite(found.theta).all(), (
                     m,

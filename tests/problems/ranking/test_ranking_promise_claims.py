@@ -13,7 +13,7 @@ from pipeline.analysis.claims import (
 from pipeline.cli import compose
 from pipeline.library.controls import judge_control
 from pipeline.problems.ranking.claims import CLAIMS
-from tests.helpers.ideal_person import EXPERIMENTS, ideal
+from tests.helpers.ideal_person import IDEAL
 from tests.helpers.ideal_ranking import CUTS, cut_down, real
 
 PROMISES = [claim for claim in CLAIMS if claim.id.startswith(("person.", "central."))]
@@ -35,13 +35,13 @@ def by_name(name):
 
 def test_the_suite_decides_every_claim():
     suite = {raw["name"] for raw in compose.compose(["suite=person"])}
-    assert {claim.experiment for claim in PROMISES} == {*EXPERIMENTS}
-    assert {*EXPERIMENTS} <= suite
+    assert {claim.experiment for claim in PROMISES} == {*IDEAL}
+    assert {*IDEAL} <= suite
 
 
 @pytest.mark.parametrize("claim", PROMISES, ids=NAMES)
 def test_ideal_data_support_and_the_negative_control_is_rejected(claim):
-    judgement = judge(claim, ideal(claim.experiment))
+    judgement = judge(claim, IDEAL[claim.experiment](claim.experiment))
     print(judgement.check.text, "| control:", judgement.control.text)
     assert judgement.check.verdict == claim.best, judgement.check.text
     assert judgement.control.verdict == CONTRADICTED, judgement.control.text
@@ -50,7 +50,7 @@ def test_ideal_data_support_and_the_negative_control_is_rejected(claim):
 @pytest.mark.parametrize("claim", PROMISES, ids=NAMES)
 @pytest.mark.parametrize("cut", CUTS)
 def test_too_little_data_decide_nothing(claim, cut):
-    judgement = judge(claim, cut_down(ideal(claim.experiment), cut))
+    judgement = judge(claim, cut_down(IDEAL[claim.experiment](claim.experiment), cut))
     verdict = NOT_TESTED if cut == "no metric" else INCONCLUSIVE
     assert judgement.check.verdict == judgement.control.verdict == verdict
     assert judgement.check.text

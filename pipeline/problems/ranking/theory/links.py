@@ -20,6 +20,7 @@ third edition, of which only the abstracts were read.
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
@@ -51,6 +52,7 @@ class Link(Abstract):
         """Φ(d) = ∫₀^d F."""
 
 
+@dataclass(frozen=True)
 class Logistic(Link):
     """F(d) = 1/(1 + e^{−d}): the Bradley–Terry–Luce model; gaps are in logits."""
 
@@ -72,6 +74,7 @@ class Logistic(Link):
         return integral
 
 
+@dataclass(frozen=True)
 class Probit(Link):
     """F(d) is the standard normal distribution function: Thurstone's Case V."""
 
@@ -94,6 +97,7 @@ class Probit(Link):
         return integral
 
 
+@dataclass(frozen=True)
 class Cauchit(Link):
     """F(d) = ½ + arctan(d)/π: however far apart, the worse item wins now and then."""
 
