@@ -78,7 +78,7 @@ class Advised(ABC):
         return self.question.targets
 
     @property
-    def known(self) -> dict[str, Any]:
+    def given(self) -> dict[str, Any]:
         """Name -> value of all that was not unknown; of a file, its path and digest."""
         entries = {}
         for name, value in sorted(self.question.values.items()):
@@ -149,7 +149,7 @@ class Advised(ABC):
 
     def numbers(self) -> list[str]:
         """The answer in numbers, line by line."""
-        entries = [f"{name}={value}" for name, value in self.known.items() if value is not None]
+        entries = [f"{name}={value}" for name, value in self.given.items() if value is not None]
         lines = [self.headline, self.boundary_line()]
         if self.remark:
             lines.append(f"  {self.remark}")
@@ -196,7 +196,7 @@ class Advised(ABC):
             "unknown": self.unknown,
             "parameter": self.parameter,
             "target": targets,
-            "given": self.known,
+            "given": self.given,
             **dataclasses.asdict(self.promise),
             "seed": self.seed,
         }

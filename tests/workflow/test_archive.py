@@ -31,6 +31,7 @@ from pipeline.workflow.lines import lines_of
 from pipeline.workflow.recomputed_units import Compared
 from pipeline.workflow.reproduce import ReproduceRequest, reproduce
 from tests.helpers import engine
+from tests.helpers.crate_validator import required_faults
 from tests.helpers.engine import arguments
 
 FIGURE = "[{kind: curves, metric: estimate_sum, along: L}]"
@@ -145,6 +146,24 @@ def test_metadata_meet_what_the_profile_asks_for(archive):
         for reference in (*action["object"], *action["result"]):
             assert reference["@id"] in entities
         assert action["startTime"] <= action["endTime"]
+
+
+def test_the_published_validator_misses_nothing_that_is_required(archive, tmp_path, monkeypatch):
+    """As control, without the date of the results, and the action that made them."""
+    folder = tmp_path / "crate"
+    with zipfile.ZipFile(archive) as source:
+        source.extractall(folder)
+    lines, checks = required_faults(folder, tmp_path / "cache", monkeypatch)
+    print(f"{checks} checks")
+    assert lines == [] and checks > 20
+    path = folder / ro_crate.NAME
+    crate = json.loads(path.read_text("utf-8"))
+    crate["@graph"] = [entity for entity in crate["@graph"] if entity["@type"] != "CreateAction"]
+    for entity in crate["@graph"]:
+        entity.pop("datePublished", None)
+    path.write_text(json.dumps(crate), "utf-8")
+    lines, _ = required_faults(folder, tmp_path / "cache", monkeypatch)
+    assert any("datePublished" in line for line in lines), lines
 
 
 def test_an_archive_is_reproduced(archive, capsys):
