@@ -4,7 +4,7 @@ A study is read from the record of its report, which holds all that the config o
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from pipeline.workflow.rounds import continued
 from pipeline.workflow.sealed import is_current
 from pipeline.workflow.settings import Settings, Storage
 from pipeline.workflow.shelf import SUITE, Shelved, named
+from pipeline.workflow.shelf import shelved as all_shelved
 from pipeline.workflow.studies import StoredStudy, stored_studies
 
 OF_SUITES = ("suite_title", "common")  # what a suite says of its report
@@ -41,6 +42,35 @@ def finished(
             stored = study_of(config, settings, files)
             studies.setdefault(stored.store.folder, stored)
     return [_sealed(stored) for stored in studies.values()]
+
+
+def finished_of_any_report(
+    outputs: Path, names: str | None, storage: Storage, files: Mapping[str, str]
+) -> list[StoredStudy]:
+    """`finished`, where the report of a suite will do for a study that has none of its own."""
+    settings = Settings(outputs=str(outputs), store=storage)
+    studies: dict[Path, StoredStudy] = {}
+    for shelved in named(outputs, names, "compare"):
+        has_report = (shelved.path / own_experiments.RECORD).is_file()
+        configs = _configs(shelved) if has_report else _of_suites(outputs, shelved)
+        for config in configs:
+            stored = study_of(config, settings, files)
+            if has_report or stored.store.folder == shelved.path:
+                studies.setdefault(stored.store.folder, stored)
+        if not studies:
+            allowed = "has no report, of its own or of a suite; run it again"
+            raise InvalidInput("against", shelved.name, allowed)
+    return [_sealed(stored) for stored in studies.values()]
+
+
+def _of_suites(outputs: Path, shelved: Shelved) -> Iterator[dict[str, Any]]:
+    """The configs of a study's name in the reports of suites."""
+    for other in all_shelved(outputs):
+        if other.changed or not other.name.startswith(SUITE):
+            continue
+        for config in _configs(other):
+            if shelved.name.startswith(f"{config['name']}-"):
+                yield config
 
 
 def study_of(config: Config, settings: Settings, files: Mapping[str, str]) -> StoredStudy:

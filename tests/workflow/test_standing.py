@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import shutil
 
 import pytest
 import yaml
@@ -105,6 +106,22 @@ def test_a_part_of_a_person(outputs, tmp_path, capsys):
     answer = json.loads(capsys.readouterr().out)
     assert answer["part"] == "shrunk" and len(answer["opponents"]) == 2
     assert any(cell["mean"] for cell in answer["opponents"][0]["cells"])
+
+
+def test_a_study_of_a_suite_has_no_report_of_its_own(tmp_path, capsys):
+    """What its config says is in the report of the suite; without that, it is told in one line."""
+    outputs = tmp_path / "outputs"
+    suite = ["suite=demo", "experiments=[xu/scenario_2]", "replications=20", "block=20"]
+    grid = ["grid.m=[3]", "grid.L=[20]", "claims=false", "figures=[]"]
+    assert main([*suite, *grid, f"outputs={outputs}", "cluster=synchronous"]) == 0
+    (study,) = (outputs / "xu").glob("scenario_2-*")
+    words = ["compare", f"against=xu/{study.name}", "estimator=plug_in", f"outputs={outputs}"]
+    assert main([*words, "cluster=synchronous"]) == 0
+    assert "table: " in capsys.readouterr().out
+    (report,) = outputs.glob("suite-*")
+    shutil.rmtree(report)
+    assert main([*words, "cluster=synchronous"]) == 2
+    assert "has no report, of its own or of a suite" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
