@@ -50,7 +50,7 @@ class RunRecord:
             self._events.append(event)
 
     def _judged(self) -> Iterator[Judged]:
-        """Every verdict, of claims that are told together as well."""
+        """Every verdict, also where several claims share one line."""
         for event in self._events:
             if isinstance(event, Judged):
                 yield event

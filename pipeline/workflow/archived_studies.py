@@ -4,7 +4,7 @@ A study is read from the record of its report, which holds all that the config o
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,50 +27,52 @@ RUN_FIRST = "run it again, and archive it then"
 
 
 def finished(
-    outputs: Path, names: str | None, storage: Storage, files: Mapping[str, str]
+    outputs: Path,
+    names: str | None,
+    storage: Storage,
+    files: Mapping[str, str],
+    any_report: bool = False,
 ) -> list[StoredStudy]:
     """The studies that a command names, each with what its sealed results hold.
 
     names: of studies or of suites, with commas between. files: of people's data, path, items and
-    truth, for studies that have such. Raises InvalidInput for one that is not there, not finished,
-    or sealed by other code.
+    truth, for studies that have such. any_report: whether a study without a report of its own is
+    looked for in the reports of suites. Raises InvalidInput for one that is not there, not
+    finished, or sealed by other code.
     """
     settings = Settings(outputs=str(outputs), store=storage)
     studies: dict[Path, StoredStudy] = {}
-    for shelved in named(outputs, names, "archive"):
-        for config in _configs(shelved):
-            stored = study_of(config, settings, files)
+    for shelved in named(outputs, names, "compare" if any_report else "archive"):
+        if any_report and not _record(shelved).is_file():
+            stored_of_name = [_of_suites(outputs, shelved, settings, files)]
+        else:
+            stored_of_name = [study_of(config, settings, files) for config in _configs(shelved)]
+        for stored in stored_of_name:
             studies.setdefault(stored.store.folder, stored)
     return [_sealed(stored) for stored in studies.values()]
 
 
-def finished_of_any_report(
-    outputs: Path, names: str | None, storage: Storage, files: Mapping[str, str]
-) -> list[StoredStudy]:
-    """`finished`, where the report of a suite will do for a study that has none of its own."""
-    settings = Settings(outputs=str(outputs), store=storage)
-    studies: dict[Path, StoredStudy] = {}
-    for shelved in named(outputs, names, "compare"):
-        has_report = (shelved.path / own_experiments.RECORD).is_file()
-        configs = _configs(shelved) if has_report else _of_suites(outputs, shelved)
-        for config in configs:
-            stored = study_of(config, settings, files)
-            if has_report or stored.store.folder == shelved.path:
-                studies.setdefault(stored.store.folder, stored)
-        if not studies:
-            allowed = "has no report, of its own or of a suite; run it again"
-            raise InvalidInput("against", shelved.name, allowed)
-    return [_sealed(stored) for stored in studies.values()]
-
-
-def _of_suites(outputs: Path, shelved: Shelved) -> Iterator[dict[str, Any]]:
-    """The configs of a study's name in the reports of suites."""
-    for other in all_shelved(outputs):
-        if other.changed or not other.name.startswith(SUITE):
+def _of_suites(
+    outputs: Path, shelved: Shelved, settings: Settings, files: Mapping[str, str]
+) -> StoredStudy:
+    """The study of a folder, from the reports of suites. Raises InvalidInput if none tells of it."""
+    suites = [other for other in all_shelved(outputs) if other.name.startswith(SUITE)]
+    for suite in suites:
+        if suite.changed:
             continue
-        for config in _configs(other):
-            if shelved.name.startswith(f"{config['name']}-"):
-                yield config
+        for config in _configs(suite):
+            if not shelved.name.startswith(f"{config['name']}-"):
+                continue
+            stored = study_of(config, settings, files)
+            if stored.store.folder == shelved.path:
+                return stored
+    allowed = "has no report, of its own or of a suite; run it again"
+    raise InvalidInput("against", shelved.name, allowed)
+
+
+def _record(shelved: Shelved) -> Path:
+    """Where the record of a report is."""
+    return shelved.path / own_experiments.RECORD
 
 
 def study_of(config: Config, settings: Settings, files: Mapping[str, str]) -> StoredStudy:
@@ -106,7 +108,7 @@ def _data(config: Config, files: Mapping[str, str]) -> dict[str, Any]:
 
 def _configs(shelved: Shelved) -> list[dict[str, Any]]:
     """The configs in the record of a report, of a suite with what it says of its report."""
-    record = shelved.path / own_experiments.RECORD
+    record = _record(shelved)
     if shelved.changed or not record.is_file():
         state = "has files that were changed" if shelved.changed else "has no report"
         raise InvalidInput("studies", shelved.name, f"{state}; {RUN_FIRST}")

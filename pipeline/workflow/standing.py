@@ -21,7 +21,7 @@ from pipeline.study.files import write_whole
 from pipeline.study.parameters import InvalidInput, nearest
 from pipeline.study.untyped import CellLabels, ParameterValues
 from pipeline.workflow import composition, own_experiments
-from pipeline.workflow.archived_studies import finished_of_any_report
+from pipeline.workflow.archived_studies import finished
 from pipeline.workflow.config import read_experiment
 from pipeline.workflow.invocation import Invocation
 from pipeline.workflow.job import Job, Subscriber
@@ -151,8 +151,8 @@ def stand(request: StandingRequest, *subscribers: Subscriber) -> Standing:
 
 def _base(request: StandingRequest) -> StoredStudy:
     """The finished study; InvalidInput for more than one, or a part that cannot be replaced."""
-    studies = finished_of_any_report(
-        request.outputs, request.against, request.storage, request.files
+    studies = finished(
+        request.outputs, request.against, request.storage, request.files, any_report=True
     )
     if len(studies) != 1:
         raise InvalidInput("against", request.against, "must be one study")
