@@ -15,6 +15,16 @@ import pipeline
 from tests.conftest import LONGEST
 from tests.helpers.engine import ROOT
 
+TOP_FOLDERS = {
+    *(".ci", ".github", "benchmarks", "calibration", "conf", "docs", "jobs", "outputs", "paper"),
+    *("pipeline", "tests", "tools"),
+}
+TOP_FILES = {
+    *(".git-blame-ignore-revs", ".gitignore", ".pre-commit-config.yaml", "CHANGELOG.md"),
+    *("CITATION.cff", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "constraints.txt"),
+    *("pyproject.toml", "SECURITY.md", "CODE_OF_CONDUCT.md"),
+}
+MADE = {".nc", ".parquet", ".pyc", ".so", ".whl", ".npz", ".npy"}
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
@@ -112,3 +122,19 @@ def test_what_no_test_runs_imports_what_is_there():
         for module, name in names_of_the_program(file.read_text()):
             assert is_there(module, name), f"{file.name}: no {name} in {module}"
     assert not is_there("pipeline.execution.task", "Runner"), "this one was missed for a while"
+
+
+def test_the_top_level_holds_what_it_should_and_nothing_that_was_made():
+    """Git's own list, where this is a working copy of Git."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached"], cwd=ROOT, capture_output=True, text=True
+    )
+    if listed.returncode:
+        pytest.skip("no working copy of Git")
+    paths = [Path(line) for line in listed.stdout.splitlines()]
+    folders = {path.parts[0] for path in paths if len(path.parts) > 1}
+    files = {path.name for path in paths if len(path.parts) == 1}
+    assert folders <= TOP_FOLDERS, folders - TOP_FOLDERS
+    assert files <= TOP_FILES, files - TOP_FILES
+    made = [path for path in paths if path.suffix in MADE]
+    assert not made
