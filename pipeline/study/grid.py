@@ -157,10 +157,25 @@ def read_products(grid: object, named: bool = False) -> list[dict[str, Sequence[
         if not product or list(product) != list(products[0]):
             allowed = "every product needs the same axes in the same order, at least one"
             raise InvalidInput("grid", grid, allowed)
+    listed = [{axis: listed_levels(levels) for axis, levels in p.items()} for p in products]
+    for product in listed:
         for axis, levels in product.items():
             if not isinstance(levels, kinds) or not levels:
                 raise InvalidInput(f"grid.{axis}", levels, "must be a list of levels, at least one")
-    return [dict(product) for product in products]
+    return listed
+
+
+def listed_levels(levels: Any) -> Any:  # noqa: ANN401 - whatever a person gives
+    """Levels as a list where they are a range or an array, (levels,); anything else as it is.
+
+    >>> listed_levels(range(2, 4)), listed_levels(np.array([0.5, 1.0]))
+    ([2, 3], [0.5, 1.0])
+    """
+    if isinstance(levels, range):
+        return list(levels)
+    if isinstance(levels, np.ndarray) and levels.ndim == 1:
+        return levels.tolist()
+    return levels
 
 
 def _as_tuple(product: Mapping[str, Sequence[Level]]) -> Product:

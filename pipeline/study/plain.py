@@ -129,11 +129,7 @@ class Analysed(BaseEstimator):
         """What was measured on all data sets at once."""
         columns = {}
         for name in self.measures:
-            column = np.asarray(_named(result, name), float)
-            if column.shape != (size,):
-                fault = f"must be (reps,) = ({size},), is {column.shape}"
-                raise InvalidInput(f"analyse: {name}", column.shape, fault)
-            columns[name] = column
+            columns[name] = _column(_named(result, name), name, size)
         return Measured(columns, np.full(size, True))
 
     def cost(self) -> float:
@@ -255,6 +251,7 @@ def _class_of(
 
 def _kind(name: str, levels: Sequence[Level]) -> type:
     """The type that all levels of a parameter have."""
+    levels = [level.item() if isinstance(level, np.generic) else level for level in levels]
     if not levels:
         raise InvalidInput(f"grid.{name}", None, "is an argument without a value; give its levels")
     kinds = {type(level) for level in levels}
@@ -289,4 +286,26 @@ def _named(result: object, name: str) -> object:
 def _number(result: object, name: str) -> float:
     """The measure of a name as a number."""
     value: Any = _named(result, name)
-    return float(value)
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"analyse.{name}", _in_words(value), "must be one number") from None
+
+
+def _column(values: object, name: str, size: int) -> Floats:
+    """The measure of a name on all data sets of a block, (reps,)."""
+    allowed = f"must be numbers, (reps,) = ({size},)"
+    try:
+        column = np.asarray(values, float)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"analyse.{name}", _in_words(values), allowed) from None
+    if column.shape != (size,):
+        raise InvalidInput(f"analyse.{name}", _in_words(column), allowed)
+    return column
+
+
+def _in_words(value: object) -> str:
+    """An array by its shape, anything else by itself."""
+    if isinstance(value, np.ndarray):
+        return f"an array {value.shape}"
+    return repr(value)

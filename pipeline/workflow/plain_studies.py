@@ -8,12 +8,14 @@ from pipeline.identity import own_files
 from pipeline.identity.registry import register
 from pipeline.study import plain
 from pipeline.study.grid import Grid, Level, read_products
-from pipeline.study.parameters import InvalidInput
+from pipeline.study.parameters import InvalidInput, nearest
 from pipeline.study.study import Study
 
 REPLICATIONS = 1000
 SEED = 1
 MOST_BLOCK = 1000  # replications in a unit, unless a block is given
+LEAST_BLOCK = 50  # or all of them, where no larger number divides them
+LARGEST_BLOCK = 100_000  # and where they are not more than these
 SAID = ("long_name", "units", "least", "most")
 _OF_FILES: dict[str, Study] = {}  # name of a file -> the last study that it made
 Measures = Sequence[str] | Mapping[str, "str | Mapping[str, Any]"]
@@ -71,6 +73,9 @@ def study(
     """
     title = name or re.sub(r"\W", "_", generate.__name__.strip("<>"))
     options: dict[str, Any] = {**rest}
+    for key in options.keys() - Rest.__annotations__.keys():
+        takes = ("grid", "measures", "name", "claims", *Rest.__annotations__)
+        raise InvalidInput(key, options[key], f"no such argument; {nearest(key, takes)}")
     constants = dict(options.pop("parameters", {}))
     replications = options.pop("replications", REPLICATIONS)
     options.setdefault("block", _block(replications))
@@ -129,6 +134,9 @@ def _described(measures: Measures) -> dict[str, Mapping[str, Any]]:
     described: dict[str, Mapping[str, Any]] = {}
     for name, said in measures.items():
         described[name] = {"long_name": said} if isinstance(said, str) else said
+        if not isinstance(described[name], Mapping):
+            allowed = f"must be a text, or a mapping with {', '.join(SAID)}"
+            raise InvalidInput(f"measures.{name}", said, allowed)
         for key in described[name].keys() - {*SAID}:
             allowed = f"must be one of {', '.join(SAID)}"
             raise InvalidInput(f"measures.{name}.{key}", said, allowed)
@@ -145,9 +153,18 @@ def _refuse_unknown(levels: Mapping[str, Any], *parts: type) -> None:
         raise InvalidInput(f"grid.{name}", levels[name], allowed)
 
 
-def _block(replications: int) -> int:
-    """The largest number of at most MOST_BLOCK that divides the replications."""
-    for size in range(min(MOST_BLOCK, replications), 0, -1):
-        if replications % size == 0:
-            return size
-    return 1
+def _block(wanted: object) -> int:
+    """The largest number of at most MOST_BLOCK that divides the replications.
+
+    All replications, where only a small number does, as of a prime: a unit takes a millisecond
+    besides what its replications take. 1 for what is no number of replications, which the study
+    refuses.
+    """
+    if not isinstance(wanted, int | float) or wanted < 1 or wanted % 1:
+        return 1
+    replications = int(wanted)
+    sizes = range(min(MOST_BLOCK, replications), 0, -1)
+    largest = next(size for size in sizes if replications % size == 0)
+    if largest < LEAST_BLOCK and replications <= LARGEST_BLOCK:
+        return replications
+    return largest

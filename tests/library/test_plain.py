@@ -138,6 +138,11 @@ MISTAKES = [
     ({"generate": lambda n: n}, "generate"),
     ({"generate": lambda rng, **rest: rng}, "generate"),
     ({"name": "a b"}, "name"),
+    ({"measures": {"rejects": 3}}, "measures.rejects"),
+    ({"replication": 10}, "replication"),
+    ({"replications": "ten"}, "replications"),
+    ({"replications": 0}, "replications"),
+    ({"grid": {"n": 3}}, "grid.n"),
 ]
 
 
@@ -164,3 +169,37 @@ def test_a_measure_that_is_not_given_is_named():
 def test_no_name_of_a_shipped_problem_is_taken():
     with pytest.raises(InvalidInput, match="ranking"):
         pl.study(two_groups, t_test, grid={"n": [5]}, measures=["rejects"], name="ranking")
+
+
+@pytest.mark.parametrize("levels", [range(3, 5), np.array([3, 4]), [np.int64(3), 4]])
+def test_levels_may_be_a_range_or_an_array(levels):
+    study = pl.study(two_groups, t_test, grid={"n": levels}, measures=["rejects"], replications=4)
+    assert pl.simulate(study)["n"].values.tolist() == [3, 4]
+
+
+@pytest.mark.parametrize(
+    ("replications", "block"),
+    [(1, 1), (40, 40), (5000, 1000), (1e3, 1000), (2003, 2003), (1_000_003, 1)],
+)
+def test_a_unit_has_many_replications_also_where_their_number_is_prime(replications, block):
+    study = pl.study(
+        two_groups, t_test, grid={"n": [3]}, measures=["rejects"], replications=replications
+    )
+    assert study.block == block
+
+
+@pytest.mark.parametrize(
+    ("generate", "result"),
+    [(two_groups, np.zeros(3)), (two_groups, "much"), (both_groups_of_all, ["a"] * 4)],
+)
+def test_what_is_no_number_is_refused_by_the_name_of_its_measure(generate, result):
+    levels = {"n": [3], "shift": [0.0]}
+    study = pl.study(
+        generate,
+        lambda data: {"rejects": result},
+        grid=levels,
+        measures=["rejects"],
+        replications=4,
+    )
+    with pytest.raises(InvalidInput, match=r"^analyse\.rejects=.*: must be"):
+        pl.simulate(study)
