@@ -245,14 +245,14 @@ def _events(mechanism: EventCounts, seed: int) -> Events:
         sides = (first, second)
         rare_event = rare.chosen(tilts, sides, promise, of_rare, mechanism.certified, seed)
     error = mechanism.error * _share_of_best(rare_event)
-    best = samples.chosen(scores, first, second, promise, error, mechanism.certified)
-    ours = best[0].score(first)
-    theirs = best[0].score(second)
+    choose = samples.Scored(first, second)
+    best = samples.chosen(scores, choose, promise, error, mechanism.certified)
+    of_best = choose.by(best[0].score)
     curve = [
         dataclasses.replace(best[0], threshold=threshold)
-        for threshold in samples.curve_thresholds(np.concatenate([ours, theirs]), CURVE)
+        for threshold in samples.curve_thresholds(np.concatenate(of_best), CURVE)
     ]
-    tried = [counted(event, event.score(first), event.score(second)) for event in best]
+    tried = [choose.counted(event) for event in best]
     return Events(tuple(best), tuple(curve), tuple(tried), rare_event)
 
 

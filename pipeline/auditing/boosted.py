@@ -4,6 +4,7 @@ that is installed.
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
@@ -64,7 +65,13 @@ def boosted(first: Floats, second: Floats, table: TableScore | None) -> list[Sco
 
 def _one_thread() -> AbstractContextManager[object]:
     """Within, OpenMP has one thread: a forked process must not start more."""
+    limits: AbstractContextManager[object] = _pools().limit(limits=1, user_api="openmp")
+    return limits
+
+
+@cache
+def _pools() -> Any:  # noqa: ANN401 - threadpoolctl has no types
+    """The pools of threads of this process: to look for them takes as long as to learn a tree."""
     import threadpoolctl
 
-    limits: AbstractContextManager[object] = threadpoolctl.threadpool_limits(1, "openmp")
-    return limits
+    return threadpoolctl.ThreadpoolController()

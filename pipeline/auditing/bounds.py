@@ -13,6 +13,7 @@ Two statements, one about each chance, take more samples than one about both. So
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -104,35 +105,29 @@ class Rule:
         >>> Rule(0.88, 0.1).bounded(counts, 0.001).epsilon(0) > certified(counts, 0.001).epsilon(0)
         True
         """
-        return self._bounded(counts, error, EXACT)
-
-    def foreseen(self, counts: Counts, error: float) -> Bounded:
-        """About the same, in a tenth of the time: to choose a rule, and to certify nothing."""
-        return self._bounded(counts, error, APPROXIMATE)
-
-    def _bounded(self, counts: Counts, error: float, ends: "Ends") -> Bounded:
-        if self.cut is None:
-            return self._apart(counts, error, ends)
-        of_hits = math.sqrt(1 - self.weight)
-        of_alarms = math.sqrt(self.weight)
-        most = -float(special.ndtri(error * self.cut))
-        needed = -float(special.ndtri(error * (1 - 2 * self.cut)))
-        deviations = np.linspace(-most, (needed + of_hits * most) / of_alarms, STEPS + 1)
-        left = (needed - of_alarms * deviations[:-1]) / of_hits
-        hits = ends.least(counts.hits, counts.trials, left)
-        alarms = ends.most(counts.alarms, counts.others, deviations[1:])
+        of_hits, of_alarms = self.deviations(error)
+        hits = EXACT.least(counts.hits, counts.trials, of_hits)
+        alarms = EXACT.most(counts.alarms, counts.others, of_alarms)
         with np.errstate(divide="ignore"):
             nearest = int(np.argmin(np.log(hits) - np.log(alarms)))
         pairs = list(zip(hits.tolist(), alarms.tolist(), strict=True))
         hit, alarm = pairs.pop(nearest)
         return Bounded(hit, alarm, 1 - error, tuple(pairs))
 
-    def _apart(self, counts: Counts, error: float, ends: "Ends") -> Bounded:
-        of_hits = -special.ndtri(np.array([error * (1 - self.weight)]))
-        of_alarms = -special.ndtri(np.array([error * self.weight]))
-        hit = ends.least(counts.hits, counts.trials, of_hits)
-        alarm = ends.most(counts.alarms, counts.others, of_alarms)
-        return Bounded(float(hit[0]), float(alarm[0]), 1 - error)
+    def deviations(self, error: float) -> tuple[Floats, Floats]:
+        """(corners,) of hits and of alarms: normal deviations at which their chances end."""
+        if self.cut is None:
+            of_hits = -special.ndtri(np.array([error * (1 - self.weight)]))
+            of_alarms = -special.ndtri(np.array([error * self.weight]))
+            return of_hits, of_alarms
+        share_of_hits = math.sqrt(1 - self.weight)
+        share_of_alarms = math.sqrt(self.weight)
+        most = -float(special.ndtri(error * self.cut))
+        needed = -float(special.ndtri(error * (1 - 2 * self.cut)))
+        last = (needed + share_of_hits * most) / share_of_alarms
+        steps = np.linspace(-most, last, STEPS + 1)
+        left = (needed - share_of_alarms * steps[:-1]) / share_of_hits
+        return left, steps[1:]
 
 
 RULES = (
@@ -140,6 +135,37 @@ RULES = (
     Rule(0.9, None),
     *(Rule(weight, cut) for weight in WEIGHTS for cut in CUTS),
 )
+
+
+@dataclass(frozen=True)
+class Corners:
+    """Corners of the bounds of all `RULES`, one rule after the other.
+
+    hits, alarms: (corners,) chances. starts: (rules,) first corner of each rule.
+    """
+
+    hits: Floats
+    alarms: Floats
+    starts: Integers
+
+
+def foreseen(counts: Counts, error: float) -> Corners:
+    """About what each rule would certify of counts: to choose a rule, and to certify nothing."""
+    of_hits, of_alarms, starts = _deviations_of_rules(error)
+    hits = APPROXIMATE.least(counts.hits, counts.trials, of_hits)
+    alarms = APPROXIMATE.most(counts.alarms, counts.others, of_alarms)
+    return Corners(hits, alarms, starts)
+
+
+@lru_cache(maxsize=64)
+def _deviations_of_rules(error: float) -> tuple[Floats, Floats, Integers]:
+    """Normal deviations of hits and of alarms of all rules, and where those of each begin."""
+    of_rules = [rule.deviations(error) for rule in RULES]
+    lengths = [len(of_hits) for of_hits, _ in of_rules]
+    of_hits = np.concatenate([of_hits for of_hits, _ in of_rules])
+    of_alarms = np.concatenate([of_alarms for _, of_alarms in of_rules])
+    starts = np.cumsum([0, *lengths[:-1]])
+    return of_hits, of_alarms, starts
 
 
 def certified(counts: Counts, error: float) -> Bounded:
@@ -222,14 +248,21 @@ def rho_at_least(hit: float, false_alarm: float) -> float:
     >>> rho_at_least(0.5, 0.5), rho_at_least(0.5, 0.0)
     (0.0, inf)
     """
-    if hit <= false_alarm:
-        return 0.0
-    if false_alarm <= 0 or hit > 1:
-        return math.inf
-    with np.errstate(divide="ignore"):
-        of_hits = ORDERS * math.log(hit) + (1 - ORDERS) * math.log(false_alarm)
-        misses = np.log1p(-hit)
-        passes = np.log1p(-false_alarm)
-    of_misses = ORDERS * misses + (1 - ORDERS) * passes
-    divergences: Floats = np.logaddexp(of_hits, of_misses) / (ORDERS - 1)
-    return float(np.max(divergences / ORDERS))
+    return float(rhos_at_least(np.array([hit]), np.array([false_alarm]))[0])
+
+
+def rhos_at_least(hits: Floats, false_alarms: Floats) -> Floats:
+    """The same of many chances, shape of `hits`.
+
+    >>> rhos_at_least(np.array([0.5, 0.5]), np.array([0.5, 0.0])).tolist()
+    [0.0, inf]
+    """
+    orders = ORDERS.reshape(-1, *np.ones(hits.ndim, int))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        of_hits = orders * np.log(hits) + (1 - orders) * np.log(false_alarms)
+        of_misses = orders * np.log1p(-hits) + (1 - orders) * np.log1p(-false_alarms)
+        divergences = np.logaddexp(of_hits, of_misses) / (orders - 1)
+        rhos = np.max(divergences / orders, axis=0)
+    without_bound = (false_alarms <= 0) | (hits > 1)
+    rhos = np.where(without_bound, np.inf, rhos)
+    return np.where(hits <= false_alarms, 0.0, rhos)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from pipeline.auditing.bounds import Bounded, rho_at_least
+from pipeline.auditing.bounds import Bounded, rhos_at_least
 from pipeline.privacy.accounting import zcdp_delta
 from pipeline.study.arrays import Floats
 from pipeline.study.parameters import InvalidInput
@@ -106,9 +106,7 @@ class Promise:
                 distances = special.ndtri(hits) - special.ndtri(false_alarms)
                 shares = np.fmax(shares, distances / self.mu)
         if self.rho is not None:
-            pairs = zip(hits.tolist(), false_alarms.tolist(), strict=True)
-            rhos = [rho_at_least(hit, alarm) for hit, alarm in pairs]
-            shares = np.fmax(shares, np.array(rhos) / self.rho)
+            shares = np.fmax(shares, rhos_at_least(hits, false_alarms) / self.rho)
         return shares
 
     def spent_by(self, bounded: Bounded) -> float:

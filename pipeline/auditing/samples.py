@@ -16,7 +16,15 @@ import numpy as np
 from scipy import special
 
 from pipeline.auditing.boosted import boosted
-from pipeline.auditing.bounds import APPROXIMATE, RULES, Bounded, Counts, Rule, certified
+from pipeline.auditing.bounds import (
+    APPROXIMATE,
+    RULES,
+    Bounded,
+    Counts,
+    Rule,
+    certified,
+    foreseen,
+)
 from pipeline.auditing.offered import DensityScore
 from pipeline.auditing.promise import Promise
 from pipeline.auditing.scores import Score, TableScore, learned
@@ -135,8 +143,9 @@ def strength(subject: Subject, pair: Pair, promise: Promise, samples: int, seed:
     half = samples // 2
     scores = learned(first[:half], second[:half])
     error = 0.05
-    (event, *_) = chosen(scores, first[half:], second[half:], promise, error, half)
-    counts = counted(event, event.score(first[half:]), event.score(second[half:]))
+    scored = Scored(first[half:], second[half:])
+    (event, *_) = chosen(scores, scored, promise, error, half)
+    counts = scored.counted(event)
     return promise.spent_by(certified(counts, error))
 
 
@@ -231,24 +240,43 @@ def scores_of(
     return scores
 
 
+class Scored:
+    """Samples of both data sets, whose scores are found once."""
+
+    def __init__(self, first: Floats, second: Floats):
+        self.sides = (first, second)
+        self._values: dict[int, tuple[Score, tuple[Floats, Floats]]] = {}  # by id, which lives here
+
+    def by(self, score: Score) -> tuple[Floats, Floats]:
+        """(samples,) of either data set: their scores."""
+        number = id(score)
+        if number not in self._values:
+            first, second = self.sides
+            self._values[number] = (score, (score(first), score(second)))
+        return self._values[number][1]
+
+    def counted(self, event: Event) -> Counts:
+        """How often an event happened, first on the data set on which it is likely."""
+        return counted(event, *self.by(event.score))
+
+
 def look(streams: Streams, promise: Promise, error: float) -> Finding:
     """Learn, choose and certify on the samples so far."""
     scores = scores_of(streams.subject, streams.pair, *streams.all_of("learn"))
-    first, second = streams.all_of("choose")
-    certify = streams.all_of("certify")
-    size = len(certify[0])
+    choose = Scored(*streams.all_of("choose"))
+    certify = Scored(*streams.all_of("certify"))
+    size = len(certify.sides[0])
     main_error = error * (1 - CURVE_SHARE)
-    events = chosen(scores, first, second, promise, main_error, size)
+    events = chosen(scores, choose, promise, main_error, size)
     findings: list[Finding] = []
     for event in events:
-        counts = counted(event, *(event.score(side) for side in certify))
-        tried = counted(event, event.score(first), event.score(second))
-        rule = best_rule(tried, promise, main_error / len(events), size)
+        counts = certify.counted(event)
+        rule = best_rule(choose.counted(event), promise, main_error / len(events), size)
         bounded = rule.bounded(counts, main_error / len(events))
         violates = promise.broken_by(bounded)
         findings.append(Finding(streams.pair, str(event), counts, bounded, streams.drawn, violates))
     best = max(findings, key=lambda finding: promise.spent_by(finding.bounded))
-    points = _curve(events[0], first, second, certify, error * CURVE_SHARE)
+    points = _curve(events[0], choose, certify, error * CURVE_SHARE)
     return replace(best, points=points)
 
 
@@ -258,19 +286,18 @@ def best_rule(tried: Counts, promise: Promise, error: float, size: int) -> Rule:
     """
     hits = round((tried.hits + 0.5) / (tried.trials + 1) * size)
     alarms = round((tried.alarms + 0.5) / (tried.others + 1) * size)
-    expected = Counts(hits, size, alarms, size)
-    return max(RULES, key=lambda rule: promise.spent_by(rule.foreseen(expected, error)))
+    corners = foreseen(Counts(hits, size, alarms, size), error)
+    shares = promise.share(corners.hits, corners.alarms)
+    least_of_rules = np.minimum.reduceat(shares, corners.starts)
+    return RULES[int(np.argmax(least_of_rules))]
 
 
-def _curve(
-    event: Event, first: Floats, second: Floats, certify: tuple[Floats, Floats], error: float
-) -> tuple[Bounded, ...]:
+def _curve(event: Event, choose: Scored, certify: Scored, error: float) -> tuple[Bounded, ...]:
     """Certified points of the trade-off curve, by events of one score."""
-    thresholds = curve_thresholds(np.concatenate([event.score(first), event.score(second)]))
-    scores = [event.score(side) for side in certify]
+    thresholds = curve_thresholds(np.concatenate(choose.by(event.score)))
     points = []
     for threshold in thresholds:
-        counts = counted(replace(event, threshold=threshold), *scores)
+        counts = certify.counted(replace(event, threshold=threshold))
         points.append(certified(counts, error / len(thresholds)))
     return tuple(points)
 
@@ -286,6 +313,8 @@ def curve_thresholds(scores: Floats, most: int = CURVE) -> list[float]:
 def padded(outputs: Floats, width: int) -> Floats:
     """Outputs with as many numbers as those of the other data set."""
     missing = width - outputs.shape[1]
+    if missing == 0:
+        return outputs
     return np.pad(outputs, ((0, 0), (0, missing)), constant_values=np.nan)
 
 
@@ -302,12 +331,7 @@ def counted(event: Event, first: Floats, second: Floats) -> Counts:
 
 
 def chosen(
-    scores: Sequence[Score],
-    first: Floats,
-    second: Floats,
-    promise: Promise,
-    error: float,
-    size: int,
+    scores: Sequence[Score], choose: Scored, promise: Promise, error: float, size: int
 ) -> list[Event]:
     """The event that is sure to certify most, and the one that may certify most,
     if that differs.
@@ -315,26 +339,19 @@ def chosen(
     size: samples that will certify. Of rare events little is sure before these
     are counted.
     """
-    trials = len(first)
+    trials = len(choose.sides[0])
     surest: list[tuple[float, Event]] = []
     hopeful: list[tuple[float, Event]] = []
     for score in scores:
-        ours = score(first)
-        theirs = score(second)
+        ours, theirs = choose.by(score)
         thresholds = thresholds_of(np.concatenate([ours, theirs]))
-        above = [_share_above(side, thresholds) for side in (ours, theirs)]
-        for is_above in (True, False):
-            shares = above if is_above else [1 - share for share in above]
-            for swapped in (False, True):
-                hits, alarms = shares[::-1] if swapped else shares
-                sure = _merits(hits, alarms, promise, error, min(trials, size))
-                best = int(np.argmax(sure))
-                event = Event(score, float(thresholds[best]), is_above, swapped)
-                surest.append((float(sure[best]), event))
-                hope = _merits(hits, alarms + HOPED / trials, promise, error, size)
-                best = int(np.argmax(hope))
-                event = Event(score, float(thresholds[best]), is_above, swapped)
-                hopeful.append((float(hope[best]), event))
+        above = np.array([_share_above(side, thresholds) for side in (ours, theirs)])
+        hits = np.array([above, 1 - above])  # (above or below, data set, thresholds)
+        alarms = hits[:, ::-1]
+        sure = _merits(hits, alarms, promise, error, min(trials, size))
+        hope = _merits(hits, alarms + HOPED / trials, promise, error, size)
+        surest.append(_best_event(score, thresholds, sure))
+        hopeful.append(_best_event(score, thresholds, hope))
     events = [max(offers, key=lambda offer: offer[0])[1] for offers in (surest, hopeful)]
     surest_event, hopeful_event = events
     if surest_event.same(hopeful_event):
@@ -342,9 +359,17 @@ def chosen(
     return events
 
 
+def _best_event(score: Score, thresholds: Floats, merits: Floats) -> tuple[float, Event]:
+    """The largest of merits (above or below, data set, thresholds), and its event."""
+    below, swapped, place = np.unravel_index(int(np.argmax(merits)), merits.shape)
+    threshold = float(thresholds[place])
+    event = Event(score, threshold, above=not below, swapped=bool(swapped))
+    return float(merits[below, swapped, place]), event
+
+
 def _merits(hits: Floats, alarms: Floats, promise: Promise, error: float, size: int) -> Floats:
-    """(thresholds,): the budget that events of these shares certify by so many
-    samples, over the one promised.
+    """The budget that events of these shares certify by so many samples, over the
+    one promised; shape of `hits`.
     """
     deviation = np.full(hits.shape, -special.ndtri(error / 2))
     low = APPROXIMATE.least(np.round(hits * size), size, deviation)

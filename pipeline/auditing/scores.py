@@ -167,8 +167,9 @@ def learned(first: Floats, second: Floats, features: bool = True) -> list[Score]
     if features:
         singles = _singles(first, second)
         scores.append(FeatureScore(singles))
-        best = max(singles, key=lambda feature: _distance(feature, first, second))
-        scores.append(FeatureScore([best]))
+        if len(singles) > 1:
+            best = max(singles, key=lambda feature: _distance(feature, first, second))
+            scores.append(FeatureScore([best]))
         scores += [FeatureScore([pair]) for pair in _pairs(first, second)]
     if first.shape[1] <= MOST_COLUMNS:
         scores += _linear(first, second)
