@@ -3,13 +3,20 @@ table of docs/audits.md.
 
 Words: problems or mechanisms, such as `crowd` or `crowd/noisy_votes`; and `samples=100000`. With
 words the table is printed and not written. It ends with 1 where a promise is broken.
+
+Rows are kept in outputs/audits, so that the same command goes on where it was stopped, as long as the
+code is the same. Cheap problems are first.
 """
 
+import dataclasses
+import hashlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pipeline
+from benchmarks.kept_answers import Kept
 from pipeline.auditing.verdict import Audited
 from pipeline.identity.registry import problems
 from pipeline.study.parameters import InvalidInput, fields
@@ -22,6 +29,7 @@ BUDGETS = ("epsilon", "epsilon_user", "person")
 GRID = 2.0**-20
 SECONDS = 3_600.0  # of an audit: rows do not depend on how busy the machine is
 SLOW = {"clustering/noisy_co_occurrences": 10}  # which get so many times fewer samples
+ORDER = ("response", "crowd", "ranking", "clustering")  # of auditing: the cheap ones first
 IN_FLOATS = {"ranking/laplace"}  # whose noise is in floating-point arithmetic
 SOME = {"m": 3, "n": 3, "L": 3}  # sizes where each person answers two questions
 ALONE = {"n": 1}  # of local mechanisms, whose people do not hide each other
@@ -70,32 +78,30 @@ class Case:
         options = {"samples": samples // SLOW.get(self.name, 1), "repeats": 0, "seconds": SECONDS}
         return {"problem": problem, "mechanism": mechanism, **options, **self.parameters}
 
+    def __str__(self) -> str:
+        parameters = [f"{key}={_text(value)}" for key, value in self.parameters.items()]
+        return f"| `{self.name}` | {', '.join(parameters)}"
+
+    @property
+    def is_in_floats(self) -> bool:
+        """Whether its noise is known to be in floating-point numbers, and nothing is rounded."""
+        return self.name in IN_FLOATS and "grid" not in self.parameters
+
 
 @dataclass(frozen=True)
 class Row:
-    """A case and its answer; or why there is none."""
+    """A row of the table. contradicted: whether the promise is broken, but for noise in floats."""
 
-    case: Case
-    audited: Audited | None
-    refused: str = ""
+    text: str
+    contradicted: bool
 
-    @property
-    def contradicted(self) -> bool:
-        """Whether the promise is broken, but for noise that is known to be in floats."""
-        known = self.case.name in IN_FLOATS and "grid" not in self.case.parameters
-        return self.audited is not None and self.audited.violates and not known
-
-    def __str__(self) -> str:
-        parameters = ", ".join(
-            f"{key}={_text(value)}" for key, value in self.case.parameters.items()
-        )
-        start = f"| `{self.case.name}` | {parameters}"
-        if self.audited is None:
-            return f"{start} | | not audited | | {self.refused} |"
-        audited = self.audited
+    @classmethod
+    def of(cls, case: Case, audited: Audited) -> "Row":
+        """The row of an answer."""
         how = "exact" if audited.exact else f"{audited.samples:,} samples"
         bound = f"{audited.epsilon_lower:.4f}"
-        return f"{start} | {audited.promise} | {audited.verdict} | {bound} | {how} |"
+        text = f"{case} | {audited.promise} | {audited.verdict} | {bound} | {how} |"
+        return cls(text, audited.violates and not case.is_in_floats)
 
 
 def cases() -> Iterator[Case]:
@@ -134,9 +140,37 @@ def _parameters(known: set[str], is_local: bool) -> Iterator[dict[str, object]]:
 def audited(case: Case, samples: int = SAMPLES) -> Row:
     """Audit a case."""
     try:
-        return Row(case, perform(read_request(case.entries(samples))))
+        return Row.of(case, perform(read_request(case.entries(samples))))
     except InvalidInput as error:
-        return Row(case, None, str(error))
+        return Row(f"{case} | | not audited | | {error} |", False)
+
+
+def every_row(chosen_cases: Sequence[Case], samples: int) -> list[Row]:
+    """The rows of cases, in their order; those that were kept are not audited again."""
+    kept = Kept("shipped_audits")
+    code = code_digest()
+    names = {f"{code} {samples} {case}": case for case in chosen_cases}
+    for name in names:
+        if name in kept.answers:
+            print(kept.answers[name]["text"], flush=True)
+    for name, case in kept.missing(sorted(names.items(), key=_by_cost), None):
+        row = audited(case, samples)
+        kept.add(name, dataclasses.asdict(row))
+        print(row.text, flush=True)
+    return [Row(**kept.answers[name]) for name in names]
+
+
+def _by_cost(entry: tuple[str, Case]) -> int:
+    problem = entry[1].name.partition("/")[0]
+    return ORDER.index(problem) if problem in ORDER else len(ORDER)
+
+
+def code_digest() -> str:
+    """A digest of all modules of the program."""
+    sha = hashlib.sha256()
+    for path in sorted(Path(pipeline.__file__).parent.rglob("*.py")):
+        sha.update(path.read_bytes())
+    return sha.hexdigest()[:16]
 
 
 def _text(value: object) -> str:
@@ -167,14 +201,10 @@ def main(words: Sequence[str] = ()) -> int:
             samples = int(value)
         else:
             names.append(word)
-    rows: list[Row] = []
-    for case in chosen(names):
-        row = audited(case, samples)
-        print(row, flush=True)
-        rows.append(row)
+    rows = every_row(chosen(names), samples)
     if not names:
         text = HEAD.format(confidence=99.9, samples=samples)
-        PAGE.write_text(text + "\n".join(map(str, rows)) + "\n" + TAIL)
+        PAGE.write_text(text + "\n".join(row.text for row in rows) + "\n" + TAIL)
         print(f"wrote {PAGE}")
     return int(any(row.contradicted for row in rows))
 

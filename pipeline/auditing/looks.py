@@ -8,7 +8,7 @@ from dataclasses import replace
 from pipeline.auditing import rare, samples
 from pipeline.auditing.promise import Promise
 from pipeline.auditing.rare import Tilts
-from pipeline.auditing.samples import Finding, Pair, Plan, Streams
+from pipeline.auditing.samples import Finding, Look, Pair, Plan, Streams
 from pipeline.auditing.subject import Subject
 
 
@@ -23,15 +23,16 @@ def audited(subject: Subject, pair: Pair, promise: Promise, plan: Plan) -> Findi
     if tilts is not None:
         of_looks = replace(plan, error=plan.error * (1 - rare.SHARE))
     streams = Streams(subject, pair, plan.seed)
-    best: Finding | None = None
+    last: Look | None = None
     for count, error in of_looks.looks():
-        if best is not None and time.monotonic() > plan.deadline:
+        if last is not None and time.monotonic() > plan.deadline:
             break
         streams.up_to(count, plan.deadline)
-        best = samples.look(streams, promise, error)
-        if best.violates or streams.full:
+        last = samples.look(streams, promise, error)
+        if last.finding.violates or streams.full:
             break
-    assert best is not None
+    assert last is not None
+    best = last.with_curve()
     if tilts is None or best.violates or time.monotonic() > plan.deadline:
         return best
     finding = _of_rare(tilts, streams, promise, plan)

@@ -260,7 +260,31 @@ class Scored:
         return counted(event, *self.by(event.score))
 
 
-def look(streams: Streams, promise: Promise, error: float) -> Finding:
+@dataclass(frozen=True, eq=False)
+class Look:
+    """One look at samples. finding: what it certifies. event: by whose score the
+    trade-off curve is certified.
+    """
+
+    finding: Finding
+    event: Event
+    choose: Scored
+    certify: Scored
+    error: float
+
+    def with_curve(self) -> Finding:
+        """The finding with certified points of the trade-off curve, by events of
+        one score.
+        """
+        thresholds = curve_thresholds(np.concatenate(self.choose.by(self.event.score)))
+        points = []
+        for threshold in thresholds:
+            counts = self.certify.counted(replace(self.event, threshold=threshold))
+            points.append(certified(counts, self.error / len(thresholds)))
+        return replace(self.finding, points=tuple(points))
+
+
+def look(streams: Streams, promise: Promise, error: float) -> Look:
     """Learn, choose and certify on the samples so far."""
     scores = scores_of(streams.subject, streams.pair, *streams.all_of("learn"))
     choose = Scored(*streams.all_of("choose"))
@@ -276,8 +300,7 @@ def look(streams: Streams, promise: Promise, error: float) -> Finding:
         violates = promise.broken_by(bounded)
         findings.append(Finding(streams.pair, str(event), counts, bounded, streams.drawn, violates))
     best = max(findings, key=lambda finding: promise.spent_by(finding.bounded))
-    points = _curve(events[0], choose, certify, error * CURVE_SHARE)
-    return replace(best, points=points)
+    return Look(best, events[0], choose, certify, error * CURVE_SHARE)
 
 
 def best_rule(tried: Counts, promise: Promise, error: float, size: int) -> Rule:
@@ -290,16 +313,6 @@ def best_rule(tried: Counts, promise: Promise, error: float, size: int) -> Rule:
     shares = promise.share(corners.hits, corners.alarms)
     least_of_rules = np.minimum.reduceat(shares, corners.starts)
     return RULES[int(np.argmax(least_of_rules))]
-
-
-def _curve(event: Event, choose: Scored, certify: Scored, error: float) -> tuple[Bounded, ...]:
-    """Certified points of the trade-off curve, by events of one score."""
-    thresholds = curve_thresholds(np.concatenate(choose.by(event.score)))
-    points = []
-    for threshold in thresholds:
-        counts = certify.counted(replace(event, threshold=threshold))
-        points.append(certified(counts, error / len(thresholds)))
-    return tuple(points)
 
 
 def curve_thresholds(scores: Floats, most: int = CURVE) -> list[float]:

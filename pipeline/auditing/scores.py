@@ -164,6 +164,8 @@ def learned(first: Floats, second: Floats, features: bool = True) -> list[Score]
     table = _table(first, second)
     if table is not None:
         scores.append(table)
+        if first.shape[1] == 1 and len(table.keys) <= FEW_VALUES:
+            return [table, *_sums(first, second)]  # all others would be that table again
     if features:
         singles = _singles(first, second)
         scores.append(FeatureScore(singles))
@@ -227,7 +229,10 @@ def _ratios(first: Array, second: Array) -> tuple[Array, Floats, Integers]:
     each was first seen.
     """
     both = np.concatenate([first, second])
-    keys, seen, places = np.unique(both, return_index=True, return_inverse=True)
+    keys = np.unique(both)
+    places = np.searchsorted(keys, both)
+    seen = np.empty(len(keys), int)
+    seen[places[::-1]] = np.arange(len(both))[::-1]  # of equal places the last one written stays
     hits = np.bincount(places[: len(first)], minlength=len(keys))
     alarms = np.bincount(places[len(first) :], minlength=len(keys))
     return keys, np.log((hits + 0.5) / (alarms + 0.5)), seen
@@ -304,26 +309,53 @@ def _pairs(first: Floats, second: Floats) -> Iterator[Feature]:
         yield _feature("pair", best.columns, best.edges, first, second)
 
 
+@dataclass(frozen=True)
+class _Fisher:
+    """Weights of the sum that tells most, among directions with noise, and the sum of those without.
+
+    sides: finite outputs of both data sets. Either may be all 0.
+    """
+
+    sides: tuple[Floats, Floats]
+    weights: Floats
+    plain: Floats
+
+    @classmethod
+    def of(cls, first: Floats, second: Floats) -> "_Fisher":
+        """By means and covariances of both data sets."""
+        ours = finite(first)
+        theirs = finite(second)
+        shift = ours.mean(axis=0) - theirs.mean(axis=0)
+        spread = np.atleast_2d(np.cov(ours, rowvar=False) + np.cov(theirs, rowvar=False)) / 2
+        sizes = np.sqrt(np.maximum(np.diag(spread), 0))
+        scale = np.where(sizes > 0, sizes, 1.0)
+        variances, directions = np.linalg.eigh(spread / np.outer(scale, scale))
+        along = directions.T @ (shift / scale)
+        noisy = variances > FREE * max(float(variances.max()), 1.0)
+        weights = directions[:, noisy] @ (along[noisy] / (variances[noisy] + RIDGE)) / scale
+        plain = directions[:, ~noisy] @ along[~noisy] / scale
+        return cls((ours, theirs), weights, plain)
+
+
+def _sums(first: Floats, second: Floats) -> Iterator[Score]:
+    """Fisher's linear score by itself."""
+    fisher = _Fisher.of(first, second)
+    if fisher.weights.any():
+        yield LinearScore(fisher.weights, 0.0, None, "a weighted sum of all numbers")
+
+
 def _linear(first: Floats, second: Floats) -> Iterator[Score]:
     """Fisher's linear score, with and without the law of its sum, and the sum without noise."""
-    ours = finite(first)
-    theirs = finite(second)
-    shift = ours.mean(axis=0) - theirs.mean(axis=0)
-    spread = np.atleast_2d(np.cov(ours, rowvar=False) + np.cov(theirs, rowvar=False)) / 2
-    sizes = np.sqrt(np.maximum(np.diag(spread), 0))
-    scale = np.where(sizes > 0, sizes, 1.0)
-    variances, directions = np.linalg.eigh(spread / np.outer(scale, scale))
-    along = directions.T @ (shift / scale)
-    noisy = variances > FREE * max(float(variances.max()), 1.0)
-    weights = directions[:, noisy] @ (along[noisy] / (variances[noisy] + RIDGE)) / scale
-    if weights.any():
-        yield LinearScore(weights, 0.0, None, "a weighted sum of all numbers")
-        yield _with_law(weights, 0.0, ours, theirs, "the law of a weighted sum of all numbers")
-    if (~noisy).any():
-        plain = directions[:, ~noisy] @ along[~noisy] / scale
-        size = float(np.abs(ours @ plain).max(initial=0) + np.abs(theirs @ plain).max(initial=0))
-        if size > 0:
-            yield _with_law(plain, size * 1e-7, ours, theirs, "a sum of numbers without noise")
+    fisher = _Fisher.of(first, second)
+    ours, theirs = fisher.sides
+    if fisher.weights.any():
+        yield LinearScore(fisher.weights, 0.0, None, "a weighted sum of all numbers")
+        yield _with_law(
+            fisher.weights, 0.0, ours, theirs, "the law of a weighted sum of all numbers"
+        )
+    size = sum(float(np.abs(side @ fisher.plain).max(initial=0)) for side in fisher.sides)
+    if size > 0:
+        yield _with_law(fisher.plain, size * 1e-7, ours, theirs, "a sum of numbers without noise")
 
 
 def _with_law(weights: Floats, digits: float, first: Floats, second: Floats, text: str) -> Score:
