@@ -8,6 +8,10 @@ import gc
 import os
 import sys
 
+# As the command and its workers have it, before anything loads NumPy: BLAS with a thread for every
+# core takes a sixth more processor time, and several processes of tests share the cores anyway.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import pytest
 from hypothesis import settings
 
