@@ -3,7 +3,7 @@
 As a library, `import pipeline as pl`; all names below are loaded when they are first used, and so
 are the problems, by their names, such as `pl.ranking`:
 
-- a study of two plain functions: `study`
+- a study of two plain functions: `study`; `Program`, one in R or any other language
 - studies: `run`, `simulate`, `report`, `open_results`, `summarise`, `judge`, `boundary`; `Study`,
   `Grid`
 - stored studies: `protocol`, `plan`, `status`, `verify`, `compare`, `list_studies`
@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pipeline.auditing.neighbours import Neighbours as Neighbours
     from pipeline.execution.errors import SweepError as SweepError
+    from pipeline.execution.programs import Program as Program
     from pipeline.identity.registry import register as register
     from pipeline.library.advise import advise as advise
     from pipeline.library.answers import compare as compare
@@ -109,6 +110,7 @@ _NAMES = {  # name -> module that holds it
     "InvalidInput": "study.parameters",
     "PipelineError": "study.errors",
     "Problem": "study.problem",
+    "Program": "execution.programs",
     "Stopped": "study.errors",
     "Study": "study.study",
     "SweepError": "execution.errors",

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.execution import time_limit
+from pipeline.execution import programs, time_limit
 from pipeline.execution.amounts import format_bytes
 from pipeline.execution.bundles import Bundle
 from pipeline.execution.environment import environment, versions
@@ -85,6 +85,7 @@ def writer(study: Study, brought: Mapping[str, str] | None = None) -> Writer:
     packages = versions(third_parties(local) - {"numpy", "scipy"})
     libraries = environment() | kernel_libraries(local)
     around = packages | libraries | own_digests() | replacements(local)
+    around |= programs.versions(named.values())
     return Writer(code, around, modules(local))
 
 

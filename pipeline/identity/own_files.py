@@ -7,7 +7,7 @@ import linecache
 import sys
 import traceback
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -41,6 +41,8 @@ _LOADED: dict[str, OwnFile] = {}  # by the module's name
 _SURROUNDINGS: dict[str, Surroundings] = {}  # in which these were executed
 _REPLACED: dict[str, dict[str, Any]] = {}  # what these replaced in other packages
 _EXECUTING: list[str] = []
+_BESIDE: dict[str, bytes] = {}  # programs that files name by a path -> their content
+_SENT: dict[str, bytes] = {}  # the same, of the process for which this one works
 
 
 def loaded() -> tuple[OwnFile, ...]:
@@ -51,6 +53,32 @@ def loaded() -> tuple[OwnFile, ...]:
 def source(module: str) -> bytes | None:
     """Content of the file that was executed as a module; None if it is none of these."""
     return _LOADED[module].content if module in _LOADED else None
+
+
+def keep_beside(path: str, content: bytes) -> None:
+    """Note the content of a program that a person's code names by its path, to be sent along."""
+    _BESIDE[path] = content
+
+
+def beside(path: str) -> bytes | None:
+    """The content of such a program, as another process sent it here; None if it did not."""
+    return _SENT.get(path)
+
+
+def all_beside() -> dict[str, bytes]:
+    """Path of every such program -> content."""
+    return {**_SENT, **_BESIDE}
+
+
+def kept_beside_results() -> list[OwnFile]:
+    """The files that were executed here, and the programs that these name, by their last names."""
+    named = [OwnFile(Path(path).name, content) for path, content in all_beside().items()]
+    return [*loaded(), *named]
+
+
+def sent_beside(programs: Mapping[str, bytes]) -> None:
+    """Know such programs, which another process sent."""
+    _SENT.update(programs)
 
 
 def surroundings(file: OwnFile) -> Surroundings:
@@ -67,6 +95,7 @@ def restored(*, alone: bool = False) -> Iterator[None]:
     files = dict(_LOADED)
     surroundings_before = dict(_SURROUNDINGS)
     replaced_before = dict(_REPLACED)
+    beside_before = dict(_BESIDE)
     modules = {name: sys.modules[name] for name in files if name in sys.modules}
     if alone:
         _LOADED.clear()
@@ -82,6 +111,8 @@ def restored(*, alone: bool = False) -> Iterator[None]:
         _SURROUNDINGS.update(surroundings_before)
         _REPLACED.clear()
         _REPLACED.update(replaced_before)
+        _BESIDE.clear()
+        _BESIDE.update(beside_before)
 
 
 def replaced(file: OwnFile) -> dict[str, Any]:

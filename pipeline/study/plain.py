@@ -8,18 +8,22 @@ a study of plain functions is simulated, resumed, judged and reported like any o
     analyse(data, …) -> {"measure": number}   what is measured on it; None: no valid result
 
 If `generate` takes `reps` as well, it gives all data sets of a block at once, and `analyse` gives
-for each measure as many numbers, (reps,).
+for each measure as many numbers, (reps,). In place of a function, a program in another language may
+analyse the data, and there may be several of both, each an estimator of its own name.
 """
 
 import dataclasses
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
+from pipeline.study import exchange
 from pipeline.study.arrays import Booleans, Floats
+from pipeline.study.checks import ROLES
 from pipeline.study.guarantee import unprotected
 from pipeline.study.parameters import InvalidInput, parameter
 from pipeline.study.parts import BaseEstimator, BaseMechanism, BaseMetric, BaseModel
@@ -34,6 +38,24 @@ MECHANISM = "none"
 ESTIMATOR = "analyse"
 Level = bool | int | float | str
 Function = Callable[..., Any]
+
+
+@runtime_checkable
+class Analyser(Protocol):
+    """A program that analyses data sets, such as `pipeline.execution.programs.Program`."""
+
+    @property
+    def name(self) -> str:
+        """Name of its file."""
+
+    def measure(
+        self,
+        sets: Sequence[Any],
+        parameters: Mapping[str, Any],
+        rng: np.random.Generator,
+        names: Sequence[str],
+    ) -> dict[str, Floats]:
+        """Name -> (number of sets,) numbers, NaN where there is none."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +159,28 @@ class Analysed(BaseEstimator):
         return COST
 
 
+class AnalysedByProgram(BaseEstimator):
+    """An estimator that is a program, which gets the data sets of a block, and all parameters."""
+
+    accepts: ClassVar[type] = DataSets
+    program: ClassVar[Analyser]
+    at_once: ClassVar[bool]
+    measures: ClassVar[tuple[str, ...]]
+
+    def fit(self, release: DataSets, rng: np.random.Generator) -> Measured:
+        """What the program measures; a data set without any number has no valid result."""
+        sets = release.sets
+        if self.at_once:
+            sets = exchange.split(sets, release.size)
+        columns = self.program.measure(sets, _values(self), rng, self.measures)
+        lacking = [np.isnan(column) for column in columns.values()]
+        return Measured(columns, ~np.logical_and.reduce(lacking))
+
+    def cost(self) -> float:
+        """The same for every cell."""
+        return COST
+
+
 class Picked(BaseMetric):
     """A metric that is one number of what was measured. name: of it."""
 
@@ -152,37 +196,43 @@ class Picked(BaseMetric):
 def problem_of(
     name: str,
     generate: Function,
-    analyse: Function,
+    analysers: Mapping[str, Function | Analyser],
     levels: Mapping[str, Sequence[Level]],
     measures: Mapping[str, Mapping[str, Any]],
     claims: Sequence[Any] = (),
 ) -> Problem:
-    """The problem of two functions. levels: of every parameter, from which its type follows.
+    """The problem of a function that generates data and of what analyses them.
 
+    analysers: name -> function or program. levels: of every parameter, from which its type follows.
     measures: name -> what is said of it: long_name, units, least, most. Raises InvalidInput for
     functions with other arguments.
 
     >>> def coin(rng, p):
     ...     return rng.random() < p
-    >>> toy = problem_of("toy", coin, lambda heads: {"heads": heads}, {"p": [0.5]}, {"heads": {}})
+    >>> analysers = {"analyse": lambda heads: {"heads": heads}}
+    >>> toy = problem_of("toy", coin, analysers, {"p": [0.5]}, {"heads": {}})
     >>> sorted(toy.metrics)
     ['heads']
     """
     first = _arguments(generate, "generate", RNG)
     at_once = first[:1] == [REPS]
     takes = [argument for argument in first if argument != REPS]
-    further = _arguments(analyse, "analyse", "")
     model = _class_of(generate, Generated, takes, levels, {"at_once": at_once})
-    facts = {"at_once": at_once, "random": RNG in further, "measures": tuple(measures)}
-    analysed = [argument for argument in further if argument != RNG]
-    estimator = _class_of(analyse, Analysed, analysed, levels, facts)
+    facts = {"at_once": at_once, "measures": tuple(measures)}
+    module = generate.__module__ or SCRIPT
+    estimators = {}
+    for estimator, analyser in analysers.items():
+        if isinstance(analyser, Analyser):
+            estimators[estimator] = _class_of_program(analyser, takes, levels, facts, generate)
+        else:
+            estimators[estimator] = _class_of_analyser(analyser, levels, facts)
     return Problem(
         name,
         name.replace("_", " "),
-        generate.__module__ or SCRIPT,
+        module,
         models={MODEL: model},
         mechanisms={MECHANISM: HandedOn},
-        estimators={ESTIMATOR: estimator},
+        estimators=estimators,
         metrics={measure: _metric(measure, said) for measure, said in measures.items()},
         claims=tuple(claims),
     )
@@ -212,6 +262,45 @@ def _arguments(function: Function, role: str, first: str) -> list[str]:
     return names[1:]
 
 
+def _class_of_analyser(
+    function: Function, levels: Mapping[str, Sequence[Level]], facts: Mapping[str, Any]
+) -> type:
+    """The class of estimators that call a function."""
+    names = _arguments(function, "analyse", "")
+    analysed = [name for name in names if name != RNG]
+    return _class_of(function, Analysed, analysed, levels, {**facts, "random": RNG in names})
+
+
+def _class_of_program(
+    program: Analyser,
+    takes: Sequence[str],
+    levels: Mapping[str, Sequence[Level]],
+    facts: Mapping[str, Any],
+    generate: Function,
+) -> type:
+    """The class of estimators that call a program, which gets all parameters.
+
+    takes: names of those of `generate`. The module is that of `generate`, as workers know it.
+    """
+    names = [name for name in {**dict.fromkeys(takes), **levels} if name not in ROLES]
+    for name in names:
+        if name in exchange.RESERVED:
+            allowed = f"is a column of what a program gets: {', '.join(exchange.RESERVED)}"
+            raise InvalidInput(f"grid.{name}", levels.get(name), f"{allowed}; rename it")
+    defaults = inspect.signature(generate).parameters
+    declared = [
+        _declared(name, levels.get(name, ()), defaults.get(name), program.name) for name in names
+    ]
+    namespace = {
+        "__doc__": f"{program.name}, a program.",
+        "__module__": generate.__module__ or SCRIPT,
+        "program": program,
+        **facts,
+    }
+    title = f"AnalysedBy_{re.sub(r'[^A-Za-z0-9]', '_', program.name)}"
+    return _frozen_class(title, declared, AnalysedByProgram, namespace)
+
+
 def _class_of(
     function: Function,
     base: type,
@@ -220,32 +309,44 @@ def _class_of(
     facts: Mapping[str, Any],
 ) -> type:
     """A class of parts that calls a function, whose arguments are its parameters."""
-    defaults = inspect.signature(function).parameters
-    declared = []
-    for name in names:
-        default = defaults[name].default
-        known = [*levels.get(name, ())]
-        has_default = default is not inspect.Parameter.empty
-        if has_default:
-            known.append(default)
-        kind = _kind(name, known)
-        made = parameter(f"argument of {function.__name__}", infinite=kind is float)
-        if has_default:
-            made = dataclasses.field(default=default, metadata=made.metadata)
-        declared.append((name, kind, made))
+    arguments = inspect.signature(function).parameters
+    declared = [
+        _declared(name, levels.get(name, ()), arguments[name], function.__name__) for name in names
+    ]
     namespace = {
         "__doc__": function.__doc__ or f"{function.__name__}, a plain function.",
         "__module__": function.__module__ or SCRIPT,
         "function": staticmethod(function),
         **facts,
     }
+    title = f"{base.__name__}By_{function.__name__.strip('<>')}"
+    return _frozen_class(title, declared, base, namespace)
+
+
+def _declared(
+    name: str, levels: Sequence[Level], argument: inspect.Parameter | None, owner: str
+) -> tuple[str, type, Any]:
+    """A parameter of a part: its name, its type and its declaration. owner: who takes it."""
+    has_default = argument is not None and argument.default is not inspect.Parameter.empty
+    known = [*levels]
+    if argument is not None and has_default:
+        known.append(argument.default)
+    kind = _kind(name, known)
+    made = parameter(f"argument of {owner}", infinite=kind is float)
+    if argument is not None and has_default:
+        made = dataclasses.field(default=argument.default, metadata=made.metadata)
+    return name, kind, made
+
+
+def _frozen_class(
+    title: str,
+    declared: Sequence[tuple[str, type, Any]],
+    base: type,
+    namespace: Mapping[str, Any],
+) -> type:
+    """A frozen dataclass of some parameters."""
     return dataclasses.make_dataclass(
-        f"{base.__name__}By_{function.__name__.strip('<>')}",
-        declared,
-        bases=(base,),
-        namespace=namespace,
-        frozen=True,
-        kw_only=True,
+        title, declared, bases=(base,), namespace=dict(namespace), frozen=True, kw_only=True
     )
 
 

@@ -199,8 +199,9 @@ class Staged:
             beside = Path(where).with_name(protocol.name)
             self._put(beside.as_posix(), read_regular(protocol))
         parts = {}
-        for file in own_files.loaded():
+        for file in own_files.kept_beside_results():
             self._put(f"{where}/{file.name}", file.content)
+        for file in own_files.loaded():
             parts[file.name] = file.sha256
         data = _digests_of_data(stored.study)
         archived = ArchivedStudy(folder, config_of(stored), place, data, parts)

@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
+from pipeline.execution.programs import Program
 from pipeline.identity import own_files
 from pipeline.identity.registry import register
 from pipeline.study import plain
@@ -18,6 +20,7 @@ LEAST_BLOCK = 50  # or all of them, where no larger number divides them
 LARGEST_BLOCK = 100_000  # and where they are not more than these
 SAID = ("long_name", "units", "least", "most")
 _OF_FILES: dict[str, Study] = {}  # name of a file -> the last study that it made
+Analysis = Callable[..., Any] | Program | str | Path
 Measures = Sequence[str] | Mapping[str, "str | Mapping[str, Any]"]
 
 
@@ -36,11 +39,12 @@ class Rest(TypedDict, total=False):
 
 def study(
     generate: Callable[..., Any],
-    analyse: Callable[..., Any],
+    analyse: Analysis | Mapping[str, Analysis] | None = None,
     *,
     grid: Mapping[str, Sequence[Level]] | Sequence[Mapping[str, Sequence[Level]]] | Grid,
     measures: Measures,
     name: str | None = None,
+    method: str | Path | Program | None = None,
     claims: Sequence[Any] = (),
     **rest: Unpack[Rest],
 ) -> Study:
@@ -51,10 +55,12 @@ def study(
             and parameters; `generate(rng, reps, n, …)` gives all data sets of a block at once.
         analyse: `analyse(data, …)` gives a mapping of a measure to its number, or None where
             there is no valid result; with `reps`, to numbers (reps,). It may take `rng`, too.
+            Several methods are a mapping of a name to each: the axis `estimator`.
         grid: parameter of either function -> its levels.
         measures: names; or name -> what it is, in words, or a mapping with long_name, units, and
             least and most, the range of its values.
         name: of the study and its folder; that of `generate` unless it is given.
+        method: a program in place of `analyse`, such as "fit.R"; see `pl.Program`.
         claims: `pipeline.analysis.claims.Claim`s on the study.
         rest: as of a `Study`: replications (1,000), seed (1), block, the replications of a unit
             (at most 1,000), parameters with one value, precision, refine, until, paired.
@@ -83,15 +89,19 @@ def study(
     levels = _levels(grid, constants)
     described = _described(measures)
     known_as = re.sub(r"\W", "_", title)
-    problem = plain.problem_of(known_as, generate, analyse, levels, described, claims)
-    _refuse_unknown(levels, problem.models[plain.MODEL], problem.estimators[plain.ESTIMATOR])
+    analysers = _analysers(analyse, method)
+    axes = _with_methods(grid, analysers, levels)
+    problem = plain.problem_of(known_as, generate, analysers, levels, described, claims)
+    _refuse_unknown(levels, problem.models[plain.MODEL], *problem.estimators.values())
     register(problem)
-    parts = {"model": plain.MODEL, "mechanism": plain.MECHANISM, "estimator": plain.ESTIMATOR}
+    parts = {"model": plain.MODEL, "mechanism": plain.MECHANISM}
+    if len(analysers) == 1:
+        parts["estimator"] = next(iter(analysers))
     made = Study(
         title,
         known_as,
         replications=replications,
-        grid=grid,  # type: ignore[arg-type] # read by the study
+        grid=axes,  # type: ignore[arg-type] # read by the study
         parameters={**parts, **constants},
         metrics=tuple(described),
         **options,
@@ -100,6 +110,40 @@ def study(
     if file is not None:
         _OF_FILES[file] = made
     return made
+
+
+def _analysers(
+    analyse: Analysis | Mapping[str, Analysis] | None, method: str | Path | Program | None
+) -> dict[str, Callable[..., Any] | Program]:
+    """What analyses the data, by name. Raises InvalidInput."""
+    if (analyse is None) == (method is None):
+        allowed = "give either analyse, a function, or method, a program such as 'fit.R'"
+        raise InvalidInput("method", method, allowed)
+    if not isinstance(analyse, Mapping):
+        analysis = method if analyse is None else analyse
+        assert analysis is not None
+        return {plain.ESTIMATOR: _analyser(analysis)}
+    if not analyse:
+        raise InvalidInput("analyse", analyse, "must have at least one method")
+    return {name: _analyser(analysis) for name, analysis in analyse.items()}
+
+
+def _analyser(analysis: Analysis) -> Callable[..., Any] | Program:
+    """A function as it is; a path as its program."""
+    if isinstance(analysis, str | Path):
+        return Program(str(analysis))
+    return analysis
+
+
+def _with_methods(grid: object, analysers: Mapping[str, Any], levels: Mapping[str, Any]) -> object:
+    """The grid, which several methods are an axis of, unless it says which are to be tried."""
+    if len(analysers) == 1 or "estimator" in levels:
+        return grid
+    if isinstance(grid, Grid):
+        products: Sequence[Mapping[str, Any]] = [dict(product) for product in grid.products]
+    else:
+        products = read_products(grid)
+    return [{**product, "estimator": [*analysers]} for product in products]
 
 
 def study_of_file(path: str) -> Study:
@@ -148,7 +192,7 @@ def _refuse_unknown(levels: Mapping[str, Any], *parts: type) -> None:
     takes: set[str] = set()
     for part in parts:
         takes.update(part.__dataclass_fields__)  # type: ignore[attr-defined]
-    for name in levels.keys() - takes:
+    for name in levels.keys() - takes - {"estimator"}:
         allowed = f"neither function takes it; they take {', '.join(sorted(takes))}"
         raise InvalidInput(f"grid.{name}", levels[name], allowed)
 

@@ -235,7 +235,7 @@ def publishing(
         if is_elsewhere or [results.stamp(stored.store) for stored in studies] != stamps:
             raise Replaced
         # Beside report.yaml: the folder then has all that a repetition needs.
-        for file in own_files.loaded():
+        for file in own_files.kept_beside_results():
             write_whole(page.with_name(file.name), file.content)
         yield
         # Last: without it the page counts as out of date.
@@ -249,7 +249,7 @@ def publishing(
 
 def _own_files(page: Path) -> list[Path]:
     """Where the files of parts lie that were given on the command line."""
-    return [page.with_name(file.name) for file in own_files.loaded()]
+    return [page.with_name(file.name) for file in own_files.kept_beside_results()]
 
 
 def _digest_line(wanted: str, page: Path, parts: Sequence[Path]) -> str:

@@ -110,6 +110,7 @@ ALLOWED = {
         "library",
         "execution.arithmetic",
         "execution.errors",
+        "execution.programs",
         "study",
         "identity.registry",
     },
