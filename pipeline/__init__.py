@@ -91,9 +91,9 @@ class _Folder(ModuleType):
 
     def __call__(self, *arguments: Any, **keywords: Any) -> "Study":  # noqa: ANN401
         """A study of two plain functions, see `pipeline.library.plain.study`."""
-        from pipeline.library.plain import study
-
-        return study(*arguments, **keywords)
+        # By its name, as it is no code of a part.
+        plain: Study = import_module("pipeline.library.plain").study(*arguments, **keywords)
+        return plain
 
 
 sys.modules["pipeline.study"].__class__ = _Folder  # its name is that of what it holds
