@@ -9,6 +9,7 @@ from scipy import special
 
 from pipeline.problems.clustering.claims.common import ESTIMATOR_OF
 from pipeline.problems.clustering.claims.pairs import RATED
+from pipeline.problems.clustering.claims.recommendations import price_of_an_item
 from pipeline.problems.clustering.theory import information as blocks_information
 from pipeline.problems.clustering.theory import sample_sizes as blocks
 from tests.helpers.ideal_ranking import levels, over, sealed
@@ -390,6 +391,60 @@ def persons(printed):
     return results.assign(misclassified=wrong_share.assign_attrs(attributes), status=status)
 
 
+def equal_eigenvalues(printed):
+    axes = dict(
+        lean=[0.0, 0.4],
+        N=[52, 76, 100, 140, 200, 280, 400],
+        margin=[*MARGINS, 4.0, 16.0],
+        estimator=["spectral_clustering", "spectral_signs"],
+    )
+
+    def turned(c):
+        return xr.where(c["lean"] > 0, rising(c["margin"]), 1 - 0.8 / np.sqrt(c["margin"])).clip(0)
+
+    def chance(c):
+        is_signs = c["estimator"] == "spectral_signs"
+        return xr.where(is_signs, turned(c), rising(c["margin"])) + 0 * c["N"]
+
+    derived = dict(
+        over_predicted=lambda c: c["margin"],
+        users_over_log=lambda c: c["margin"] * c["N"],
+        signs_predicted=turned,
+    )
+    return successes(axes, derived, chance, reps=400)
+
+
+def fano(printed):
+    axes = dict(
+        mechanism=["max_sense", "none"],
+        information_share=[0.1, 0.25, 0.5, 0.75, 1.0, 4.0],
+        distortion=[0.0, 0.1],
+    )
+    single = dict(estimator=["score_clustering"], w=[8])
+    return successes(
+        axes | single,
+        dict(error_least=lambda c: (1 - c["information_share"] - 2 * c["distortion"]).clip(0)),
+        lambda c: (0.1 * c["information_share"] + 0 * c["distortion"]).clip(0, 1),
+        metric="recovered_within",
+    )
+
+
+def recommendations(printed):
+    axes = dict(w=[4, 8, 16], margin=[0.01, 0.7, 1.0, 2.0, 4.0])
+
+    def wrong(c):
+        return 0.01 / c["margin"] ** 3 + 0 * c["w"]
+
+    results = sealed(axes, {}, misclassified=lambda c: wrong(c).clip(0, 0.5))
+    price = xr.DataArray([price_of_an_item(w) for w in axes["w"]], dims="w")
+    lost = (price * results["misclassified"]).transpose(*results["misclassified"].dims)
+    lost = lost * (1 + 0.1 * np.random.default_rng(1).standard_normal(lost.shape))
+    best = 0.85 + 0 * lost
+    return results.assign(
+        recommended_by_truth=best, recommended_rightly=best - lost, recommended_alone=best - 0.4
+    )
+
+
 MAKERS = {
     f"banerjee/{make.__name__}": make
     for make in (
@@ -404,6 +459,9 @@ MAKERS = {
         separability,
         distortion,
         adaptive,
+        equal_eigenvalues,
+        fano,
+        recommendations,
     )
 }
 MAKERS["person/clustering"] = persons

@@ -30,8 +30,12 @@ PROBLEM = Problem(
         "spectral_clustering_adjusted": (
             ".estimators.spectral_clustering:SpectralClusteringAdjusted"
         ),
+        "spectral_signs": ".estimators.spectral_clustering:SpectralSigns",
     },
     metrics={
+        "recommended_rightly": ".metrics.recommendations:recommended_rightly",
+        "recommended_by_truth": ".metrics.recommendations:recommended_by_truth",
+        "recommended_alone": ".metrics.recommendations:recommended_alone",
         "recovered": ".metrics.recovery:recovered",
         "recovered_within": ".metrics.recovery:recovered_within",
         "misclassified": ".metrics.recovery:misclassified",
@@ -79,12 +83,15 @@ PROBLEM = Problem(
         "rated_from_share": ".derivations:rated_from_share",
         "users_from_coupons": ".derivations:users_from_coupons",
         "users_from_load": ".derivations:users_from_load",
+        "signs_predicted": ".theory.boundary:signs_predicted",
         "users_from_margin": ".theory.boundary:users_from_margin",
         "users_over_log": ".theory.boundary:users_over_log",
         "users_predicted": ".theory.boundary:users_predicted",
         "users_predicted_multi": ".theory.boundary:users_predicted_multi",
         "users_predicted_pairs": ".theory.boundary:users_predicted_pairs",
         "users_predicted_public": ".theory.boundary:users_predicted_public",
+        "error_least": ".derivations:error_least",
+        "users_from_information": ".derivations:users_from_information",
         "users_from_pairs": ".derivations:users_from_pairs",
         "users_from_scarcity": ".derivations:users_from_scarcity",
         "users_least": ".derivations:users_least",

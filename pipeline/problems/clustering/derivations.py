@@ -83,6 +83,45 @@ def users_from_coupons(coupons: Annotated[float, "U w/(N log N)"], N: int, w: in
     return _users("coupons", coupons, coupons * N * math.log(N) / w)
 
 
+def users_from_information(
+    information_share: Annotated[float, "bits of all answers over those of the labels up to names"],
+    mechanism: str,
+    N: int,
+    w: int,
+    epsilon: float,
+    theta: float,
+) -> int:
+    """Users U = information_share·(N − 1)/I, rounded, I the exact information of an answer.
+
+    Of max_sense, pairwise_preference, and none with one rating each, where ratings are labels.
+    """
+    bits = _bits_of_answer(mechanism, N, w, epsilon, theta)
+    return _users("information_share", information_share, information_share * (N - 1) / bits)
+
+
+def error_least(
+    U: int, mechanism: str, N: int, w: int, epsilon: float, theta: float, distortion: float
+) -> Annotated[float, "Corollary 21: least chance of more than d wrong items", "probability"]:
+    """1 − (U I + 1)/(log₂ M − log₂ M_d), two clusters up to their names, or 0 if that is below.
+
+    I: exact information of one answer. Source: Corollary 21.
+    """
+    bits = _bits_of_answer(mechanism, N, w, epsilon, theta)
+    tolerated = int(distortion * N + 1e-9)
+    return sample_sizes.corollary_21(N, tolerated, U * bits)
+
+
+def _bits_of_answer(mechanism: str, N: int, w: int, epsilon: float, theta: float) -> float:
+    if mechanism == "max_sense":
+        return information_maxsense(N, w, epsilon, theta)
+    if mechanism == "pairwise_preference":
+        return information_pairwise(N, w, epsilon)
+    if mechanism == "none" and w == 1:
+        return 1.0  # the label of an item drawn at random
+    allowed = "must be max_sense, pairwise_preference, or none with w=1: others' bits are not known"
+    raise InvalidInput("mechanism", mechanism, allowed)
+
+
 def rated_from_share(share: Annotated[float, "rated share w/N"], N: int) -> int:
     """Rated items w = max(1, share·N), rounded."""
     return max(1, round(share * N))

@@ -21,6 +21,7 @@ from pipeline.problems.clustering.estimators.score_clustering import (
 from pipeline.problems.clustering.estimators.spectral_clustering import (
     SpectralClustering,
     SpectralClusteringAdjusted,
+    SpectralSigns,
 )
 from pipeline.problems.clustering.mechanisms.max_sense import MaxSense
 from pipeline.problems.clustering.mechanisms.pairwise_preference import PairwisePreference
@@ -28,6 +29,7 @@ from pipeline.problems.clustering.metrics.recovery import misplaced, recovered
 from pipeline.problems.clustering.model import BlockModel
 from pipeline.problems.clustering.releases import PairSketches, ScoreSketches
 from pipeline.problems.clustering.theory import sketch_means, success
+from pipeline.study.parameters import InvalidInput
 from tests.helpers.checks import mean_agrees
 
 
@@ -330,3 +332,41 @@ def test_scores_that_are_equal_stay_equal_when_they_are_adjusted(users):
     )
     print(f"users={users}: {(control != expected).sum()} of {reps} would be wrong in doubles")
     assert (control != expected).any() or users > 2
+
+
+def test_signs_need_eigenvectors_in_place_and_the_span_does_not():
+    """Four clusters without noise: equal eigenvalues turned by π/8 are told apart, by π/4 not."""
+    halves = np.array([[1, 1, -1, -1], [1, -1, 1, -1]]).repeat(3, axis=1) / np.sqrt(12)
+    even = np.full((1, 12), 1 / np.sqrt(12))
+    truth = np.arange(4).repeat(3)[None]
+    beta = "0.25, 0.25, 0.25, 0.25"
+    for angle, is_right in ((0, True), (np.pi / 8, True), (np.pi / 4, False)):
+        turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+        top = np.concatenate([turn @ halves, even]).T
+        top += 1e-3 * np.random.default_rng(2).normal(size=top.shape)
+        signs, _ = SpectralSigns(12, beta).split(top @ top.T, top, np.random.default_rng(0))
+        noise = 1e-9 * np.random.default_rng(1).normal(size=(12, 12))
+        means, _ = SpectralClustering(12, beta).split(
+            top @ top.T + noise, top, np.random.default_rng(0)
+        )
+        assert (misplaced(truth, signs[None])[0] == 0) == is_right
+        assert misplaced(truth, means[None])[0] == 0
+    with pytest.raises(InvalidInput, match="beta"):
+        SpectralSigns(12, "0.4, 0.3, 0.3")
+
+
+def test_success_of_signs_is_that_of_a_uniform_turn():
+    """One less 0.8/√c at c times the users: of 45° those nearer to an end than arcsin(1/√(2c))."""
+    law = Design(100, 50, 1.0, "0.5, 0.5", "0.25, 0.25, 0.25, 0.25", FOUR)
+    rated = sketch_means.rated_chances(100, 50)
+    chances = sketch_means.pair_means(rated, law.law.alpha, law.law.b)
+    users = success.users_of_success(lambda U: success.pair_success(U, 1.0, law.sizes, chances))
+    for times in (16, 64):
+        lost = math.asin(1 / math.sqrt(2 * times)) / (math.pi / 4)
+        signs = success.sign_success(times * users, 1.0, law.sizes, chances)
+        assert signs == pytest.approx(1 - lost, abs=0.03)
+    apart = sketch_means.pair_means(rated, np.array([0.6, 0.4]), law.law.b)
+    assert success.sign_success(16 * users, 1.0, law.sizes, apart) > 0.999
+
+
+FOUR = "0.9, 0.9, 0.1, 0.1; 0.9, 0.1, 0.9, 0.1"

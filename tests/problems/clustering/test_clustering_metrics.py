@@ -8,14 +8,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipeline.problems.clustering.estimators.clustering import ClusteringEstimate
 from pipeline.problems.clustering.metrics.disclosed import ones_released, ratings_seen
+from pipeline.problems.clustering.metrics.recommendations import (
+    recommended_alone,
+    recommended_by_truth,
+    recommended_rightly,
+)
 from pipeline.problems.clustering.metrics.recovery import (
     misclassified,
     misplaced,
     recovered,
     recovered_within,
 )
+from pipeline.problems.clustering.model import BlockTruth
 from pipeline.problems.clustering.releases import PairSketches, ScoreSketches, SeenRatings
+from pipeline.problems.clustering.theory.recommendations import foretold_rightly
 
 
 def of(clusters):
@@ -102,3 +110,45 @@ def test_ones_among_released_bits_count_with_their_items():
     seen = np.array([[3, 0, 1], [2, 2, 2]])
     release = SeenRatings(np.zeros_like(seen), seen, 8, np.array([8, 8]))
     assert np.isnan(ones_released()(truth, release, None)).all()
+
+
+def test_users_foretell_what_they_are_computed_to():
+    """Against 10,000 users who rate, count at home and guess; unequal public clusters, two classes."""
+    rng = np.random.default_rng(3)
+    cluster = np.repeat([0, 1], [7, 5])
+    public = np.array([0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 0])
+    alpha = np.array([0.7, 0.3])
+    b = np.array([[0.95, 0.1], [0.2, 0.9]])
+    table = np.array([[5, 2], [1, 4]])
+    exact = foretold_rightly(table, 5, alpha, b)
+    users = 10_000
+    user_class = rng.choice(2, users, p=alpha)
+    likes = rng.random((users, 12)) < b[user_class][:, cluster]
+    order = rng.permuted(np.tile(np.arange(12), (users, 1)), axis=1)
+    item = order[:, 0]
+    rated = np.zeros((users, 12), bool)
+    np.put_along_axis(rated, order[:, 1:6], True, axis=1)
+    alike = public == public[item][:, None]
+    lean = (np.where(likes, 1, -1) * rated * alike).sum(axis=1)
+    coin = rng.random(users) < 0.5
+    guess = np.where(lean == 0, coin, lean > 0)
+    rights = guess == likes[np.arange(users), item]
+    half = 4.9 * rights.std() / np.sqrt(users)
+    print(f"n = {users}, {rights.mean():.4f} ± {half:.4f}, exact {exact:.4f}")
+    assert abs(rights.mean() - exact) < half
+    assert abs(foretold_rightly(table, 1, alpha, b) - exact) > half  # fewer rated items
+
+
+def test_metrics_of_recommendations_read_the_clusters_they_should():
+    truth = BlockTruth(np.array([[0, 0, 1, 1], [1, 0, 0, 1]]), 2)
+    estimate = ClusteringEstimate(np.array([[1, 1, 0, 0], [0, 0, 0, 1]]), np.ones(2, bool))
+    law = dict(w=2, b="1, 0")
+    by_truth = recommended_by_truth(**law)(truth, None, estimate)
+    rightly = recommended_rightly(**law)(truth, None, estimate)
+    alone = recommended_alone(**law)(truth, None, estimate)
+    # Of three others two are rated: the one in its cluster with chance 2/3, else a coin.
+    assert by_truth == pytest.approx([5 / 6, 5 / 6])
+    assert rightly[0] == by_truth[0] and rightly[1] < by_truth[1]
+    assert (alone < by_truth).all()
+    all_rated = recommended_rightly(w=4, b="1, 0")(truth, None, estimate)
+    assert np.isnan(all_rated).all()

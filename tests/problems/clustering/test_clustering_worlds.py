@@ -24,6 +24,12 @@ QUICK = INFORMATIONS | {
     "banerjee.theorem_15.separability",
     "banerjee.theorem_10.adaptive",
     "banerjee.persons.curator",
+    "banerjee.corollary_21",
+    "banerjee.recommendations",
+    "banerjee.recommendations.gain",
+    "banerjee.recommendations.price",
+    "banerjee.theorem_8.equal.breaks",
+    "banerjee.theorem_8.equal.turned",
 }
 ONE_PART = dict(
     size="paper",
@@ -64,14 +70,33 @@ ONE_QUESTION = dict(
         dict(mechanism=["noisy_co_occurrences"], Q=[1], U=[400, 500]),
     ],
 )
+FOUR_CLUSTERS = dict(
+    grid=[
+        dict(
+            lean=[0],
+            N=[52],
+            margin=[4, 16],
+            estimator=["spectral_clustering", "spectral_signs"],
+        )
+    ]
+)
+LEARNED = dict(grid=dict(w=[8, 16], margin=[2]))
 SIZES = {
+    "banerjee.recommendations": LEARNED,
+    "banerjee.theorem_8.equal.breaks": FOUR_CLUSTERS,
     "banerjee.shapes.place": ONE_PART,
     "banerjee.average_bit": WITHOUT_MAXSENSE,
     "banerjee.persons.curator": ONE_QUESTION,
 }
 SIZES |= dict.fromkeys(INFORMATIONS - {"banerjee.theorem_14.order"}, FEW_RATINGS)
 # The others take seconds to a minute: SIMULATIONS=full includes them.
-FAST = QUICK - {"banerjee.theorem_14.order"} | {"banerjee.average_bit"}
+SLOW = {
+    "banerjee.theorem_14.order",
+    "banerjee.recommendations.gain",
+    "banerjee.recommendations.price",
+    "banerjee.theorem_8.equal.turned",
+}
+FAST = QUICK - SLOW | {"banerjee.average_bit"}
 
 
 @pytest.mark.parametrize("name", SIMULATED)

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from scipy import optimize, special
 
+from pipeline.problems.clustering.theory import sample_sizes
+
 RNG = np.random.default_rng
 
 
@@ -120,3 +122,33 @@ def test_lemma_32_and_19():
             for deficit in (0.1, 1.0, 0.5 * N * math.log(2)):
                 assert variance_bound(F, deficit) <= sigma2 * max(20, 10 * deficit)
     assert tight > 1 / 5  # the wrong variant: a fifth of what is added to 1
+
+
+@pytest.mark.parametrize("told", [3.0, 6.0])
+def test_corollary_21_by_enumeration(told):
+    """Six items, answers about one each: no decoder errs less than the bound, whatever users say.
+
+    The best decoder of all: of each history the labelings, up to names, within d of most of the
+    posterior. told: log-odds at which users tell the label of an item, which says how much.
+    """
+    N = 6
+    users = 4
+    z = labelings(N)[: 2 ** (N - 1)]  # up to names: the last half has the opposites
+    distance = (z[:, None] != z).sum(axis=2)
+    distance = np.minimum(distance, N - distance)
+    right = special.expit(told)
+    of_pair = np.where(z[:, :-1] == z[:, 1:], right, 1 - right)  # are neighbours alike?
+    of_answer = np.concatenate([of_pair, 1 - of_pair], axis=1) / (N - 1)  # pair and answer, uniform
+    bits = (special.rel_entr(of_answer, of_answer.mean(axis=0)).sum(axis=1) / np.log(2)).mean()
+    histories = of_answer
+    for _ in range(users - 1):
+        histories = (histories[:, :, None] * of_answer[:, None]).reshape(len(z), -1)
+    for d in (0, 1):
+        near = distance <= d
+        least_error = 1 - (near.astype(float) @ histories).max(axis=0).sum() / len(z)
+        bound = sample_sizes.corollary_21(N, d, users * bits)
+        print(f"d = {d}: {users} users of {bits:.4f} bits err with {least_error:.4f} ≥ {bound:.4f}")
+        assert least_error >= bound
+        assert near.sum(axis=1).max() == 2 ** sample_sizes.ball_bits(N, d)
+        if d == 0 and told > 5:  # the wrong variant, without what answers tell
+            assert least_error < sample_sizes.corollary_21(N, d, 0)

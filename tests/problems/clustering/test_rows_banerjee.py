@@ -422,7 +422,45 @@ def b18():
     return ("the sum is 2",)
 
 
-ROWS = {f"B{number}": globals()[f"b{number}"] for number in range(1, 19)}
+def b19():
+    """Any basis of the span gives rows as far apart; and signs by turned Gaussian points, simulated."""
+    rng = np.random.default_rng(19)
+    matrix = rng.normal(size=(12, 12))
+    matrix = matrix + matrix.T
+    top = np.linalg.eigh(matrix)[1][:, -4:]
+    turned = top @ np.linalg.qr(rng.normal(size=(4, 4)))[0]
+
+    def distances(vectors):
+        points = matrix @ vectors
+        return np.linalg.norm(points[:, None] - points, axis=2)
+
+    assert distances(turned) == pytest.approx(distances(top), abs=1e-9)
+    four = ("0.5, 0.5", "0.25, 0.25, 0.25, 0.25", "0.9, 0.9, 0.1, 0.1; 0.9, 0.1, 0.9, 0.1")
+    predicted = boundary.users_predicted_pairs("spectral_signs", 100, 50, 1.0, *four, "agree")
+    design = Design(100, 50, 1.0, *four)
+    chances = sketch_means.pair_means(
+        sketch_means.rated_chances(100, 50), design.law.alpha, design.law.b
+    )
+    for times, right in ((4, 0.595), (16, 0.803)):
+        signs = boundary.signs_predicted(round(times * predicted), 100, 50, 1.0, *four)
+        assert signs == pytest.approx(right, abs=5e-4)
+        values, profiles, noise = success.pair_signal(times * predicted, 1.0, design.sizes, chances)
+        overlap = math.sqrt(1 - 100 * noise**2 / values[1] ** 2)
+        reach = np.hypot(*profiles[0, 1:3]) * overlap  # all four corners are as far from the middle
+        angle = rng.uniform(0, math.pi / 2, 4000)
+        corners = math.pi / 4 + math.pi / 2 * np.arange(4).repeat(25) + angle[:, None]
+        points = reach * np.exp(1j * corners)
+        noisy = points + noise * (
+            rng.normal(size=points.shape) + 1j * rng.normal(size=points.shape)
+        )
+        same = (np.sign(points.real) == np.sign(noisy.real)) & (
+            np.sign(points.imag) == np.sign(noisy.imag)
+        )
+        assert same.all(axis=1).mean() == pytest.approx(right, abs=0.04)  # n = 4,000, 4.9 errors
+    return "0.595", "0.803", "N = 100", "4 and 16", "45"
+
+
+ROWS = {f"B{number}": globals()[f"b{number}"] for number in range(1, 20)}
 
 
 @pytest.mark.parametrize("row", ROWS)

@@ -9,12 +9,14 @@ import numpy as np
 
 from pipeline.analysis.claims import NotSimulated, SimulatedControl
 from pipeline.analysis.tolerances import SUPPORTED
+from pipeline.privacy.no_privacy import NoPrivacy
 from pipeline.problems.common.changes import OtherMetric, replaced_part, with_parameters
 from pipeline.study.arrays import Floats
 from pipeline.study.protocols import Components
 from pipeline.study.wrong_worlds import Change
 
 from ..estimators.score_clustering import ScoreClustering, ScoreClusteringAdjusted
+from ..estimators.seen_clustering import SeenClustering
 from ..mechanisms.curator import NoisyCoOccurrences
 from ..mechanisms.max_sense import MaxSense
 from ..mechanisms.multi_max_sense import MultiMaxSense
@@ -28,6 +30,7 @@ from ..metrics.information import (
     lemma_9_share,
     odds_largest,
 )
+from ..metrics.recommendations import recommended_rightly
 from ..model import BlockModel, BlockTruth
 from ..theory import answer_tables, information
 from ..theory.boundary import users_predicted_multi
@@ -253,6 +256,28 @@ def _classes(lean: Callable[[float], float]) -> Change:
     return change
 
 
+def _half_remembered(part: object) -> object:
+    if not isinstance(part, recommended_rightly):
+        return part
+    declared: Any = part  # its parameters are the fields of a class that the decorator makes
+    return replace(declared, w=max(declared.w // 2, 1))
+
+
+def _all_told(parts: Components) -> Components:
+    """Ratings as they are, in place of private bits about them."""
+    model = cast(BlockModel, parts.model)
+    seen = SeenClustering(model.beta)
+    return parts._replace(mechanism=cast(Any, NoPrivacy()), estimator=cast(Any, seen))
+
+
+TENTH_OF_USERS = SimulatedControl(
+    "a tenth of the users", with_parameters("model", U=lambda users: max(users // 10, 1))
+)
+NEARLY_EQUAL_CLASSES = SimulatedControl("classes of 60 and 40 %", _classes(lambda lean: 0.2))
+HALF_REMEMBERED = SimulatedControl(
+    "users who remember half of what they have rated", replaced_part("metric", _half_remembered)
+)
+ALL_TOLD = SimulatedControl("ratings that are told as they are", _all_told)
 FEWER_USERS = SimulatedControl("fewer users who answer the more items there are", _users_who_answer)
 TWO_ANSWERS = SimulatedControl(
     "every item asked for until two users have told it", with_parameters("mechanism", answers=2)

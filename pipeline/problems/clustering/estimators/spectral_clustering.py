@@ -7,7 +7,8 @@ import numpy as np
 from scipy.linalg import eigh, eigvalsh
 from scipy.sparse.linalg import ArpackError, eigsh
 
-from pipeline.study.arrays import Floats
+from pipeline.study.arrays import Floats, Integers
+from pipeline.study.parameters import InvalidInput
 
 from ..releases import PairSketches
 from .clustering import Clustering, ClusteringEstimate, adjust
@@ -56,13 +57,26 @@ class SpectralClustering(Clustering):
             is_flat = np.ptp(matrix) <= LEAST_GAP * most
             may_tie = is_flat or bits < FEW * items
             try:
-                top = top_eigenvectors(matrix, min(self.count, items), rng)
+                top = top_eigenvectors(matrix, min(self.vectors, items), rng)
                 is_determined = not may_tie or has_gap(matrix, self.count)
             except ArpackError:
                 continue
-            clusters[r], is_split = split_points(matrix @ top, self.count, rng)
+            clusters[r], is_split = self.split(matrix, top, rng)
             converged[r] = is_split and is_determined
         return ClusteringEstimate(clusters, converged)
+
+    @property
+    def vectors(self) -> int:
+        """Eigenvectors that are used."""
+        return self.count
+
+    def split(self, matrix: Floats, top: Floats, rng: np.random.Generator) -> tuple[Integers, bool]:
+        """Clusters of the items, (N,), from eigenvectors (N, vectors), and whether none is empty.
+
+        k-means of the rows of the matrix projected on the vectors: the same if these are turned
+        within their span.
+        """
+        return split_points(matrix @ top, self.count, rng)
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""
@@ -80,6 +94,36 @@ class SpectralClusteringAdjusted(SpectralClustering):
 
     adjusted: ClassVar[bool] = True
     in_order: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class SpectralSigns(SpectralClustering):
+    """Clusters by the signs of the log₂ Lc eigenvectors after the first, one sign a vector.
+
+    Reads vectors one by one, as proofs do that follow each eigenvector: so equal eigenvalues
+    matter, in whose space the vectors are turned at random. Lc must be a power of two, each
+    vector telling one half of the clusters from the other. A textbook method, for comparison.
+    """
+
+    in_order: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.count.bit_count() != 1:
+            allowed = "must have 2, 4, 8, … shares: spectral_signs halves the items with each sign"
+            raise InvalidInput("beta", self.beta, allowed)
+
+    @property
+    def vectors(self) -> int:
+        """The first, which all items have in common, and one for each sign."""
+        return self.count.bit_length()
+
+    def split(self, matrix: Floats, top: Floats, rng: np.random.Generator) -> tuple[Integers, bool]:
+        """Clusters of the items, (N,), by signs of the vectors, and whether none is empty."""
+        signs = top[:, :-1] > 0  # the last one has the largest eigenvalue
+        place = 2 ** np.arange(signs.shape[1])
+        clusters: Integers = signs @ place
+        return clusters, len(np.unique(clusters)) == self.count
 
 
 def has_gap(matrix: Floats, count: int) -> bool:

@@ -78,6 +78,16 @@ def users_predicted_public(
     return _pairs(Design(N, N, epsilon, alpha, beta, b), "agree", is_adjusted(estimator))
 
 
+@of_design("N w epsilon alpha beta b")
+def signs_predicted(
+    U: int, design: Design
+) -> Annotated[float, "predicted success of signs of eigenvectors", "probability"]:
+    """P(every item right) of spectral_signs with four clusters. See `success.sign_success`."""
+    rated = sketch_means.rated_chances(design.N, design.w)
+    chances = sketch_means.pair_means(rated, design.law.alpha, design.law.b)
+    return success.sign_success(U, design.epsilon, design.sizes, chances)
+
+
 def users_from_margin(
     margin: Annotated[float, "U over its predicted boundary"], users_predicted: float
 ) -> int:

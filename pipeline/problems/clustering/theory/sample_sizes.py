@@ -237,6 +237,21 @@ def ball_bits(N: int, d: int, Lc: int = 2) -> float:
     return float(N * np.log2(Lc) + tail / np.log(2))
 
 
+def corollary_21(N: int, d: int, bits: float) -> float:
+    """1 − (U I + 1)/(log₂ M − log₂ M_d): least chance of more than d wrong items, or 0.
+
+    bits: U I, of all answers, non-adaptive ones of one law. Two clusters up to their names: M =
+    2^(N−1) clusterings, each with Σ_{i≤d} C(N, i) within distance d < N/2. Source: Corollary 21.
+
+    >>> round(corollary_21(40, 0, 19.5), 3)
+    0.474
+    """
+    room = N - 1 - ball_bits(N, d)
+    if room <= 0:
+        return 0.0
+    return max(1 - (bits + 1) / room, 0.0)
+
+
 def users_theorem_23(
     N: int, d: int, epsilon: Array | float, Lc: int = 2, p_max: float = 0.5, printed: bool = False
 ) -> Array | float:

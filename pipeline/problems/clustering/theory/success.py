@@ -18,6 +18,7 @@ from ..design import BlockLaw, Design
 from .sketch_means import maxsense_means, multi_means, released
 
 EQUAL = 1e-12  # difference of means, relative, that is rounding
+EQUAL_VALUES = 1e-9  # the same of eigenvalues
 
 
 def users_of_success(
@@ -263,3 +264,32 @@ def _spectral_success(sizes: Array, values: Floats, profiles: Floats, noise: flo
     wrong_item = np.minimum(wrong.sum(axis=1), 1)
     with np.errstate(divide="ignore"):
         return float(np.exp((np.asarray(sizes) * np.log1p(-wrong_item)).sum()))
+
+
+TURNS = 180  # angles within a quarter turn, over which signs of equal eigenvalues are averaged
+
+
+def sign_success(U: float, epsilon: float, sizes: Array, chances: Array) -> float:
+    """P(every item right) of four clusters by the signs of the second and third vectors, Gaussian.
+
+    An item errs where noise takes one of its two coordinates past 0. Where both eigenvalues are
+    equal, the plane's axes are turned by a uniform angle: near an eighth of a turn clusters lie on
+    an axis, and no number of users helps. Points, noise and validity as in `pair_success`.
+    """
+    sizes = np.asarray(sizes, float)
+    values, profiles, noise = pair_signal(U, epsilon, sizes, chances)
+    second = values[1]
+    third = values[2]
+    with np.errstate(divide="ignore"):
+        overlap = np.maximum(1 - sizes.sum() * noise**2 / values[1:3] ** 2, 0)
+    points = profiles[:, 1:3] * np.sqrt(overlap)
+    angles: Floats = np.zeros(1)
+    if np.isclose(second, third, rtol=EQUAL_VALUES):
+        angles = (np.arange(TURNS) + 0.5) * (np.pi / 2 / TURNS)
+    first_axis = np.outer(points[:, 0], np.cos(angles)) - np.outer(points[:, 1], np.sin(angles))
+    second_axis = np.outer(points[:, 0], np.sin(angles)) + np.outer(points[:, 1], np.cos(angles))
+    log_right = special.log_ndtr(np.abs(first_axis) / noise)
+    log_right = log_right + special.log_ndtr(np.abs(second_axis) / noise)
+    quadrants = 2 * (first_axis > 0) + (second_axis > 0)
+    are_apart = (np.diff(np.sort(quadrants, axis=0), axis=0) > 0).all(axis=0)
+    return float((are_apart * np.exp(sizes @ log_right)).mean())
