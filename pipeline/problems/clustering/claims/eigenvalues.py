@@ -95,9 +95,9 @@ CLAIMS = (
         simulated=controls.MORE_NOISE_WITH_ITEMS,
         measure=_in_items,
         tolerance=Within(1, 0.1),
-        why="Half of what separates N log N from N and from N log² N between N = 50 and 400, 0.2 "
+        why="Half of what separates N log N from N and from N log² N between N = 50 and 200, 0.2 "
         "either way.",
-        conditions=_CONDITIONS + " N = 52 to 400, classes of equal size.",
+        conditions=_CONDITIONS + " N = 52 to 200, classes of equal size.",
         control=NegativeControl("users times √N", users_times(lambda r: xr.ufuncs.sqrt(r["N"]))),
     ),
     Claim(
@@ -111,7 +111,8 @@ CLAIMS = (
         why="k-means of rows that are projected on the span of the top eigenvectors does not see "
         "how these are turned within it: only their distance from the noise counts. Margins are "
         "a factor of 1.2 to 1.4 apart.",
-        conditions=_CONDITIONS + " N = 52 to 400; shares that differ by 0, 0.2 and 0.4.",
+        conditions=_CONDITIONS
+        + " N = 52 to 200; shares that differ by 0, and by 0.2 and 0.4 up to N = 100.",
         control=NegativeControl("twice the users", users_times(lambda r: 2)),
     ),
     Claim(
@@ -126,7 +127,7 @@ CLAIMS = (
         tolerance={_OF_SPAN: AtLeast(0.9), _OF_SIGNS: AtMost(0.9)},
         why="Equal eigenvalues have a plane of eigenvectors, in which noise turns the two that are "
         "found by any angle. Near an eighth of a turn clusters lie on an axis.",
-        conditions=_CONDITIONS + " N = 100 to 400, classes of equal size, 4 and 16 times the "
+        conditions=_CONDITIONS + " N = 100 and 200, classes of equal size, 4 and 16 times the "
         "predicted users: 60 and 80 % by signs at any N.",
         control=NegativeControl(
             "the two methods under each other's name", exchanged("estimator", SPAN, SIGNS)
@@ -143,7 +144,7 @@ CLAIMS = (
         tolerance=Within(0, 0.1),
         why="Noise is alike in all directions of the plane. To first order: a fixed angle would be "
         "0.2 to 0.4 away.",
-        conditions=_CONDITIONS + " N = 100 to 400, classes of equal size, 4 and 16 times the "
+        conditions=_CONDITIONS + " N = 100 and 200, classes of equal size, 4 and 16 times the "
         "predicted users.",
         control=NegativeControl(
             "success and failure exchanged", lambda r: r.assign(recovered=1 - r["recovered"])

@@ -285,7 +285,7 @@ def sign_success(U: float, epsilon: float, sizes: Array, chances: Array) -> floa
     points = profiles[:, 1:3] * np.sqrt(overlap)
     angles: Floats = np.zeros(1)
     if np.isclose(second, third, rtol=EQUAL_VALUES):
-        angles = (np.arange(TURNS) + 0.5) * (np.pi / 2 / TURNS)
+        angles = np.arange(0.5, TURNS) * (np.pi / 2 / TURNS)
     first_axis = np.outer(points[:, 0], np.cos(angles)) - np.outer(points[:, 1], np.sin(angles))
     second_axis = np.outer(points[:, 0], np.sin(angles)) + np.outer(points[:, 1], np.cos(angles))
     log_right = special.log_ndtr(np.abs(first_axis) / noise)
