@@ -103,10 +103,10 @@ class ByCall:
         size = math.prod(np.atleast_1d(shape).tolist())
 
         def draw() -> Array:
-            parts = [self._rest.get(place, np.empty(0, np.int64))]
-            have = parts[0].size
+            parts = [self._rest[place]] if place in self._rest else []
+            have = sum(part.size for part in parts)
             left = size // (rows.stop - rows.start) * (self._cuts[-1].stop - rows.start) - have
-            while have < size:
+            while have < size or not parts:
                 parts.append(chunk(self._generator, left))
                 have = have + parts[-1].size
                 left = left - parts[-1].size

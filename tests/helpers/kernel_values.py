@@ -90,6 +90,17 @@ def surveys():
         yield rng.random(1)
 
 
+def assigned():
+    """Sets of few and of many questions, by both designs, dealt and left out, and the next number."""
+    from pipeline.problems.common.assigned import assigned as gets
+
+    for k, kinds in ((1, 2), (2, 7), (30, 61), (5, 6), (9, 3000)):
+        rng = np.random.default_rng(k)
+        for design in ("balanced", "random"):
+            yield gets(design, 23, k, kinds, 3, rng)
+        yield rng.random(1)
+
+
 def noise_risk():
     """Expected counts of few and of many persons and items."""
     from pipeline.problems.response.theory.noise_risk import expected_counts

@@ -36,6 +36,8 @@ LINEAR = {
     "put_pairs",
     "thin",
     "deal",
+    "draw_sets",
+    "deal_packs",
 }  # kernels that take no long time of a larger one
 NAMES = {
     "reps",
@@ -74,7 +76,7 @@ def number(rng, argument, names):
         return float(rng.choice([0.0, 1e-8, 0.5, 0.9, 3.0]))
     if argument.kind == "generator":
         return np.random.PCG64(int(rng.integers(100)))
-    if argument.name in ("voted", "same", "dealt", "known"):
+    if argument.name in ("voted", "same", "dealt", "known", "is_asked"):
         return int(rng.integers(2))
     if argument.name == "reading":
         return int(rng.integers(3))

@@ -40,6 +40,7 @@ VALUES = {
     ],
     "crowd": [
         dict(n=5, m=7, epsilon=1.0),
+        dict(n=5, m=7, person=4.0, questions=3),
         dict(n=5, m=7, person=4.0, person_delta=0.5, initialisation="majority"),
         dict(
             n=9,

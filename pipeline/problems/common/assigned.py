@@ -1,18 +1,30 @@
-"""Which questions each single person gets: the designs of `questions`, person by person.
+"""Which questions each single person gets: the designs of `questions`, person by person, compiled.
 
 Where people differ, as workers of a crowd do, sums over
 people are not enough. The numbers of people of each
 question have the law of `times_asked`.
 """
 
-import math
-
 import numpy as np
 
-from pipeline.study.arrays import Array, Booleans, Integers
+from pipeline.kernels.loader import function
+from pipeline.study.arrays import Array, Booleans
 from pipeline.study.parameters import InvalidInput, nearest
+from pipeline.study.slices import ByCall
 
 from .questions import DESIGNS
+
+_DECLARED = """
+    bits: generator
+    reps: size
+    people: size; people < 2**31
+    kinds: size; 1 <= kinds < 2**31
+    k: size; k <= kinds
+    is_asked: size; is_asked <= 1
+    gets: out b1[reps, people, kinds]
+"""
+_draw_sets = function(__file__, "draw_sets", _DECLARED)
+_deal_packs = function(__file__, "deal_packs", _DECLARED)
 
 
 def assigned(
@@ -28,7 +40,9 @@ def assigned(
     more than half of the questions, those are dealt that
     the person does not get. `random`: all sets of so many
     questions are equally likely, person by person. O(reps ·
-    people · kinds). Raises InvalidInput for another design.
+    people · kinds), a fraction of a nanosecond each, and
+    some nanoseconds for each question that is dealt.
+    Raises InvalidInput for another design.
 
     >>> gets = assigned("balanced", 5, 2, 3, 1, np.random.default_rng(0))
     >>> gets.sum(axis=2).tolist(), sorted(gets.sum(axis=1)[0].tolist())
@@ -36,79 +50,22 @@ def assigned(
     """
     if design not in DESIGNS:
         raise InvalidInput("design", design, nearest(design, DESIGNS))
+    shape = (reps, people, kinds)
     if questions == kinds:
-        return np.ones((reps, people, kinds), bool)
-    if 2 * questions > kinds:
-        return ~assigned(design, people, kinds - questions, kinds, reps, rng)
-    gets = np.zeros((reps, people, kinds), bool)
-    if design == "random":
-        _add_subsets(gets, questions, rng)
-    else:
-        hands = _hands(people, questions, kinds, reps, rng)
-        np.put_along_axis(gets, hands, True, axis=2)
-    return gets
+        return np.ones(shape, bool)
+    draw = _draw_sets if design == "random" else _deal_packs
+    deals_asked = 2 * questions <= kinds
+    dealt = questions if deals_asked else kinds - questions
 
+    def gets(generator: np.random.Generator) -> Booleans:
+        are_asked = np.empty(shape, bool)
+        draw(generator.bit_generator, *shape, dealt, int(deals_asked), are_asked)
+        return are_asked
 
-def _add_subsets(gets: Booleans, questions: int, rng: np.random.Generator) -> None:
-    """Mark independent sets of so many questions in (reps, people, kinds), by Floyd's algorithm.
+    if not isinstance(rng, ByCall):
+        return gets(rng)
 
-    The j-th of the drawn numbers is below kinds − questions
-    + j; where that question is there already, the last of
-    those takes its place.
-    """
-    reps, people, kinds = gets.shape
-    last = np.arange(kinds - questions, kinds)
-    drawn = rng.integers(0, last + 1, (reps, people, questions))
-    for number in range(questions):
-        question = drawn[:, :, number, None]
-        is_there = np.take_along_axis(gets, question, axis=2)
-        new = np.where(is_there, last[number], question)
-        np.put_along_axis(gets, new, True, axis=2)
+    def chunk(generator: np.random.Generator, _: int) -> Array:
+        return gets(generator).reshape(-1)
 
-
-def _hands(
-    people: int, questions: int, kinds: int, reps: int, rng: np.random.Generator
-) -> Integers:
-    """(reps, people, questions): the questions that each person is dealt.
-
-    A pack may end within a hand, whose rest then comes from
-    the next pack. After a chain of packs none does, so that
-    chains are independent of each other.
-    """
-    packs = -(-people * questions // kinds)
-    chain = min(questions // math.gcd(questions, kinds), packs)
-    shape = (reps, -(-packs // chain), chain, kinds)
-    pack = np.broadcast_to(np.arange(kinds, dtype=np.int32), shape)
-    dealt = rng.permuted(pack, axis=3)
-    if chain > 1:
-        wanted = rng.permuted(pack, axis=3)
-        for number in range(1, chain):
-            taken = number * kinds % questions
-            in_hand = dealt[:, :, number - 1, kinds - taken :]
-            rest = _others(wanted[:, :, number], in_hand, questions - taken)
-            dealt[:, :, number] = _to_front(dealt[:, :, number], rest)
-    hands = dealt.reshape(reps, -1)[:, : people * questions].reshape(reps, people, questions)
-    person = np.broadcast_to(np.arange(people), (reps, people))
-    order = rng.permuted(person, axis=1)
-    return np.take_along_axis(hands, order[:, :, None], axis=1)
-
-
-def _others(wanted: Integers, in_hand: Integers, number: int) -> Integers:
-    """(…, number): the first questions of `wanted`, (…, kinds), that are not in a hand."""
-    is_in_hand = np.zeros(wanted.shape, bool)
-    np.put_along_axis(is_in_hand, in_hand, True, axis=-1)
-    return _sorted_by(wanted, is_in_hand)[..., :number]
-
-
-def _to_front(pack: Integers, first: Integers) -> Integers:
-    """(…, kinds): the pack with some questions first, and all others in their order."""
-    is_later = np.ones(pack.shape, bool)
-    np.put_along_axis(is_later, first, False, axis=-1)
-    return _sorted_by(pack, is_later)
-
-
-def _sorted_by(pack: Integers, flags: Array) -> Integers:
-    """A pack (…, kinds), questions without a flag first; flags: (…, kinds), by question."""
-    flagged = np.take_along_axis(flags, pack, axis=-1)
-    order = np.argsort(flagged, axis=-1, kind="stable")
-    return np.take_along_axis(pack, order, axis=-1)
+    return rng.in_chunks(shape, chunk)

@@ -214,7 +214,8 @@ class DawidSkene(BaseModel):
         reps, workers, tasks = shape
         questions = asked_of_worker("questions", self.questions, tasks)
         if questions < tasks:
-            answers *= assigned(self.design, workers, questions, tasks, reps, rng)
+            are_asked = assigned(self.design, workers, questions, tasks, reps, rng)
+            answers *= are_asked.view(np.int8)
         if self.initial_error is None:
             return Answers(answers)
         flips = round(self.m * self.initial_error)
@@ -229,15 +230,16 @@ class DawidSkene(BaseModel):
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""
         draws = 1 if self.answered == 1 else 2
-        if self.questions is not None:
-            draws += 8
-        return self.n * self.m * draws + 10 * self.m
+        answers = self.n * self.m * draws + 10 * self.m
+        if self.questions is None:
+            return answers
+        return answers + self.n * (self.m / 2 + 4 * self.questions)
 
     def memory(self) -> float:
         """Bytes of one replication: answers, the same as they are released, and who gets what."""
         if self.questions is None:
             return 3 * self.n * self.m
-        return 4 * self.n * self.m + 24 * self.n * self.questions
+        return 4 * self.n * self.m
 
     def together(self) -> int:
         """Replications whose answers take whole random words."""

@@ -136,8 +136,9 @@ def test_estimators_take_incomplete_answers(kind, questions):
     error = (estimate.labels != people.truth.labels).mean()
     print(f"n=100, error {error:.3f}, {estimate.converged.mean():.2f} converged")
     assert error < 0.25 and np.isfinite(estimate.abilities).all()
-    # Of one answer each, a task with as many of both labels is a saddle point for EM.
-    assert estimate.converged.mean() > (0.8 if questions == 1 else 0.97)
+    # Of one answer each, a task with as many of both labels is a saddle point for EM: 85 % of 3,000
+    # replications have none, and 67 % are five deviations of 100 fewer.
+    assert estimate.converged.mean() > (0.67 if questions == 1 else 0.97)
 
 
 def test_missing_answers_and_worlds_outside_the_model_have_questions_too():

@@ -67,7 +67,6 @@ class RecordedCrowd(BaseModel):
 
     population: ClassVar[tuple[str, ...]] = ()
     produces: ClassVar[type] = Answers
-    by_replication: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -110,6 +109,16 @@ class RecordedCrowd(BaseModel):
         for of_replication in answers:
             _keep_some(rng, of_replication, self.questions or 0)
         return Answers(answers)
+
+    @property
+    def by_replication(self) -> bool:  # type: ignore[override]  # of an object: questions decide
+        """Whether all replications are drawn at once."""
+        return self._asks_for_all
+
+    @property
+    def in_order(self) -> bool:  # type: ignore[override]  # of an object: questions decide
+        """Whether some answers of each worker are drawn, one replication after the other."""
+        return not self._asks_for_all
 
     @property
     def _asks_for_all(self) -> bool:
