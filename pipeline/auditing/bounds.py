@@ -25,6 +25,8 @@ ORDERS = 1 + np.geomspace(1e-3, 1e3, 200)  # α of Rényi divergences
 STEPS = 120  # corners of a bound
 WEIGHTS = (0.15, 0.3, 0.5, 0.7, 0.8, 0.87, 0.92, 0.96, 0.985)  # that are tried
 CUTS = (0.03, 0.15)
+FARTHEST = 37.0  # deviations, beyond which the error probability is no number > 0
+HALVINGS = 60
 Numbers: TypeAlias = Floats | Integers | int
 
 
@@ -190,11 +192,37 @@ class Ends:
 
 
 def _at_most(count: Numbers, trials: Numbers, deviations: Floats) -> Floats:
-    """Upper end of Clopper and Pearson. deviations: of the error probability."""
+    """Upper end of Clopper and Pearson; beyond `FARTHEST` that of Chernoff, which is no less.
+
+    deviations: of the error probability.
+    """
     rest = np.subtract(trials, count)
     errors = special.ndtr(-deviations)
     ends: Floats = special.betainccinv(np.add(count, 1), np.maximum(rest, 1), errors)
+    is_far = deviations > FARTHEST
+    if is_far.any():
+        ends = np.where(is_far, _chernoff_at_most(count, trials, deviations), ends)
     return np.where(rest > 0, ends, 1.0)
+
+
+def _chernoff_at_most(count: Numbers, trials: Numbers, deviations: Floats) -> Floats:
+    """The chance p above the share k/n with n KL(k/n ‖ p) = −log of the error probability.
+
+    P(Bin(n, p) ≤ k) ≤ exp(−n KL(k/n ‖ p)). Source: Chernoff (1952).
+    """
+    share = np.divide(count, trials)
+    needed = -special.log_ndtr(-deviations) / trials
+    low = np.broadcast_to(share, deviations.shape)
+    high = np.ones(deviations.shape)
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            of_count = special.xlogy(share, share / middle)
+            distance = of_count + special.xlogy(1 - share, (1 - share) / (1 - middle))
+        is_too_low = distance < needed
+        low = np.where(is_too_low, middle, low)
+        high = np.where(is_too_low, high, middle)
+    return high
 
 
 def _about_at_most(count: Numbers, trials: Numbers, deviations: Floats) -> Floats:

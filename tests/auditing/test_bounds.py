@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from pipeline.auditing.bounds import Bounded, Counts, certified, rho_at_least
+from pipeline.auditing.bounds import EXACT, RULES, Bounded, Counts, certified, rho_at_least
 from pipeline.auditing.exact import epsilon_at, hockey_stick
 from pipeline.auditing.integers import gaussian_epsilon
 from pipeline.auditing.promise import Promise
@@ -106,3 +106,21 @@ def test_what_a_promise_allows_is_broken_just_beyond_it(promise):
 def test_a_budget_that_is_none(budgets, message):
     with pytest.raises(InvalidInput, match=message):
         Promise(**budgets)
+
+
+def test_every_rule_certifies_something_of_a_rare_event():
+    """Also rules whose corners are sixty deviations away, where error probabilities are 0 as floats."""
+    counts = Counts(3_314, 14_000, 14, 14_000)
+    for rule in RULES:
+        epsilon = rule.bounded(counts, 4e-4).epsilon(0)
+        assert 2.5 < epsilon < math.log(3_314 / 14)
+
+
+def test_ends_go_on_beyond_the_least_error_probability():
+    """Ends of Chernoff are a little wider than those of Clopper and Pearson, and never end."""
+    deviations = np.array([36.9, 37.1, 60.0])
+    for count in (0, 14, 7_000):
+        ends = EXACT.most(count, 14_000, deviations)
+        assert count / 14_000 < ends[0] < ends[1] < ends[2] < 1
+        assert ends[1] < 1.2 * ends[0]
+    assert EXACT.most(14_000, 14_000, deviations).tolist() == [1.0, 1.0, 1.0]
