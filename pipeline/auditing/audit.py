@@ -156,7 +156,7 @@ def _of_laws(
         confidence=1.0,
         level="law",
         pair=exact.pair.name,
-        event=exact.event,
+        event=case.subject.codes.in_words(exact.event),
         samples=0,
         points=points,
         notes=(note,),
@@ -174,6 +174,7 @@ def _by_replays(case: Case, plan: Plan, sensitivity: float | None) -> WithoutSam
             return WithoutSamples(_by_replay(case, replay, tuple(notes)), pair)
         if replay.epsilon is not None:
             additive = _larger(additive, replay)
+    forms.check_steady(case.subject, case.pairs[0], plan)
     if additive is not None:
         notes[f"the replay accounts for ε = {additive.epsilon:.6g}: {additive.event}"] = None
     return WithoutSamples(None, case.pairs[0], tuple(notes))
@@ -260,7 +261,7 @@ def _by_replay(case: Case, replay: Replay, notes: tuple[str, ...]) -> Audited:
         confidence=1.0,
         level="replay",
         pair=replay.pair.name,
-        event=replay.event,
+        event=case.subject.codes.in_words(replay.event),
         samples=0,
         notes=notes,
     )
@@ -272,7 +273,8 @@ def audited_of(
     """The record of what samples, or calls, certify."""
     bounded = finding.bounded
     counts = finding.counts
-    event = f"{finding.event}: {counts.hits:,} of {counts.trials:,} times"
+    happened = case.subject.codes.in_words(finding.event)
+    event = f"{happened}: {counts.hits:,} of {counts.trials:,} times"
     event = f"{event} against {counts.alarms:,} of {counts.others:,}"
     points = [Point(point.false_alarm, point.hit) for point in (*finding.points, bounded)]
     return Audited(

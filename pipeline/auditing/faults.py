@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from pipeline.auditing.lending import Nothing
 from pipeline.auditing.promise import Promise
 from pipeline.auditing.samples import Pair
 from pipeline.auditing.subject import Subject
@@ -202,4 +203,7 @@ def planted(name: str, site: Site) -> Subject | None:
         return spoiled(dataset, samples, rng)
 
     name = f"{site.subject.name}, {name}"
-    return Subject(mechanism, name, None, takes_rng=True, clock=site.subject.clock)
+    clock = site.subject.clock
+    codes = site.subject.codes
+    lending = Nothing()  # the mechanism below has its own
+    return Subject(mechanism, name, None, True, clock, codes=codes, lending=lending)

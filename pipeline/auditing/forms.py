@@ -14,13 +14,18 @@ import numpy as np
 
 from pipeline.auditing.bounds import Counts, certified
 from pipeline.auditing.promise import Promise
-from pipeline.auditing.samples import Finding, Pair, Plan
+from pipeline.auditing.samples import Finding, Pair, Plan, Scored, chosen, padded
+from pipeline.auditing.scores import learned
 from pipeline.auditing.subject import Raised, Subject, form_of
+from pipeline.study.arrays import Floats
 from pipeline.study.parameters import InvalidInput
 
 TRIED = 6  # calls of either data set, before anything is counted
 MOST_CALLS = 20_000
 SEEN = 8  # samples of a call by which one sees that it has no noise of its own
+STEADY = 900  # samples of a call that is compared with others on the same data
+COMPARED = 4  # other calls
+DRIFTED = 1e-6  # error probability of calling calls different
 Trait = Callable[[Any, int], str]  # of a data set and a seed
 
 
@@ -146,6 +151,35 @@ def _may_agree(subject: Subject, dataset: object) -> bool:
     """Whether larger calls show that samples differ after all, as where few outputs are likely."""
     call = subject.sample(dataset, 2_000, [3])
     return not bool((call == call[:1]).all())
+
+
+def check_steady(subject: Subject, pair: Pair, plan: Plan) -> None:
+    """Raise InvalidInput where calls on the same data have laws that differ.
+
+    Then their samples are not independent: they share noise, or a call depends on earlier ones. It
+    errs with probability `DRIFTED`.
+    """
+    count = min(STEADY, plan.samples)
+    first = subject.sample(pair.first, count, [plan.seed, 31])
+    for call in range(COMPARED):
+        subject.sample(pair.second, SEEN, [plan.seed, 32, call])
+        later = subject.sample(pair.first, count, [plan.seed, 33, call])
+        if _differ(first, later, DRIFTED / COMPARED):
+            allowed = (
+                "gives other outputs in other calls on the same data: draw all noise anew for "
+                "every sample, and keep nothing from call to call"
+            )
+            raise InvalidInput("mechanism", subject.name, allowed)
+
+
+def _differ(first: Floats, second: Floats, error: float) -> bool:
+    """Whether samples of two calls are of laws that differ. It errs with probability `error`."""
+    width = max(first.shape[1], second.shape[1])
+    parts = [np.array_split(padded(side, width), 3) for side in (first, second)]
+    taught, tried, counted = zip(*parts, strict=True)
+    choose = Scored(*tried)
+    events = chosen(learned(*taught), choose, Promise(1.0), error, len(counted[0]))
+    return certified(Scored(*counted).counted(events[0]), error).epsilon(0) > 0
 
 
 def _traits(trait: Trait, dataset: object) -> Counter[str]:

@@ -91,7 +91,12 @@ def guarded(call: Callable[[Clock], T], name: str, seconds: float) -> T:
 
 
 def _compute(call: Callable[[Clock], Any], clock: Clock, writing: int) -> None:
-    """In the child: send the result or the error, and end."""
+    """In the child: send the result or the error, and end.
+
+    What a mechanism prints goes to standard error, as answers are on standard output.
+    """
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr  # which may be no file, as in a notebook
     try:
         answer = pickle.dumps((True, call(clock)))
     except BaseException as error:

@@ -6,7 +6,7 @@ The search climbs on samples of one stream; what it finds is certified on fresh 
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -161,7 +161,9 @@ def _tried(subject: Subject, pair: Pair, promise: Promise, plan: Plan) -> float:
 
 
 def same_data(first: object, second: object) -> bool:
-    """Whether two arrays are equal, or two others the same object."""
+    """Whether two arrays, texts, sets, mappings or frames are equal, or two others the same object."""
+    if isinstance(first, str | bytes | set | frozenset | dict) or hasattr(first, "equals"):
+        return _same(first, second)
     if not isinstance(first, np.ndarray | list | tuple | int | float | np.number):
         return first is second
     try:
@@ -170,3 +172,13 @@ def same_data(first: object, second: object) -> bool:
     except ValueError:  # rows of several lengths
         return first is second
     return ours.shape == theirs.shape and bool((ours == theirs).all())
+
+
+def _same(first: Any, second: Any) -> bool:  # noqa: ANN401 - data sets of any type
+    """Whether two objects say that they are equal."""
+    try:
+        if hasattr(first, "equals"):
+            return bool(first.equals(second))
+        return bool(first == second)
+    except Exception:  # whatever an object says to that; arrays in a mapping say nothing
+        return first is second

@@ -9,7 +9,6 @@ random numbers from elsewhere is audited without a replay.
 
 import inspect
 import random
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,7 +17,9 @@ from typing import Any
 import numpy as np
 
 from pipeline.auditing.guarded import Clock
+from pipeline.auditing.lending import Lending
 from pipeline.auditing.offered import LogDensity, checked
+from pipeline.auditing.outputs import Codes, array_of
 from pipeline.auditing.recorder import Draw, Recorder, Seed
 from pipeline.study.arrays import Array, Floats
 from pipeline.study.parameters import InvalidInput, shorten
@@ -54,7 +55,8 @@ class Subject:
 
     rounding is post-processing, so what is certified of rounded outputs is true of the mechanism.
     takes_rng: whether the callable has a parameter `rng`. log_density: of outputs (samples,
-    numbers) and a data set, if one is offered.
+    numbers) and a data set, if one is offered. codes: numbers for outputs that are texts. lending:
+    of data sets, as some mechanisms change them.
     """
 
     mechanism: Mechanism
@@ -63,6 +65,8 @@ class Subject:
     takes_rng: bool = False
     clock: Clock = field(default_factory=Clock)
     log_density: LogDensity | None = None
+    codes: Codes = field(default_factory=Codes)
+    lending: Lending = field(default_factory=Lending)
 
     @classmethod
     def of(cls, mechanism: object, grid: float | None = None) -> "Subject":
@@ -97,39 +101,29 @@ class Subject:
 
     def called_with(self, dataset: object, samples: int, rng: np.random.Generator) -> Array:
         """The output of one call with a generator."""
+        lent = self.lending.lent(dataset)
         self.clock.begin()
         try:
             if self.takes_rng:
-                output = self.mechanism(dataset, samples, rng=rng)
+                output = self.mechanism(lent, samples, rng=rng)
             else:
                 with _global_stream(rng):
-                    output = self.mechanism(dataset, samples)
+                    output = self.mechanism(lent, samples)
         except (KeyboardInterrupt, MemoryError, InvalidInput, NotFinite):
             raise
         except (Exception, SystemExit) as error:
             raise Raised(error) from error
         finally:
             self.clock.end()
-        return _array_of(output, samples)
+            self.lending.returned(dataset, lent)
+        return array_of(output, samples)
 
     def numbers(self, output: Array, samples: int) -> Floats:
         """(samples, numbers) of an array of any type; InvalidInput for samples without numbers."""
-        if output.size == 0:
-            allowed = "must return at least one number a sample"
-            raise InvalidInput("mechanism", f"array of shape {output.shape}", allowed)
-        rows = output.reshape(samples, -1)
-        if rows.dtype.kind == "c":
-            rows = np.concatenate([rows.real, rows.imag], axis=1)
-        elif rows.dtype.kind not in "biuf":
-            rows = np.vectorize(self._code, otypes=[float])(rows)
-        values = rows.astype(float)
+        values = self.codes.numbers(output, samples)
         if self.grid is not None:
             values = np.round(values / self.grid) * self.grid
         return values
-
-    def _code(self, value: object) -> float:
-        """A number for a text or an object, the same in every call."""
-        return float(zlib.crc32(str(value).encode()))
 
 
 def form_of(output: Array) -> str:
@@ -143,19 +137,6 @@ def _takes_rng(mechanism: Mechanism) -> bool:
     except (TypeError, ValueError):  # compiled code
         return False
     return "rng" in parameters
-
-
-def _array_of(output: object, samples: int) -> Array:
-    """The output as an array; InvalidInput unless its first axis is the samples."""
-    try:
-        array = np.asarray(output)
-    except ValueError:
-        allowed = "must return an array: its samples have several shapes"
-        raise InvalidInput("mechanism", type(output).__name__, allowed) from None
-    if array.ndim == 0 or len(array) != samples:
-        allowed = f"must return an array with {samples} samples on its first axis"
-        raise InvalidInput("mechanism", f"array of shape {array.shape}", allowed)
-    return array
 
 
 @contextmanager
