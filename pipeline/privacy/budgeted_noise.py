@@ -78,6 +78,10 @@ class BudgetedNoise(ABC):
         """Variance of a draw."""
 
     @abstractmethod
+    def fourth_cumulant(self, width: float) -> float:
+        """κ₄ of a draw, 0 of normal noise: how heavy its tails are."""
+
+    @abstractmethod
     def attack(self, width: float, entries: int) -> Attack:
         """The best attack on so many counts that differ by one."""
 
@@ -187,6 +191,10 @@ class GaussianNoise(BudgetedNoise):
         """That of the law on the integers, a little below σ²."""
         return gaussian_variance(width)
 
+    def fourth_cumulant(self, width: float) -> float:
+        """0: that of the law on the integers is beyond any digit where noise is of use."""
+        return 0.0
+
     def attack(self, width: float, entries: int) -> Attack:
         """The best attack."""
         return GaussianShifts(width, entries, self.delta)
@@ -242,6 +250,11 @@ class LaplaceNoise(BudgetedNoise):
     def variance(self, width: float) -> float:
         """That of the law."""
         return laplace_variance(width)
+
+    def fourth_cumulant(self, width: float) -> float:
+        """3 Var² + Var, as of a difference of two geometric numbers."""
+        variance = self.variance(width)
+        return 3 * variance**2 + variance
 
     def attack(self, width: float, entries: int) -> Attack:
         """The best attack: of as many flipped bits."""

@@ -55,6 +55,15 @@ def crowd():
     return dataset(axes, lambda c: 0.95 - 0.15 * (c["epsilon"] < 1))
 
 
+def clustering():
+    axes = dict(
+        mechanism=["max_sense", "multi_max_sense"],
+        epsilon=[0.5, 1.0, 2.0],
+        U=[1e5, 1e6, 1e7],
+    )
+    return dataset(axes, lambda c: 0.95 - 0.2 * (c["U"] * np.tanh(c["epsilon"] / 2) ** 2 < 2e5))
+
+
 def bootstrap_ranking():
     axes = dict(m=[5, 15], L=[400, 6400], x=[8.0, 16.0, 32.0, 64.0])
     return dataset(axes, lambda c: 0.95 - 0.05 * (c["x"] < 32))
@@ -71,6 +80,7 @@ MAKERS = (
     response_counts,
     response_flips,
     crowd,
+    clustering,
     bootstrap_ranking,
     bootstrap_response,
 )

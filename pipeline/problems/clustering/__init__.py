@@ -1,5 +1,6 @@
 """Private item clustering (bipartite block model): the table of all parts of this problem."""
 
+from pipeline.problems.common.inference_metrics import INFERENCE_METRICS, OF_NUMBERS
 from pipeline.study.problem import Problem
 
 PROBLEM = Problem(
@@ -36,6 +37,7 @@ PROBLEM = Problem(
         "recommended_rightly": ".metrics.recommendations:recommended_rightly",
         "recommended_by_truth": ".metrics.recommendations:recommended_by_truth",
         "recommended_alone": ".metrics.recommendations:recommended_alone",
+        **{name: INFERENCE_METRICS[name] for name in OF_NUMBERS},
         "recovered": ".metrics.recovery:recovered",
         "recovered_within": ".metrics.recovery:recovered_within",
         "misclassified": ".metrics.recovery:misclassified",
@@ -101,5 +103,5 @@ PROBLEM = Problem(
     advice=".advice:ADVICE",
     release=".data.release:release",
     audits=".audits:AUDITS",
-    experiments=("banerjee",),
+    experiments=("banerjee", "inference"),
 )

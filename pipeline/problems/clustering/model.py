@@ -14,7 +14,7 @@ from pipeline.study.arrays import Floats, Integers
 from pipeline.study.parameters import InvalidInput, parameter
 from pipeline.study.parts import BaseModel
 
-from .design import proportions, rating_probabilities, sizes
+from .design import BlockLaw, proportions, rating_probabilities, sizes
 from .releases import SeenRatings
 
 FEW = 3  # clusters, up to which there are few kinds of users
@@ -26,17 +26,78 @@ class BlockTruth:
     """Truth of the model.
 
     clusters: (reps, N) int, cluster of each item, 0 to count − 1. count:
-    Lc.
+    Lc. law: classes of users and what they like, where it is known.
     """
 
     clusters: Annotated[Integers, "reps", "N"]
     count: int
+    law: BlockLaw | None = None
 
     @cached_property
     def sizes(self) -> Integers:
         """(reps, Lc): items in each cluster."""
         items: Integers = (self.clusters[:, :, None] == np.arange(self.count)).sum(axis=1)
         return items
+
+    @cached_property
+    def chances(self) -> Floats:
+        """(reps, Lc): chances of a positive rating, averaged over users, least first."""
+        return np.asarray(np.tile(np.sort(self._likes), (len(self.clusters), 1)))
+
+    @cached_property
+    def ordered_sizes(self) -> Floats:
+        """(reps, Lc): items in each cluster, the least liked one first."""
+        return self.sizes[:, np.argsort(self._likes, kind="stable")].astype(float)
+
+    @cached_property
+    def numbered_sizes(self) -> Floats:
+        """(reps, Lc): items in each cluster, that of the first item first: `numbered`."""
+        return sizes_of(numbered(self.clusters), self.count)
+
+    @cached_property
+    def alike(self) -> Floats:
+        """(reps, 2): chance that a user rates two items alike, of one cluster, and of two.
+
+        Averaged over all such pairs.
+        """
+        if self.law is None:
+            return np.full((len(self.clusters), 2), np.nan)
+        positive = (self.law.alpha[:, None] * self.law.b).T @ self.law.b
+        mixed = self._likes[:, None] + self._likes
+        chance = 1 - mixed + 2 * positive
+        pairs = self.sizes[:, :, None] * (self.sizes[:, None] - np.eye(self.count))
+        within = np.einsum("rii->ri", pairs)
+        between = pairs.sum(axis=(1, 2)) - within.sum(axis=1)
+        alike_within = within @ np.diagonal(chance)
+        alike_between = (pairs * chance).sum(axis=(1, 2)) - alike_within
+        with np.errstate(invalid="ignore"):
+            return np.stack([alike_within / within.sum(axis=1), alike_between / between], axis=1)
+
+    @cached_property
+    def _likes(self) -> Floats:
+        """(Lc,): b averaged over users."""
+        if self.law is None:
+            return np.full(self.count, np.nan)
+        return np.asarray(self.law.alpha @ self.law.b)
+
+
+def numbered(clusters: Integers) -> Integers:
+    """Clusters numbered from 0 in the order of their first items, (reps, N).
+
+    >>> numbered(np.array([[2, 0, 2, 1]])).tolist()
+    [[0, 1, 0, 2]]
+    """
+    count = int(clusters.max(initial=0)) + 1
+    member = clusters[:, :, None] == np.arange(count)
+    first = np.where(member.any(axis=1), member.argmax(axis=1), clusters.shape[1])
+    rank = np.argsort(np.argsort(first, axis=1, kind="stable"), axis=1, kind="stable")
+    return np.take_along_axis(rank, clusters, axis=1)
+
+
+def sizes_of(clusters: Integers, count: int) -> Floats:
+    """(reps, count): items in each cluster."""
+    items: Integers = (clusters[:, :, None] == np.arange(count)).sum(axis=1)
+    return items.astype(float)
 
 
 class Users:
@@ -181,6 +242,13 @@ class BlockModel(BaseModel):
         """(K, Lc): b, chances of a positive rating."""
         return rating_probabilities(self.b, len(self.users_by_class), len(self.items_by_cluster))
 
+    @property
+    def law(self) -> BlockLaw:
+        """Shares of users and of clusters, whole users and items, and what users like."""
+        return BlockLaw(
+            self.users_by_class / self.U, self.items_by_cluster / self.N, self.probability
+        )
+
     def truth(
         self, rng: np.random.Generator, reps: int, population: np.random.Generator
     ) -> BlockTruth:
@@ -188,9 +256,10 @@ class BlockModel(BaseModel):
         count = len(self.items_by_cluster)
         if self.clusters == "random":
             shares = proportions("beta", self.beta)
-            return BlockTruth(rng.choice(count, (reps, self.N), p=shares), count)
+            return BlockTruth(rng.choice(count, (reps, self.N), p=shares), count, self.law)
         ordered = np.repeat(np.arange(count), self.items_by_cluster)
-        return BlockTruth(rng.permuted(np.tile(ordered, (reps, 1)), axis=1), count)
+        clusters = rng.permuted(np.tile(ordered, (reps, 1)), axis=1)
+        return BlockTruth(clusters, count, self.law)
 
     def simulate(self, truth: BlockTruth, rng: np.random.Generator) -> Users:
         """Users of a block, none of them drawn yet."""

@@ -18,3 +18,5 @@ _NAMES = (
     "relative_bias",
 )
 INFERENCE_METRICS = {name: f"pipeline.problems.common.inference:{name}" for name in _NAMES}
+OF_RANKS = ("pairs_told_apart", "rank_coverage", "rank_width", "top_covered", "top_size")
+OF_NUMBERS = tuple(name for name in _NAMES if name not in OF_RANKS)  # of any estimate

@@ -7,19 +7,17 @@ of their differences, and of all ranks are the same for all of them.
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy import special
 
+from pipeline.problems.common.heavy_tails import heavy_quantile
 from pipeline.problems.common.ranks import RankIntervals, difference_errors, rank_intervals
 from pipeline.study.abstract import Abstract
-from pipeline.study.arrays import Floats, Integers
+from pipeline.study.arrays import Array, Floats, Integers
 from pipeline.study.intervals import (
     Interval,
-    checked_level,
     normal_interval,
-    normal_quantile,
 )
 
 # Of one slice's (rep, item, item) array: a few such arrays stay in the cache.
@@ -44,11 +42,6 @@ class NormalScores(Abstract):
     def covariance_of(self, rows: slice) -> Floats:
         """Covariance of θ̃ of some replications, (reps of these rows, m, m)."""
 
-    @property
-    def freedom(self) -> Floats | None:
-        """Degrees of freedom of the errors, in the shape of theta; None where these hardly vary."""
-        return None
-
     @cached_property
     def covariance(self) -> Floats:
         """(reps, m, m) or (m, m), of θ̃; O(reps · m³)."""
@@ -61,31 +54,44 @@ class NormalScores(Abstract):
     def single(self, row: int) -> "SingleScores":
         """Those of one replication of a block."""
         matrix = self.covariance_of(slice(row, row + 1))[0]
-        freedom = None if self.freedom is None else self.freedom[row]
-        return SingleScores(self.theta[row], self.errors[row], matrix, freedom)
+        rows = slice(row, row + 1)
+        tails = Tails(self.excess_of(rows, False), self.excess_of(rows, True))
+        return SingleScores(self.theta[row], self.errors[row], matrix, tails)
 
-    def like(self, estimated: Floats) -> "NormalScores":
+    def like(self, estimated: Array) -> "NormalScores":
         """These, or, of an estimate of one data set, those of its only replication."""
         if estimated.ndim == self.theta.ndim:
             return self
         return self.single(0)
 
+    def excess_of(self, rows: slice, of_differences: bool) -> Floats | None:
+        """Excess kurtosis of the errors of scores, (reps of these rows, m), or of differences,
+        (reps of these rows, m, m); None where errors are normal.
+        """
+        return None
+
     def interval(self, level: float) -> Interval:
         """An interval for each score, which covers it with probability `level`."""
-        if self.freedom is None:
+        excess = self.excess_of(slice(None), of_differences=False)
+        if excess is None:
             return normal_interval(self.theta, self.errors, level)
-        return student_interval(self.theta, self.errors, self.freedom, level)
+        reach = heavy_quantile(level, excess).reshape(self.theta.shape) * self.errors
+        return Interval(self.theta - reach, self.theta + reach)
 
     def differences(self, level: float) -> Interval:
         """An interval for each difference θ_i − θ_j, (…, m, m); 0 on the diagonal."""
         leads = self.theta[..., :, None] - self.theta[..., None, :]
-        return normal_interval(leads, difference_errors(self.covariance), level)
+        errors = difference_errors(self.covariance)
+        excess = self.excess_of(slice(None), of_differences=True)
+        if excess is None:
+            return normal_interval(leads, errors, level)
+        reach = heavy_quantile(level, excess).reshape(errors.shape) * errors
+        return Interval(leads - reach, leads + reach)
 
     def differences_of(self, first: Integers, second: Integers, level: float) -> Interval:
         """Intervals of θ_i − θ_j of some pairs, (…, pairs); first, second: (pairs,), items."""
-        lead = self.theta[..., first] - self.theta[..., second]
-        errors = difference_errors(self.covariance)[..., first, second]
-        return normal_interval(lead, errors, level)
+        every = self.differences(level)
+        return Interval(every.low[..., first, second], every.high[..., first, second])
 
     def ranks(self, level: float) -> RankIntervals:
         """Intervals of all ranks, which cover all of them at once with probability `level`.
@@ -97,25 +103,32 @@ class NormalScores(Abstract):
         low = np.empty((reps, m), np.int64)
         high = np.empty((reps, m), np.int64)
         for rows in slices_of(reps, m):
-            ranks = rank_intervals(scores[rows], self.covariance_of(rows), level)
+            excess = self.excess_of(rows, of_differences=True)
+            ranks = rank_intervals(scores[rows], self.covariance_of(rows), level, excess)
             low[rows] = ranks.low
             high[rows] = ranks.high
         return RankIntervals(low.reshape(self.theta.shape), high.reshape(self.theta.shape))
 
 
+class Tails(NamedTuple):
+    """Excess kurtosis of the errors of scores, (1, m), and of differences, (1, m, m); or None."""
+
+    scores: Floats | None = None
+    differences: Floats | None = None
+
+
 @dataclass(frozen=True)
 class SingleScores(NormalScores):
-    """Of one data set. theta, errors: (m,). matrix: covariance, (m, m). degrees: of freedom, (m,)."""
+    """Of one data set. theta, errors: (m,). matrix: covariance, (m, m)."""
 
     theta: Floats
     errors: Floats
     matrix: Floats
-    degrees: Floats | None = None
+    tails: Tails = Tails()
 
-    @property
-    def freedom(self) -> Floats | None:
-        """(m,): `degrees`."""
-        return self.degrees
+    def excess_of(self, rows: slice, of_differences: bool) -> Floats | None:
+        """(1, m), or (1, m, m)."""
+        return self.tails.differences if of_differences else self.tails.scores
 
     def covariance_of(self, rows: slice) -> Floats:
         """(1, m, m)."""
@@ -143,22 +156,3 @@ def slices_of(reps: int, m: int) -> list[slice]:
     """Replications whose (m, m) arrays are computed at a time."""
     length = max(1, SLICE_BYTES // (8 * m * m))
     return [slice(start, start + length) for start in range(0, reps, length)]
-
-
-def student_interval(centre: Floats, errors: Floats, freedom: Floats, level: float) -> Interval:
-    """centre ± t · errors, t the quantile of Student's law, where errors vary themselves.
-
-    freedom: degrees of freedom ν, of the shape of the errors: the relative variance of their squares
-    is 2/ν. NaN is none. Source: Satterthwaite (1946), An approximate distribution of estimates of
-    variance components, Biometrics Bulletin 2.
-
-    >>> interval = student_interval(np.zeros(2), np.ones(2), np.array([10.0, np.inf]), 0.95)
-    >>> interval.high.round(2).tolist()
-    [2.23, 1.96]
-    """
-    share = (1 + checked_level(level)) / 2
-    many = np.isinf(freedom)
-    few = np.where(many, 1.0, freedom)
-    quantile = np.where(many, normal_quantile(level), special.stdtrit(few, share))
-    reach = quantile * errors
-    return Interval(centre - reach, centre + reach)

@@ -20,6 +20,8 @@ import numpy as np
 from pipeline.study.arrays import Booleans, Floats, Integers
 from pipeline.study.intervals import simultaneous_quantile
 
+from .heavy_tails import heavy_quantile
+
 # Of one slice's (rep, item, item) array.
 SLICE_BYTES = 1 << 20
 
@@ -59,13 +61,16 @@ def difference_errors(covariance: Floats) -> Floats:
     return errors
 
 
-def rank_intervals(scores: Floats, covariance: Floats, level: float) -> RankIntervals:
+def rank_intervals(
+    scores: Floats, covariance: Floats, level: float, excess: Floats | None = None
+) -> RankIntervals:
     """Intervals of the ranks of all items, which cover all of them at once.
 
     scores: (reps, m), jointly normal with covariance (reps, m, m) around the true ones. The
     m(m−1)/2 differences are within z of their standard errors all at once with probability `level`
-    at least, z by `simultaneous_quantile`. NaN is nothing known. O(reps · m²). Raises InvalidInput
-    unless 0 < level < 1.
+    at least, z by `simultaneous_quantile`. excess: kurtosis of the differences, (reps, m, m), where
+    they have heavier tails than normal ones. NaN is nothing known. O(reps · m²). Raises
+    InvalidInput unless 0 < level < 1.
 
     >>> scores = np.array([[9.0, 0.0, 0.1]])
     >>> ranks = rank_intervals(scores, np.eye(3)[None], 0.95)
@@ -74,14 +79,17 @@ def rank_intervals(scores: Floats, covariance: Floats, level: float) -> RankInte
     """
     reps, m = scores.shape
     pairs = max(m * (m - 1) // 2, 1)  # the only item is the first, whatever the quantile
-    quantile = simultaneous_quantile(level, pairs)
+    quantile: float | Floats = simultaneous_quantile(level, pairs)
+    if excess is not None:
+        quantile = heavy_quantile(level ** (1 / pairs), excess)
     ahead = np.empty((reps, m), np.int64)
     behind = np.empty((reps, m), np.int64)
     length = max(1, SLICE_BYTES // (8 * m * m))
     for start in range(0, reps, length):
         rows = slice(start, start + length)
         lead = scores[rows, :, None] - scores[rows, None, :]
-        reach = quantile * difference_errors(covariance[rows])
+        of_rows = quantile if isinstance(quantile, float) else quantile[rows]
+        reach = of_rows * difference_errors(covariance[rows])
         behind[rows] = (lead > reach).sum(axis=2)
         ahead[rows] = (lead < -reach).sum(axis=2)
     return RankIntervals(1 + ahead, m - behind)

@@ -232,10 +232,12 @@ class NoisyWins(ReleasedWins):
 
     variance: of the noise in the wins of a pair. epsilon: not of one
     comparison, which has no budget of its own, but what
-    `equivalent_epsilon` says.
+    `equivalent_epsilon` says. fourth: the fourth cumulant of that noise, 0
+    of normal noise.
     """
 
     variance: float = 0.0
+    fourth: float = 0.0
 
     @property
     def slope(self) -> Floats:
@@ -267,6 +269,19 @@ class NoisyWins(ReleasedWins):
             equivalent = 2 * np.arcsinh(1 / (2 * spread))
         return np.full(len(self.users), equivalent)
 
+    def fourth_cumulants(self, weights: Floats, rows: slice) -> Floats:
+        """κ₄ of Σ_i w_i s_i, (reps, q), s_i what noise adds to the wins of item i less its losses,
+        over two.
+
+        weights: w, (reps of these rows, q, m). O(reps · q · m²).
+        """
+        first, second = np.triu_indices(self.items, 1)
+        apart = np.square(np.square(weights[..., first] - weights[..., second]))
+        if self.compared is not None:
+            apart = apart * (self.compared[rows, 0] > 0)[:, None]
+        cumulants: Floats = self.fourth * apart.sum(axis=-1)
+        return cumulants
+
     def wins_again(self, trials: Integers, chance: Floats, rng: np.random.Generator) -> Array:
         """Binomial, with normal noise of the curator's variance."""
         clean = rng.binomial(trials, chance)
@@ -279,10 +294,15 @@ class NoisyScoreWins(NoisyWins):
     """Wins with noisy scores: on pairs that were compared, so that each item has its score.
 
     variance: of independent noise in the wins of all pairs that gives scores, whose sum is known,
-    the same covariance.
+    the same covariance. fourth: the fourth cumulant of the noise in half a score.
     """
 
     @property
     def added_variance(self) -> Floats:
         """(1, 1, 1): of all pairs, compared or not; only its sums for items have a meaning."""
         return np.full((1, 1, 1), self.variance)
+
+    def fourth_cumulants(self, weights: Floats, rows: slice) -> Floats:
+        """Of independent noise in each item's score, (reps, q). O(reps · q · m)."""
+        cumulants: Floats = self.fourth * np.square(np.square(weights)).sum(axis=-1)
+        return cumulants

@@ -5,6 +5,7 @@ from . import (
     distortion,
     eigenvalues,
     fano,
+    inference,
     information,
     lemmas,
     maxsense,
@@ -32,4 +33,5 @@ CLAIMS = (
     *recommendations.CLAIMS,
     *adaptive.CLAIMS,
     *persons.CLAIMS,
+    *inference.CLAIMS,
 )

@@ -10,7 +10,12 @@ import numpy as np
 from pipeline.analysis.claims import NotSimulated, SimulatedControl
 from pipeline.analysis.tolerances import SUPPORTED
 from pipeline.privacy.no_privacy import NoPrivacy
-from pipeline.problems.common.changes import OtherMetric, replaced_part, with_parameters
+from pipeline.problems.common.changes import (
+    OtherMetric,
+    changed_release,
+    replaced_part,
+    with_parameters,
+)
 from pipeline.study.arrays import Floats
 from pipeline.study.protocols import Components
 from pipeline.study.wrong_worlds import Change
@@ -32,6 +37,7 @@ from ..metrics.information import (
 )
 from ..metrics.recommendations import recommended_rightly
 from ..model import BlockModel, BlockTruth
+from ..releases import ScoreSketches
 from ..theory import answer_tables, information
 from ..theory.boundary import users_predicted_multi
 
@@ -347,6 +353,11 @@ def _pair_asked(part: object) -> object:
     return information_pairwise(N=declared.N, w=declared.w, epsilon=declared.epsilon)
 
 
+def _flip_not_told(release: ScoreSketches, rng: np.random.Generator) -> ScoreSketches:
+    """Bits that are said to be released as they are."""
+    return replace(release, keep=1.0)
+
+
 def _twice_spent(part: object) -> object:
     return OddsAtTwice(part) if isinstance(part, odds_largest) else part
 
@@ -360,6 +371,9 @@ RECORD_TOLD = SimulatedControl(_RECORD_TOLD, replaced_part("metric", _record_tol
 RECORD_TOLD_SUPPORTS = SimulatedControl(_RECORD_TOLD, RECORD_TOLD.change, SUPPORTED)
 PAIR_ASKED = SimulatedControl(
     "a question about a pair in place of a majority question", replaced_part("metric", _pair_asked)
+)
+FLIP_NOT_TOLD = SimulatedControl(
+    "a release that does not tell how often bits are flipped", changed_release(_flip_not_told)
 )
 TWICE_SPENT = SimulatedControl(
     "bits that spend twice the ε they say",

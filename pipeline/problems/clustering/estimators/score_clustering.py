@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..releases import ScoreSketches
+from ..theory.inference import ItemAnswers, SetLaw
 from .clustering import Clustering, ClusteringEstimate, adjusted_scores
 from .k_means import split_line
 
@@ -30,7 +31,16 @@ class ScoreClustering(Clustering):
             scale = np.maximum(release.sensed.sum(axis=1, keepdims=True), 1)
         distinct = 1 + (np.diff(np.sort(scores, axis=1), axis=1) > 0).sum(axis=1)
         clusters = split_line(scores.astype(float) / scale, self.count)
-        return ClusteringEstimate(clusters, distinct >= self.count)
+        law = SetLaw(
+            ItemAnswers(release.scores, release.sensed, clusters, self.count),
+            keep=release.keep,
+            users=release.users,
+            per_user=release.per_user,
+            sets=release.sets,
+            adjusted=self.adjusted,
+        )
+        estimate = ClusteringEstimate(clusters, distinct >= self.count, law, self.about)
+        return self.with_bootstrap(release, estimate, rng)
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""

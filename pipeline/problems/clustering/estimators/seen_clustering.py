@@ -5,17 +5,18 @@ from typing import ClassVar
 
 import numpy as np
 
+from pipeline.problems.common.bootstrap import BOOTSTRAP, Bootstrapped
 from pipeline.study.parameters import parameter
-from pipeline.study.parts import BaseEstimator
 
 from ..design import proportions
 from ..releases import SeenRatings
-from .clustering import ClusteringEstimate
+from ..theory.inference import ItemAnswers, SeenLaw
+from .clustering import ABOUT, ClusteringEstimate
 from .k_means import split_line
 
 
 @dataclass(frozen=True)
-class SeenClustering(BaseEstimator):
+class SeenClustering(Bootstrapped):
     """k-means, k = Lc, on the line, of the share of positive ratings of each item among those seen.
 
     An item without ratings counts as the mean of the others, and goes to a
@@ -25,6 +26,8 @@ class SeenClustering(BaseEstimator):
     """
 
     beta: str = parameter("shares of the clusters of items", default="0.5, 0.5")
+    about: str = ABOUT
+    bootstrap: int = BOOTSTRAP
 
     accepts: ClassVar[type] = SeenRatings
 
@@ -39,7 +42,12 @@ class SeenClustering(BaseEstimator):
         with np.errstate(invalid="ignore"):
             new = np.isfinite(distinct[:, 1:]) & (np.diff(distinct, axis=1) > 0)
         clusters = np.where(seen, clusters_of_seen, rng.integers(0, count, seen.shape))
-        return ClusteringEstimate(clusters, seen.any(axis=1) & (1 + new.sum(axis=1) >= count))
+        converged = seen.any(axis=1) & (1 + new.sum(axis=1) >= count)
+        law = None
+        if release.are_ratings:
+            law = SeenLaw(ItemAnswers(release.positive, release.seen, clusters, count))
+        estimate = ClusteringEstimate(clusters, converged, law, self.about)
+        return self.with_bootstrap(release, estimate, rng)
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""

@@ -11,6 +11,7 @@ from pipeline.study.arrays import Floats, Integers
 from pipeline.study.parameters import InvalidInput
 
 from ..releases import PairSketches
+from ..theory.inference import PairLaw
 from .clustering import Clustering, ClusteringEstimate, adjust
 from .k_means import split_points
 
@@ -63,7 +64,18 @@ class SpectralClustering(Clustering):
                 continue
             clusters[r], is_split = self.split(matrix, top, rng)
             converged[r] = is_split and is_determined
-        return ClusteringEstimate(clusters, converged)
+        law = PairLaw(
+            release.agreements,
+            release.probes,
+            clusters,
+            self.count,
+            keep=release.keep,
+            both=release.both,
+            users=release.users,
+            adjusted=self.adjusted,
+        )
+        estimate = ClusteringEstimate(clusters, converged, law, self.about)
+        return self.with_bootstrap(release, estimate, rng)
 
     @property
     def vectors(self) -> int:

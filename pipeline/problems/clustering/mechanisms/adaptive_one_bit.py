@@ -56,6 +56,7 @@ class AdaptiveOneBit(OneBit):
             (evidence != 0).astype(int),
             data.users,
             np.full(reps, data.users),
+            are_ratings=False,
         )
 
     def _log_odds(

@@ -1,6 +1,7 @@
 """MaxSense: one private bit of each user about a random set of items."""
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,8 +14,10 @@ from pipeline.study.parameters import InvalidInput, parameter
 
 from ..design import block_law, proportions, sizes
 from ..model import BlockModel, Users
+from ..redrawing import Origin
 from ..releases import ScoreSketches
 from ..sampling.records import bits_of_sets
+from ..theory.sensed_sets import IndependentSets, SensedSets
 from ..theory.sketch_means import maxsense_means
 from .one_bit import QUESTIONS, OneBit
 
@@ -47,6 +50,24 @@ class Sensing(OneBit):
     def share(self) -> float:
         """Share of the items that one bit is about, on average."""
         return self.p
+
+    @abstractmethod
+    def sets(self, rated: int) -> SensedSets | None:
+        """Law of the sets of users who have rated so many items; None where bits depend on each
+        other.
+        """
+
+    def released(self, scores: Integers, sensed: Integers, data: Users) -> ScoreSketches:
+        """What is released, of scores and of how often items were sensed, (reps, N)."""
+        return ScoreSketches(
+            scores,
+            sensed,
+            self.keep,
+            data.users,
+            sets=self.sets(data.w),
+            per_user=self.answers,
+            origin=Origin(self, data.w),
+        )
 
     def remark(self, model: BlockModel) -> str | None:
         """A warning for readers of the plan and the report where two clusters have one mean score.
@@ -84,6 +105,12 @@ class MaxSense(Sensing):
         """Sets that each user is asked about."""
         return self.Q
 
+    def sets(self, rated: int) -> SensedSets | None:
+        """Independent ones; several of a user may hold one item that she likes."""
+        if self.answers > 1:
+            return None
+        return IndependentSets(self.N, rated, self.p)
+
     def release(self, data: Users, rng: np.random.Generator) -> ScoreSketches:
         """Scores of a block, exact in joint law.
 
@@ -96,7 +123,7 @@ class MaxSense(Sensing):
         """
         if self.answers > 1:
             bits = bits_of_sets(rng, data, self.p, self.answers, self.keep)
-            return ScoreSketches(bits[:, 1], bits.sum(axis=1), self.keep, data.users)
+            return self.released(bits[:, 1], bits.sum(axis=1), data)
         sensed: list[SubsetCounts] = []
         for users in data.batches():
             for group in self._released(rng, users, data):
@@ -105,7 +132,7 @@ class MaxSense(Sensing):
         clusters = data.truth.clusters.repeat(2, axis=0)
         (sums,) = subset_sums(rng, clusters, data.truth.count, sensed)
         sums = sums.reshape(-1, 2, data.items)
-        return ScoreSketches(sums[:, 1], sums.sum(axis=1), self.keep, data.users)
+        return self.released(sums[:, 1], sums.sum(axis=1), data)
 
     def _released(
         self, rng: np.random.Generator, users: UserCounts, data: Users

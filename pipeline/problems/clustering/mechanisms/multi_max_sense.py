@@ -26,6 +26,7 @@ from ..design import proportions
 from ..model import FEW, Users
 from ..releases import ScoreSketches
 from ..sampling.set_entries import Questions, by_entries
+from ..theory.sensed_sets import FixedSets, SensedSets
 from .max_sense import Sensing
 from .one_bit import RECORD
 
@@ -103,6 +104,10 @@ class MultiMaxSense(Sensing):
         """Share of the items that one bit is about: of whole items, and 1 where it is about all."""
         return self.size / self.N
 
+    def sets(self, rated: int) -> SensedSets:
+        """Of so many items each."""
+        return FixedSets(self.N, rated, self.size)
+
     def stated(self) -> Guarantee:
         """The guarantee with this object's kind of budget, and how its bits compose."""
         if self.person is None:
@@ -148,7 +153,7 @@ class MultiMaxSense(Sensing):
         if data.truth.count > FEW:
             questions = Questions(self.answers, self.size, self.keep)
             one_bits, zero_bits = by_entries(rng, data, questions)
-            return ScoreSketches(one_bits, one_bits + zero_bits, self.keep, data.users)
+            return self.released(one_bits, one_bits + zero_bits, data)
         subsets: list[SubsetCounts] = []
         for batch in data.portions():
             users = self._answered(rng, self._sensed(rng, batch, data), data)
@@ -157,7 +162,7 @@ class MultiMaxSense(Sensing):
                 sizes = (part[f"one_{c}"], part[f"zero_{c}"])
                 subsets.append(SubsetCounts(part["rep"], c, sizes, part.count))
         one_bits, zero_bits = subset_sums(rng, data.truth.clusters, data.truth.count, subsets)
-        return ScoreSketches(one_bits, one_bits + zero_bits, self.keep, data.users)
+        return self.released(one_bits, one_bits + zero_bits, data)
 
     def _sensed(self, rng: np.random.Generator, users: UserCounts, data: Users) -> UserCounts:
         """Users by how many sensed items of each cluster they like, liked_c, or do not, other_c.

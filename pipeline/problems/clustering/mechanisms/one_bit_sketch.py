@@ -11,7 +11,9 @@ from pipeline.study.parameters import parameter
 from pipeline.study.parts import BaseMechanism
 
 from ..model import Users
+from ..redrawing import Origin
 from ..releases import ScoreSketches
+from ..theory.sensed_sets import GuessedSets
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,14 @@ class OneBitSketch(BaseMechanism):
         by_bit = users.sum(axis=(1, 3))  # (bit, reps)
         of_other_items = by_bit[:, :, None] - users.sum(axis=1)
         positive = users[:, 1] + rng.binomial(of_other_items, 0.5)  # (bit, reps, N) guesses
-        return ScoreSketches(positive[1], positive.sum(axis=0), 1.0, data.users)
+        return ScoreSketches(
+            positive[1],
+            positive.sum(axis=0),
+            1.0,
+            data.users,
+            sets=GuessedSets(self.N),
+            origin=Origin(self, data.w),
+        )
 
     def _users_by_guess(self, data: Users, rng: np.random.Generator) -> Integers:
         """(bit, guess, reps, N): users by bit, guess for the item they rated, and that item."""

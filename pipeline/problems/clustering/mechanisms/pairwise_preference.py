@@ -135,7 +135,16 @@ class PairwisePreference(OneBit):
                 put_pairs(agreements[r], cell.items, cell.others, released)
                 zero_bits = throw(rng, cell.users - cell.one_bits, cell.pairs)
                 put_pairs(probes[r], cell.items, cell.others, released + zero_bits)
-        return PairSketches(agreements, probes, self.keep, data.users)
+        both = self._chance_both(data)
+        return PairSketches(agreements, probes, self.keep, data.users, both)
+
+    def _chance_both(self, data: Users) -> float | None:
+        """Chance that both items of a pair are rated; None where bits say something else."""
+        if self.rated_set == "public":
+            return None if self.reading == "positive" else 1.0
+        if self.reading != "agree":
+            return None
+        return data.w * (data.w - 1) / (data.items * (data.items - 1))
 
     def _release_of_records(self, data: Users, rng: np.random.Generator) -> PairSketches:
         """The same of users whose records are drawn."""

@@ -9,7 +9,7 @@ import numpy as np
 from pipeline.privacy.randomized_response_laws import attenuation, flip_probability
 from pipeline.study.arrays import Floats
 
-from ..releases import FlippedWins, ReleasedWins, privacy_variance
+from ..releases import FlippedWins, NoisyWins, ReleasedWins, privacy_variance
 from ..theory.inference import ScoreLaw, ScoreMoments
 from ..theory.links import LINKS, Link
 from ..theory.risk import MANY, Variances, complete_variances, curvature
@@ -56,6 +56,17 @@ class MeanScores(ScoreLaw):
         np.einsum("rii->ri", variance)[...] = 0
         return _rows(shares.share, rows), variance
 
+    @property
+    def has_heavy_tails(self) -> bool:
+        """Where a curator's noise has a fourth cumulant."""
+        return isinstance(self.release, NoisyWins) and self.release.fourth > 0
+
+    def fourth_cumulants(self, weights: Floats, rows: slice) -> Floats:
+        """Of a curator's noise over T⁴."""
+        if not isinstance(self.release, NoisyWins):
+            return super().fourth_cumulants(weights, rows)
+        return self.release.fourth_cumulants(weights / self._total, rows)
+
     def variances(self, theta: Floats, ridge: float) -> Variances:
         """See `ScoreLaw`; compiled where all users compared all pairs."""
         if self.release.compared is not None or theta.shape[1] > MANY:
@@ -66,10 +77,19 @@ class MeanScores(ScoreLaw):
         return complete_variances(theta, comparison, privacy, ridge)
 
     @cached_property
+    def _user_weights(self) -> Floats:
+        return np.ones(len(self.release.users)) if self.weights is None else self.weights
+
+    @cached_property
+    def _total(self) -> float:
+        """T."""
+        return float(self.release.users @ self._user_weights)
+
+    @cached_property
     def _shares(self) -> _Shares:
         release = self.release
-        weights = np.ones(len(release.users)) if self.weights is None else self.weights
-        total = release.users @ weights
+        weights = self._user_weights
+        total = self._total
         trials = np.asarray(release.trials, float)
         trials = trials.reshape(-1, *trials.shape[-2:])
         if release.compared is not None and release.compared.strides[0] == 0:
@@ -151,6 +171,11 @@ class ChainScores(MeanScores):
     weights (u_i + u_j)² Var(z̄_ij). Source: balance equations of Negahban, Oh and Shah (2016), by
     the delta method.
     """
+
+    @property
+    def has_heavy_tails(self) -> bool:
+        """Not known: its gradient weighs noise by sums of worths."""
+        return False
 
     def moments(self, theta: Floats, rows: slice) -> ScoreMoments:
         """Moments at θ of some replications, (reps, m, m); see `theory.inference`."""

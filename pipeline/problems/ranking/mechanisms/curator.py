@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,13 @@ from ..design import QUESTIONS, WORDS, asked_of_person, check_charge
 from ..model import Comparisons
 from ..releases import NoisyScoreWins, NoisyWins
 from .sums import ProtectedCounts, ProtectedScores, ProtectedSums, scores_of
+
+
+class _Moments(NamedTuple):
+    """Second and fourth cumulant of noise."""
+
+    variance: float
+    fourth: float
 
 
 @dataclass(frozen=True)
@@ -95,10 +102,18 @@ class CuratorNoise(CuratorSums):
         return data.wins, compared, trials
 
     def _released(
-        self, wins: Floats, variance: float, compared: Integers | None, items: int
+        self, wins: Floats, noise: _Moments, compared: Integers | None, items: int
     ) -> NoisyWins:
         users = np.array([self.L])
-        return NoisyWins(wins[:, None], users, np.array([np.inf]), items, compared, variance)
+        return NoisyWins(
+            wins[:, None],
+            users,
+            np.array([np.inf]),
+            items,
+            compared,
+            variance=noise.variance,
+            fourth=noise.fourth,
+        )
 
 
 @dataclass(frozen=True)
@@ -153,13 +168,16 @@ class NoisyCounts(CuratorNoise):
         """Noisy wins of a block, (reps, 1, pairs)."""
         wins, compared, trials = self._counted(data)
         variance = self.noise.variance(self.width)
+        fourth = self.noise.fourth_cumulant(self.width)
         if self.compared_are == "public":
             noisy = wins + self.noise.draw(rng, self.width, wins.shape)
-            return self._released(noisy.astype(float), variance, compared, data.items)
+            moments = _Moments(variance, fourth)
+            return self._released(noisy.astype(float), moments, compared, data.items)
         of_both = self.noise.draw(rng, self.width, (*wins.shape, 2))
         noisy_difference = 2 * wins - trials + of_both[..., 0] - of_both[..., 1]
         halves = (trials + noisy_difference) / 2
-        return self._released(halves, variance / 2, compared, data.items)
+        moments = _Moments(variance / 2, fourth / 8)  # of half of two
+        return self._released(halves, moments, compared, data.items)
 
     def attacks(self) -> dict[str, Attack]:
         """The best attacks on one comparison and on all of a user."""
@@ -199,7 +217,9 @@ class NoisyScores(CuratorNoise):
             leads[is_sparse] = heights[:, first] - heights[:, second]
         halves = (trials + leads) / 2
         variance = self.noise.variance(self.width) / (4 * self.m)
-        released = self._released(halves, variance, compared, data.items)
+        fourth = self.noise.fourth_cumulant(self.width) / 16
+        moments = _Moments(variance, fourth)
+        released = self._released(halves, moments, compared, data.items)
         return NoisyScoreWins(**vars(released))
 
 

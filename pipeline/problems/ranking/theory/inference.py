@@ -21,7 +21,8 @@ grows as the variance does. The mean J⁺Kθ* of θ̂ is solved for θ*:
 which is one step of Newton's method from θ̂ to the minimum without a ridge
 (Le Cam's one-step estimator), has no bias to first order, and Cov θ̃ = K⁺VK⁺.
 Intervals are around θ̃. K and V are evaluated at θ̂: the error of that is of
-second order.
+second order. Their quantile is the normal one, but where a curator's Laplace
+noise is a large part of few numbers: `problems.common.heavy_tails`.
 
 Source: Xu, Sun and Cheng, eq. (3), Lemmas 2 and S5; van der Vaart (1998),
 Asymptotic Statistics, Theorem 5.21 (sandwich) and §5.7 (one-step estimators).
@@ -35,6 +36,7 @@ import numpy as np
 
 from pipeline.problems.common.laplacians import inverse_laplacian, laplacian_of
 from pipeline.problems.common.normal_scores import NormalScores, slices_of
+from pipeline.problems.common.ranks import difference_errors
 from pipeline.study.abstract import Abstract
 from pipeline.study.arrays import Floats
 
@@ -58,6 +60,18 @@ class ScoreLaw(Abstract):
     @abstractmethod
     def moments(self, theta: Floats, rows: slice) -> ScoreMoments:
         """Moments at θ of some replications; theta: (reps of these rows, m)."""
+
+    @property
+    def has_heavy_tails(self) -> bool:
+        """Whether `fourth_cumulants` matter: noise of few draws that is not normal."""
+        return False
+
+    def fourth_cumulants(self, weights: Floats, rows: slice) -> Floats:
+        """κ₄ of sums of the gradient with these weights, (reps of these rows, q, m); (reps, q).
+
+        0 where the gradient is a sum of many small parts, and so normal.
+        """
+        return np.zeros(weights.shape[:-1])
 
     def variances(self, theta: Floats, ridge: float) -> Variances:
         """Diagonal of AVA and Aθ, A = (K + 2λI)⁺, at θ of all replications, (reps, m).
@@ -98,6 +112,28 @@ class Corrected(NormalScores):
         inverse = _inverse(moments, 0.0)
         covariance: Floats = inverse @ laplacian_of(moments.variance) @ inverse
         return covariance
+
+    def excess_of(self, rows: slice, of_differences: bool) -> Floats | None:
+        """Excess kurtosis of a curator's Laplace noise in θ̃; None where errors are normal."""
+        if self.law is None or not self.law.has_heavy_tails:
+            return None
+        theta = np.atleast_2d(self.fitted)[rows]
+        inverse = _inverse(self.law.moments(theta, rows), 0.0)
+        covariance = self.covariance_of(rows)
+        if not of_differences:
+            variance = np.einsum("rii->ri", covariance)
+            return _excess(self.law.fourth_cumulants(inverse, rows), variance)
+        apart = inverse[:, :, None] - inverse[:, None]
+        reps, m = theta.shape
+        cumulants = self.law.fourth_cumulants(apart.reshape(reps, m * m, m), rows)
+        return _excess(cumulants.reshape(reps, m, m), difference_errors(covariance) ** 2)
+
+
+def _excess(cumulants: Floats, variance: Floats) -> Floats:
+    """κ₄/Var²; 0 where nothing varies."""
+    excess = np.zeros(cumulants.shape)
+    np.divide(cumulants, np.square(variance), out=excess, where=variance > 0)
+    return np.where(np.isnan(variance), np.nan, excess)
 
 
 def standard_errors(theta: Floats, law: ScoreLaw, ridge: float) -> Floats:

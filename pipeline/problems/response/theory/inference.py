@@ -39,25 +39,38 @@ are fitted to Y_ij + Y_ji. Of releases that do not say how many persons they
 are of, the law is taken as N(0, 1), and that number is the one that Σ Y_ij
 implies.
 
-Where noise is not small beside the counts, K varies as well, and with it the
-variance as stated, s² = [K⁺MK⁺]_tt. Y_ij + Y_ji = c moves F by f = a_ij
-a_ji/(a_ij + a_ji) and single parts of M by f (a_ij + a_ji), so that, with k =
-K⁺_ti − K⁺_tj and x = [K⁺MK⁺]_ti − [K⁺MK⁺]_tj,
+Where noise is not small beside the counts, K varies as well, and with it β̃ and
+its variance, in the same direction: √(K⁺MK⁺) at an estimate is no scale for the
+error of that estimate. What has a known law is the pivot at the truth,
 
-    ∂s²/∂c = −2 f k x + f (a_ij + a_ji) k²,    Var c = 2s_noise² + c,
+    T_t(β*) = [K⁺(β*) Ψ(β*)]_t/s_t(β*),    s_t² = [K⁺MK⁺]_tt,
 
-and intervals take Student's quantile at ν = 2 s⁴/Σ (∂s²/∂c)² Var c degrees of
-freedom (Satterthwaite 1946): the variance of c times its slope, as everywhere
-above, to first order.
+since Ψ(β*) has mean 0, and K only chooses which combination of it is meant. So
+the interval of β_t is where |T_t| is small along the values of the other items
+that go with β_t: its ends b solve
+
+    b = β̃_t(b) ± q s_t(b),    β(b) = β̃ + K⁺MK⁺_{·t}/s_t² (b − β̃_t),
+
+β̃_t(b) and s_t(b) one step of Newton's method, and its error, from β(b). One
+iteration from β̃_t ± q s_t is taken; to first order it changes nothing. What is
+left of the noise in K is that it turns u = K⁺_t·: Y_ij + Y_ji = c moves F by f =
+a_ij a_ji/(a_ij + a_ji), hence u by −f k K⁺(e_i − e_j), k = u_i − u_j, and T by
+this times the part of Ψ that has no covariance with u·Ψ:
+
+    Var T = 1 + Σ_c f² k² [V_ij − x²/s²] Var(c)/s²,    q² = z² Var T,
+
+V_ij the variance of β̃_i − β̃_j, x its covariance with β̃_t, Var(c) = 2s_noise² +
+c. With two items there is one combination only, and T is normal however K varies.
 
 Source: first principles; the estimating equations are those of Nguyen and
 Zhang, Algorithm 1, and of Zwinderman (1995); van der Vaart (1998), Asymptotic
-Statistics, Theorem 5.21 and §5.7.
+Statistics, Theorem 5.21 and §5.7; intervals where estimating equations are small:
+Godambe (1960), An optimum property of regular maximum likelihood estimation; Boos
+(1992), On generalized score tests.
 """
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -67,6 +80,7 @@ from pipeline.problems.common.laplacians import inverse_laplacian, is_definite, 
 from pipeline.problems.common.normal_scores import NormalScores, slices_of
 from pipeline.study.abstract import Abstract
 from pipeline.study.arrays import Array, Booleans, Floats
+from pipeline.study.intervals import Interval, normal_interval, normal_quantile
 
 from ..releases import Differences, FlippedResponses, PairwiseRelease
 from .fitted_abilities import (
@@ -78,6 +92,7 @@ from .fitted_abilities import (
     without_diagonal,
 )
 
+HALVED = 0.5
 SLICE_RESPONSES = 1 << 18  # responses of persons processed at a time
 
 
@@ -91,10 +106,6 @@ class DifficultyLaw(Abstract):
     @abstractmethod
     def covariance(self, theta: Floats, weight: Floats, rows: slice) -> Floats:
         """M at β = theta, (reps of these rows, m, m). weight: a, in that shape."""
-
-    def count_variance(self, rows: slice) -> Floats | None:
-        """Var(Y_ij + Y_ji), (reps of these rows, m, m); None where it is small beside the counts."""
-        return None
 
 
 @dataclass(frozen=True)
@@ -146,43 +157,51 @@ class NoisyCountLaw(DifficultyLaw):
     def count_variance(self, rows: slice) -> Floats:
         """2s² + Y_ij + Y_ji, 0 on the diagonal and off the edges."""
         counts = self.counts(rows)
-        noise = np.asarray(self.release.variance, float)
-        noise = np.broadcast_to(noise, len(self.release.counts))[rows]
-        variance = 2 * noise[:, None, None] + np.maximum(counts + counts.mT, 0)
+        variance = 2 * self._noise(rows)[:, None, None] + np.maximum(counts + counts.mT, 0)
         edges = _edges(self.release.edges, rows)
         if edges is not None:
             variance = variance * edges
         return without_diagonal(variance)
 
     def covariance(self, theta: Floats, weight: Floats, rows: slice) -> Floats:
-        """K's part of single pairs, that of pairs that share an item, and that of the noise."""
-        inclusion = self.release.inclusion
-        m = theta.shape[1]
-        if inclusion is None:
-            return np.full((len(theta), m, m), np.nan)
-        counts = self.counts(rows)
+        """M of single pairs and noise, and that of pairs that share an item."""
+        shared = self.shared_covariance(theta, weight, rows)
+        return self.single_covariance(weight, rows) + shared
+
+    def single_covariance(self, weight: Floats, rows: slice) -> Floats:
+        """M's part of single pairs, and that of the noise, (reps of these rows, m, m)."""
+        single = np.maximum(_flow(self.counts(rows), weight), 0) * (weight + weight.mT)
+        noise = self._noise(rows)[:, None, None] * (weight**2 + weight.mT**2)
         edges = _edges(self.release.edges, rows)
-        single = np.maximum(_flow(counts, weight), 0) * (weight + weight.mT)
-        variance = np.broadcast_to(
-            np.asarray(self.release.variance, float), len(self.release.counts)
-        )
-        noise = variance[rows, None, None] * (weight**2 + weight.mT**2)
         if edges is not None:
             noise = noise * edges
-        covariance = laplacian_of(without_diagonal(single + noise))
+        return laplacian_of(without_diagonal(single + noise))
+
+    def shared_covariance(self, theta: Floats, weight: Floats, rows: slice) -> Floats:
+        """M's part of two pairs that share an item, which needs a law of abilities."""
+        inclusion = self.release.inclusion
+        if inclusion is None:
+            return np.full(weight.shape, np.nan)
         if inclusion.triple == 0:
-            return covariance
+            return np.zeros(weight.shape)
+        counts = self.counts(rows)
+        edges = _edges(self.release.edges, rows)
         if not self.release.persons:
             abilities = assumed_abilities(len(theta))
             shared = _shared_covariance(theta, weight, abilities, edges)
             answered = pairs_answered(theta, counts, abilities, edges)
             share = inclusion.triple / inclusion.pair
-            return covariance + (answered * share)[:, None, None] * shared
+            return (answered * share)[:, None, None] * shared
         persons = self.release.persons * inclusion.pair
-        measured = PairShares(counts, persons, variance[rows], edges)
+        measured = PairShares(counts, persons, self._noise(rows), edges)
         abilities = fitted_abilities(theta, measured)
         shared = _shared_covariance(theta, weight, abilities, edges)
-        return covariance + self.release.persons * inclusion.triple * shared
+        return self.release.persons * inclusion.triple * shared
+
+    def _noise(self, rows: slice) -> Floats:
+        """Variance of the noise in one count, (reps of these rows,)."""
+        variance = np.asarray(self.release.variance, float)
+        return np.broadcast_to(variance, len(self.release.counts))[rows]
 
 
 @dataclass(frozen=True)
@@ -204,20 +223,23 @@ class Difficulties(NormalScores):
         step = _step(np.atleast_2d(self.fitted)[rows], self.law, self.is_spectral, rows)
         return step.covariance
 
-    @cached_property
-    def freedom(self) -> Floats | None:
-        """ν, in the shape of theta; None of responses. O(reps · m³)."""
+    def interval(self, level: float) -> Interval:
+        """An interval for each difficulty, which covers it with probability `level`.
+
+        Of responses around theta; of noisy counts where estimating equations are small. O(reps ·
+        m³), or O(reps · m⁴).
+        """
+        if not isinstance(self.law, NoisyCountLaw):
+            return normal_interval(self.theta, self.errors, level)
         fitted = np.atleast_2d(self.fitted)
-        reps, m = fitted.shape
-        freedom = np.empty((reps, m))
-        for rows in _slices(reps, m, self.law):
-            variance = self.law.count_variance(rows)
-            if variance is None:
-                return None
-            step = _step(fitted[rows], self.law, self.is_spectral, rows)
-            weight = _weights(fitted[rows], self.is_spectral)
-            freedom[rows] = _freedom(step, weight, variance)
-        return freedom.reshape(self.theta.shape)
+        low = np.empty(fitted.shape)
+        high = np.empty(fitted.shape)
+        for rows in slices_of(*fitted.shape):
+            pivot = _Pivot.at(fitted[rows], self.law, self.is_spectral, rows)
+            ends = pivot.interval(normal_quantile(level))
+            low[rows] = ends.low
+            high[rows] = ends.high
+        return Interval(low.reshape(self.theta.shape), high.reshape(self.theta.shape))
 
 
 def difficulties(fitted: Floats, law: DifficultyLaw, is_spectral: bool) -> Difficulties:
@@ -241,32 +263,98 @@ class _Step(NamedTuple):
     inverse: Floats
 
 
-def _freedom(step: _Step, weight: Floats, count_variance: Floats) -> Floats:
-    """ν, (reps, m); infinite where the variance as stated does not vary, NaN where there is none."""
+@dataclass(frozen=True)
+class _Pivot:
+    """T of noisy counts of some replications, and how it varies.
+
+    step: from β̂. shared: M's part that needs a law of abilities, at β̂. inflation: Var T, (reps, m).
+    """
+
+    law: NoisyCountLaw
+    is_spectral: bool
+    rows: slice
+    step: _Step
+    shared: Floats
+    inflation: Floats
+
+    @classmethod
+    def at(cls, fitted: Floats, law: NoisyCountLaw, is_spectral: bool, rows: slice) -> "_Pivot":
+        """That of β̂ = fitted, (reps of these rows, m)."""
+        weight = _weights(fitted, is_spectral)
+        with np.errstate(all="ignore"):
+            shared = law.shared_covariance(fitted, weight, rows)
+            score_covariance = law.single_covariance(weight, rows) + shared
+        step = _step_of(fitted, weight, law.counts(rows), score_covariance)
+        inflation = _inflation(step, weight, law.count_variance(rows))
+        return cls(law, is_spectral, rows, step, shared, inflation)
+
+    def interval(self, quantile: float) -> Interval:
+        """Where |T| is at most z = quantile times its standard deviation, (reps, m)."""
+        reach = quantile * np.sqrt(self.inflation)
+        low = np.empty_like(reach)
+        high = np.empty_like(reach)
+        for item in range(reach.shape[1]):
+            low[:, item] = self._end(item, -reach[:, item])
+            high[:, item] = self._end(item, reach[:, item])
+        return Interval(low, high)
+
+    def _end(self, item: int, reach: Floats) -> Floats:
+        """b of an item, (reps,): one iteration.
+
+        The first value where that has no answer, and the outer of both where errors fall to less
+        than half on the way: T is then far from linear.
+        """
+        covariance = self.step.covariance
+        centre = self.step.centre
+        variance = covariance[:, item, item]
+        with np.errstate(all="ignore"):
+            first = centre[:, item] + reach * np.sqrt(variance)
+            slope = covariance[:, :, item] / variance[:, None]
+            there = centre + slope * (first - centre[:, item])[:, None]
+            weight = _weights(there, self.is_spectral)
+            score_covariance = self.law.single_covariance(weight, self.rows) + self.shared
+            step = _step_of(there, weight, self.law.counts(self.rows), score_covariance)
+            error = np.sqrt(step.covariance[:, item, item])
+            end = step.centre[:, item] + reach * error
+            outer = np.where(reach > 0, np.fmax(first, end), np.fmin(first, end))
+            falls = error < HALVED * np.sqrt(variance)
+        return np.where(falls | ~np.isfinite(end), outer, end)
+
+
+def _inflation(step: _Step, weight: Floats, count_variance: Floats) -> Floats:
+    """Var T, (reps, m): 1 where K does not vary."""
     total = weight + weight.mT
     flow = weight * weight.mT / total  # f
     variance = np.einsum("rii->ri", step.covariance)
-    freedom = np.empty(variance.shape)
+    apart = variance[:, :, None] + variance[:, None] - 2 * step.covariance  # V
+    inflation = np.ones(variance.shape)
     for item in range(variance.shape[1]):
         row = step.inverse[:, item]
         along = row[:, :, None] - row[:, None]  # k
         row = step.covariance[:, item]
         across = row[:, :, None] - row[:, None]  # x
-        slope = flow * along * (total * along - 2 * across)
-        spread = (slope**2 * count_variance).sum(axis=(1, 2)) / 2
-        with np.errstate(divide="ignore"):
-            freedom[:, item] = 2 * variance[:, item] ** 2 / spread
-    return freedom
+        scale = variance[:, item].reshape(-1, 1, 1)
+        with np.errstate(all="ignore"):
+            other = np.maximum(apart - across**2 / scale, 0)
+            turned = (flow * along) ** 2 * other * count_variance / scale
+        inflation[:, item] += turned.sum(axis=(1, 2)) / 2
+    return inflation
 
 
 def _step(theta: Floats, law: DifficultyLaw, is_spectral: bool, rows: slice) -> _Step:
     weight = _weights(theta, is_spectral)
-    counts = law.counts(rows)
+    with np.errstate(all="ignore"):
+        covariance = law.covariance(theta, weight, rows)
+    return _step_of(theta, weight, law.counts(rows), covariance)
+
+
+def _step_of(theta: Floats, weight: Floats, counts: Array, score_covariance: Floats) -> _Step:
+    """The step from theta, given M there."""
     flow = _flow(counts, weight)
     with np.errstate(all="ignore"):
         inverse = inverse_laplacian(flow, np.zeros(len(theta)))
         pull = (weight * counts).sum(axis=1) - (weight * counts).sum(axis=2)  # Ψ
-        covariance = inverse @ law.covariance(theta, weight, rows) @ inverse
+        covariance = inverse @ score_covariance @ inverse
         centre = theta + np.matvec(inverse, pull)
     is_known = np.isfinite(covariance).all(axis=(1, 2)) & is_definite(flow)
     centre[~is_known] = np.nan
