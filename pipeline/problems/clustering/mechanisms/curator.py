@@ -121,7 +121,7 @@ class NoisyCoOccurrences(CuratorSums):
         """What is released, of noisy sums (reps, pairs)."""
         answers = symmetric(np.full(noisy.shape, users), items)
         variance = self.noise.variance(self.width)
-        return NoisyPairSums(symmetric(noisy, items), answers, 1.0, users, variance)
+        return NoisyPairSums(symmetric(noisy, items), answers, 1.0, users, variance=variance)
 
     def publish(self, unlike: Integers, alike: Integers) -> PublishedCounts:
         """Noisy sums of real people's records, once, each with OpenDP's

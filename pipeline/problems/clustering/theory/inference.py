@@ -371,11 +371,12 @@ class PairLaw(ClusterLaw):
     @cached_property
     def misplaced(self) -> Floats:
         """−log P(every item right), as `theory.success` predicts it at the rates."""
-        expected = np.empty(len(self.clusters))
+        expected = np.full(len(self.clusters), np.inf)
+        if self.both is None:
+            return expected
         sizes = (self.clusters[:, :, None] == np.arange(self.count)).sum(axis=1)
         for row, rates in enumerate(self.rates):  # each is large
             if np.isnan(rates).any() or not sizes[row].all():
-                expected[row] = np.inf
                 continue
             answers = float(self.probes[row].sum()) / 2
             success = pair_success(answers, np.inf, sizes[row], rates, self.adjusted)
