@@ -90,14 +90,16 @@ def surveys():
         yield rng.random(1)
 
 
-def assigned():
-    """Sets of few and of many questions, by both designs, dealt and left out, and the next number."""
+def deals():
+    """Sets of few and of many questions, by both designs, dealt, left out and counted, and the next number."""
     from pipeline.problems.common.assigned import assigned as gets
+    from pipeline.problems.common.deals import counted_sets
 
     for k, kinds in ((1, 2), (2, 7), (30, 61), (5, 6), (9, 3000)):
         rng = np.random.default_rng(k)
         for design in ("balanced", "random"):
             yield gets(design, 23, k, kinds, 3, rng)
+        yield counted_sets(rng, np.array([0, 1, 90]), k, kinds)
         yield rng.random(1)
 
 

@@ -1,4 +1,4 @@
-"""Which questions each single person gets: the designs of `questions`, person by person, compiled.
+"""Which questions each single person gets: the designs of `questions`, person by person.
 
 Where people differ, as workers of a crowd do, sums over
 people are not enough. The numbers of people of each
@@ -7,24 +7,12 @@ question have the law of `times_asked`.
 
 import numpy as np
 
-from pipeline.kernels.loader import function
 from pipeline.study.arrays import Array, Booleans
 from pipeline.study.parameters import InvalidInput, nearest
 from pipeline.study.slices import ByCall
 
+from .deals import dealt_sets, drawn_sets
 from .questions import DESIGNS
-
-_DECLARED = """
-    bits: generator
-    reps: size
-    people: size; people < 2**31
-    kinds: size; 1 <= kinds < 2**31
-    k: size; k <= kinds
-    is_asked: size; is_asked <= 1
-    gets: out b1[reps, people, kinds]
-"""
-_draw_sets = function(__file__, "draw_sets", _DECLARED)
-_deal_packs = function(__file__, "deal_packs", _DECLARED)
 
 
 def assigned(
@@ -53,19 +41,13 @@ def assigned(
     shape = (reps, people, kinds)
     if questions == kinds:
         return np.ones(shape, bool)
-    draw = _draw_sets if design == "random" else _deal_packs
+    draw = drawn_sets if design == "random" else dealt_sets
     deals_asked = 2 * questions <= kinds
     dealt = questions if deals_asked else kinds - questions
-
-    def gets(generator: np.random.Generator) -> Booleans:
-        are_asked = np.empty(shape, bool)
-        draw(generator.bit_generator, *shape, dealt, int(deals_asked), are_asked)
-        return are_asked
-
     if not isinstance(rng, ByCall):
-        return gets(rng)
+        return draw(rng, shape, dealt, deals_asked)
 
     def chunk(generator: np.random.Generator, _: int) -> Array:
-        return gets(generator).reshape(-1)
+        return draw(generator, shape, dealt, deals_asked).reshape(-1)
 
     return rng.in_chunks(shape, chunk)

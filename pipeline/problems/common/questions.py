@@ -10,11 +10,13 @@ public.
 
 import numpy as np
 
+from pipeline.problems.common.deals import counted_sets
 from pipeline.problems.common.subset_sums import SubsetCounts, subset_sums
 from pipeline.study.arrays import Integers
 from pipeline.study.parameters import InvalidInput, nearest
 
 DESIGNS = ("balanced", "random")
+FEW = 32  # answers to a question, up to which people are drawn one by one
 
 
 def check_questions(key: str, questions: int | None, kinds: int, of: str) -> int:
@@ -95,6 +97,10 @@ def _random(
     people: Integers, questions: int, kinds: int, reps: int, rng: np.random.Generator
 ) -> Integers:
     rows = reps * len(people)
+    if people.max(initial=0) * _cost_of_person(questions) <= FEW * kinds:
+        of_rows = counted_sets(rng, np.tile(people, reps), questions, kinds)
+        few: Integers = of_rows.reshape(reps, len(people), kinds)
+        return few
     subsets = SubsetCounts(
         group=np.arange(rows),
         cluster=0,
@@ -104,3 +110,10 @@ def _random(
     (sums,) = subset_sums(rng, np.zeros((rows, kinds), np.int64), 1, [subsets])
     times: Integers = sums.reshape(reps, len(people), kinds)
     return times
+
+
+def _cost_of_person(questions: int) -> int:
+    """Of drawing a person's set, in questions of large sets; people of one question share words."""
+    if questions == 1:
+        return 1
+    return max(3, questions)

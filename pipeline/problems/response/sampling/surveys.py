@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.kernels.loader import function
+from pipeline.problems.common.assigned import assigned
 from pipeline.problems.common.questions import times_asked
 from pipeline.study.arrays import Booleans, Integers
 from pipeline.study.frozen import read_only
@@ -76,8 +77,7 @@ class Survey(NamedTuple):
         O(reps · people · m), a nanosecond or two each.
         """
         if self.design == "random":
-            everything = np.ones((reps, people, m), bool)
-            return thinned(rng, everything, self.questions)
+            return assigned("random", people, self.questions, m, reps, rng)
         chosen = np.empty((reps, people, m), bool)
         period = self.persons_of_a_round(m)
         _deal(rng.bit_generator, reps, people, m, self.questions, period, chosen)

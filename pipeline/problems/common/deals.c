@@ -1,10 +1,17 @@
-/* Which questions each single person gets: `assigned.py` says by what designs. */
+/* Sets of questions, drawn or dealt, of each single person or counted: `deals.py` says by what laws. */
 #include "kernel.h"
 #include "random.h"
 
 #include <string.h>
 
 #define ENOUGH 0x1p40 /* choices that share a random word: places are added until there are so many */
+#define PLACES 48     /* that share a word, at most */
+
+/* Of sizes up to one; so that places are drawn again at most once in 256 times. */
+INLINE uint64_t enough_for(int64_t size) {
+    double most = 0x1p56 / (double)(size + 1);
+    return (uint64_t)(most < ENOUGH ? most : ENOUGH);
+}
 
 INLINE void swap(int32_t *one, int32_t *other) {
     int32_t moved = *one;
@@ -14,13 +21,12 @@ INLINE void swap(int32_t *one, int32_t *other) {
 /* `some` of the numbers in `list`, which has `size`, come first, in an order; all are equally likely.
  *
  * A random word times a size, over 2^64, is a place; what is left over is the word for the next size. Places are equally
- * likely if the last rest is at least 2^64 modulo the product of the sizes; else they are drawn again, at most once in
- * 256 times. What was swapped by then does no harm, as any order may come before.
+ * likely if the last rest is at least 2^64 modulo the product of the sizes; else they are drawn again. What was swapped
+ * by then does no harm, as any order may come before.
  * Source: Brackett-Rozinsky and Lemire, Batched ranged random integer generation (2024).
  */
 INLINE void choose_first(const generator *from, int32_t *list, int64_t size, int64_t some) {
-    double most = 0x1p56 / (double)(size + 1);
-    const uint64_t enough = (uint64_t)(most < ENOUGH ? most : ENOUGH);
+    const uint64_t enough = enough_for(size);
     for (int64_t done = 0, i = 0; done < some; done = i) {
         uint64_t product, rest;
         do {
@@ -103,4 +109,40 @@ KERNEL int deal_packs(int64_t bits, int64_t reps, int64_t people, int64_t kinds,
     }
     free(list), free(order);
     return failed;
+}
+
+/* One question each: as many places share a word as `choose_first` would let share it; the last ones may be too many. */
+INLINE void throw(const generator *from, int64_t people, uint64_t kinds, int64_t *times) {
+    uint64_t product = kinds, rest;
+    int64_t number = 1, place[PLACES];
+    for (; kinds > 1 && product < enough_for((int64_t)kinds); number++) product *= kinds;
+    const uint64_t least = kinds > 1 ? (0 - product) % product : 0;
+    for (int64_t left = people; left > 0; left -= number) {
+        do {
+            rest = from->next(from->state);
+            for (int64_t i = 0; i < number; i++) {
+                unsigned __int128 whole = (unsigned __int128)rest * kinds;
+                place[i] = (int64_t)(whole >> 64), rest = (uint64_t)whole;
+            }
+        } while (rest < least);
+        for (int64_t i = 0; i < number && i < left; i++) times[place[i]]++;
+    }
+}
+
+/* How many of `people` have each question in their sets of k, times (rows, kinds); people: (rows). */
+KERNEL int count_sets(int64_t bits, int64_t rows, int64_t kinds, int64_t k, const int64_t *people, int64_t *times) {
+    const generator *from = (const generator *)bits;
+    int32_t *list = room_for(kinds);
+    if (!list) return 1;
+    memset(times, 0, (size_t)(rows * kinds) * sizeof *times);
+    for (int64_t row = 0; row < rows; row++, times += kinds) {
+        begin(list, kinds);
+        if (k == 1) throw(from, people[row], (uint64_t)kinds, times);
+        for (int64_t person = 0; k > 1 && person < people[row]; person++) {
+            choose_first(from, list, kinds, k);
+            for (int64_t i = 0; i < k; i++) times[list[i]]++;
+        }
+    }
+    free(list);
+    return 0;
 }
