@@ -13,7 +13,7 @@ def perform(entries: Config, words: Sequence[str], as_json: bool = False) -> int
 
     words: of the command, which gives the answer again. save=FILE.svg, .pdf or .png draws the
     promise and what was certified; .html is a page. With outputs=, cluster= or another setting of a
-    run, samples are kept as studies. Raises InvalidInput for any mistake.
+    run, samples are kept as studies; from= takes in those of another person. Raises InvalidInput for any mistake.
     """
     from pipeline.workflow import kept_audit  # SciPy
     from pipeline.workflow.audit import perform as audit
@@ -22,7 +22,7 @@ def perform(entries: Config, words: Sequence[str], as_json: bool = False) -> int
 
     narration = Narration(sys.stderr, sys.stderr)
     keeping, others = kept_audit.keeping_of(entries, words, (narration,))
-    request = read_request(others, words)
+    request = read_request(others, kept_audit.without_merging(words))
     if keeping is None:
         audited = audit(request)
     else:

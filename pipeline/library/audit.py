@@ -14,7 +14,7 @@ from pipeline.workflow import audit as workflow
 from pipeline.workflow import kept_audit
 from pipeline.workflow.audit import AuditRequest
 from pipeline.workflow.invocation import Invocation
-from pipeline.workflow.kept_audit import SETTINGS, Keeping
+from pipeline.workflow.kept_audit import OF_MERGING, SETTINGS, Keeping
 
 BUDGETS = ("epsilon", "delta", "rho", "mu")
 OF_KEEPING = ("cluster", "store", *SETTINGS)
@@ -39,7 +39,9 @@ def audit(
     samples, confidence, repeats, seconds, seed, grid and sensitivity, see
     `pipeline.auditing.audit.Options`; call_seconds, how long one call may take.
     With outputs (a folder) or cluster, as in `pl.run`, samples are kept as
-    studies: the same call goes on where another one stopped, on any cluster.
+    studies: the same call goes on where another one stopped, on any cluster. With
+    origin (another folder of outputs), samples of the same audit that are there are
+    taken in after a check, as by `pl.merge`.
 
     The verdict is `violates`, with the pair and the event that show it, or `not
     refuted`, with its power. The same call gives the same numbers, unless time
@@ -54,7 +56,8 @@ def audit(
     """
     seconds = options.pop("call_seconds", workflow.CALL_SECONDS.default)
     call_seconds = workflow.checked_seconds(seconds)
-    where = {name: options[name] for name in OF_KEEPING if name in options}
+    lasting = [name for name in OF_KEEPING if name not in OF_MERGING]
+    where = {name: options[name] for name in lasting if name in options}
     keeping = _keeping(options)
     budgets = {name: options.pop(name) for name in BUDGETS if name in options}
     _check_names(options)

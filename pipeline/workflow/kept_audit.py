@@ -38,6 +38,7 @@ from pipeline.workflow.config import present, read_cluster, read_settings
 from pipeline.workflow.invocation import Invocation
 from pipeline.workflow.job import Job, Subscriber
 from pipeline.workflow.known_audits import FOLDER, RECORD
+from pipeline.workflow.merge import has_study, merge
 from pipeline.workflow.settings import Settings
 from pipeline.workflow.studies import StoredStudy, stored_studies
 
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 PAGE = "audit.html"
+OF_MERGING = ("origin", "contributor", "recompute")
 SETTINGS = (
     "outputs",
     "stop_after",
@@ -54,7 +56,9 @@ SETTINGS = (
     "most_seconds",
     "accept_code",
     "formats",
+    *OF_MERGING,
 )
+OF_RUNS = ("stop_after", "retry_failed", "most_failures", "most_seconds", "formats")
 SECTIONS = ("cluster", "store")
 WIDEST = 2_000_000  # numbers of the samples of a unit
 PROBED = 2  # samples, by which one sees how many numbers a sample has
@@ -65,7 +69,8 @@ POWER_SEED = 1
 class Keeping:
     """Where samples are kept, and who draws them.
 
-    changes: settings and the store, as keys of a config. cluster: that of the config, or a
+    changes: settings and the store, as keys of a config; with `origin`, units of the same audit that
+    are there are taken in first. cluster: that of the config, or a
     person's own.
     """
 
@@ -96,6 +101,11 @@ def keeping_of(
             changes[key] = value
     cluster = cluster_of(described)
     return Keeping(changes, cluster, Invocation(tuple(words)), subscribers), rest
+
+
+def without_merging(words: Sequence[str]) -> tuple[str, ...]:
+    """The words of a command that give the same answer again, when units were taken in."""
+    return tuple(word for word in words if word.partition("=")[0] not in (*OF_MERGING, "from"))
 
 
 def cluster_of(described: object) -> Cluster:
@@ -182,22 +192,36 @@ class _Call:
         return guarded(call, self.request.case.subject.name, self.request.call_seconds)
 
     def run(self, study: Study, title: str, figures: Sequence[Mapping[str, Any]]) -> StoredStudy:
-        """Run a study to its end. Raises InvalidInput where units failed."""
+        """Run a study to its end, after units of another person were taken in.
+
+        Raises InvalidInput where units failed, or what is taken in is not this study.
+        """
         job = _job(study, title, figures, self.keeping)
-        outcome = run.run(job)
         (stored,) = job.studies
+        origin = self.keeping.changes.get("origin")
+        if origin is not None and has_study(stored, str(origin)):
+            merge(_job(study, title, figures, self.keeping, "merge"))
+        outcome = run.run(job)
         if outcome.failed_units:
             why = f"{outcome.failed_units} units of {stored.store.folder} failed; see its report"
             raise InvalidInput("mechanism", self.request.case.subject.name, why)
         return stored
 
 
-def _job(study: Study, title: str, figures: Sequence[Mapping[str, Any]], keeping: Keeping) -> Job:
-    """The job that runs a study."""
+def _job(
+    study: Study,
+    title: str,
+    figures: Sequence[Mapping[str, Any]],
+    keeping: Keeping,
+    task: str = "run",
+) -> Job:
+    """The job that runs a study, or takes in units of another person."""
     content = own_experiments.checked(own_experiments.mapping_of(study))
     content = {**content, "title": title, "figures": [*figures], "claims": False}
     whole = composition.sized(composition.whole_experiment(content), "paper")
-    config = composition.changed(whole, {**keeping.changes, "task": "run"})
+    others = OF_RUNS if task == "merge" else OF_MERGING
+    changes = {key: value for key, value in keeping.changes.items() if key not in others}
+    config = composition.changed(whole, {**changes, "task": task})
     experiment = present(study, config)
     settings = read_settings(config)
     studies = stored_studies(settings, [experiment], [config])

@@ -61,31 +61,44 @@ def _merged(stored: StoredStudy, job: Job, nonce: str) -> Merged:
         return _Merge(stored, theirs, job, nonce).run()
 
 
+def has_study(stored: StoredStudy, origin: str) -> bool:
+    """Whether a place, as of `from=`, has units of a study. Raises InvalidInput."""
+    return _store_at(stored, origin).exists()
+
+
 def _other_store(stored: StoredStudy, origin: str | None) -> Store:
     """The same study elsewhere: in a folder of outputs or in its own folder; in a bucket alike."""
     if origin is None:
         raise InvalidInput("from", None, "is needed with task=merge: a folder, or s3://…")
-    study = stored.study
-    name = f"{study.name}-{study.key}"
-    if is_url(origin):
-        url = check_url(origin)
-        backend = open_backend(url, stored.store.timeout)
-        backend.check()
-        address = url if backend.read(DESCRIPTION) is not None else f"{url}/{name}"
-        store = Store(study, None, address, stored.store.timeout)
-    else:
-        folder = path_of(origin, "from")
-        is_its_own = (folder / DESCRIPTION).is_file()
-        store = Store(study, folder if is_its_own else folder / name)
+    store = _store_at(stored, origin)
     try:
         is_there = store.exists()
     except InvalidInput as error:
         raise InvalidInput("from", origin, f"{error.allowed}; {NOTHING}") from None
     if not is_there:
-        raise InvalidInput("from", origin, f"has no study {name}; {NOTHING}")
+        raise InvalidInput("from", origin, f"has no study {_name_of(stored)}; {NOTHING}")
     if str(store.backend) == str(stored.store.backend) or _is_same_folder(store, stored.store):
         raise InvalidInput("from", origin, "is the study itself")
     return store
+
+
+def _store_at(stored: StoredStudy, origin: str) -> Store:
+    """Where a study is in a place, if it is there."""
+    study = stored.study
+    if is_url(origin):
+        url = check_url(origin)
+        backend = open_backend(url, stored.store.timeout)
+        backend.check()
+        is_its_own = backend.read(DESCRIPTION) is not None
+        address = url if is_its_own else f"{url}/{_name_of(stored)}"
+        return Store(study, None, address, stored.store.timeout)
+    folder = path_of(origin, "from")
+    is_its_own = (folder / DESCRIPTION).is_file()
+    return Store(study, folder if is_its_own else folder / _name_of(stored))
+
+
+def _name_of(stored: StoredStudy) -> str:
+    return f"{stored.study.name}-{stored.study.key}"
 
 
 def _is_same_folder(first: Store, second: Store) -> bool:

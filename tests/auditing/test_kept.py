@@ -1,11 +1,16 @@
 """Audits whose samples are studies: kept, resumed after a stop, and drawn by other processes."""
 
 import json
+import os
+import shutil
+import signal
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import pipeline as pl
+from pipeline.auditing import blocks
 from pipeline.auditing.blocks import Sizes
 from pipeline.auditing.bounds import RULES, Counts, certified
 from pipeline.auditing.promise import Promise
@@ -132,3 +137,80 @@ def test_the_best_rule_certifies_more_than_either_chance_by_itself():
     rule = best_rule(tried, Promise(EPSILON), 0.001, 70_000)
     together = rule.bounded(counts, 0.001).epsilon(0)
     assert certified(counts, 0.001).epsilon(0) + 0.004 < together < EPSILON
+
+
+def files_of(outputs):
+    """Bytes of what an audit computed: units and results, and the record without its command."""
+    folder = Path(outputs)
+    contents = {}
+    for pattern in ("replications/units/*/*", "results.zarr/**/*"):
+        for path in folder.glob(f"audit/noisy-count-*/{pattern}"):
+            if path.is_file():
+                contents[str(path.relative_to(folder))] = path.read_bytes()
+    (record,) = folder.glob("audit/noisy-count-*/audit.json")
+    content = json.loads(record.read_bytes())
+    del content["command"]
+    contents["audit.json"] = json.dumps(content).encode()
+    return contents
+
+
+def test_a_killed_audit_goes_on_to_the_same_bytes(kept, tmp_path):
+    """The process is killed in the middle of a unit, once for samples and once for faults."""
+    answer, outputs = kept
+    for mechanism, call in (("EventCounts", 4), ("PlantedFaults", 3)):
+        child = os.fork()
+        if child == 0:
+            _killed_in(mechanism, call)
+            audit(noisy_count, tmp_path, repeats=1)
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+    units = len(list(tmp_path.glob("audit/noisy-count-*/replications/units/*/*")))
+    assert 0 < units < len(list(outputs.glob("audit/noisy-count-*/replications/units/*/*")))
+    again = audit(noisy_count, tmp_path, repeats=1)
+    assert again.event == answer.event and again.power == answer.power
+    assert files_of(tmp_path) == files_of(outputs)
+
+
+def _killed_in(mechanism, call):
+    """In a child: it ends by SIGKILL in that call of the mechanism of blocks."""
+    kind = getattr(blocks, mechanism)
+    release = kind.release
+    calls = []
+
+    def killed(self, data, rng):
+        calls.append(None)
+        if len(calls) == call:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return release(self, data, rng)
+
+    kind.release = killed
+
+
+def test_two_folders_are_merged_to_the_bytes_of_one(kept, tmp_path):
+    """Each has every second unit; units of which one is damaged are not taken in."""
+    answer, outputs = kept
+    mine = tmp_path / "mine"
+    hers = tmp_path / "hers"
+    for number, folder in enumerate((mine, hers)):
+        shutil.copytree(outputs, folder)
+        for sealed in folder.glob("audit/*/results.zarr"):
+            shutil.rmtree(sealed)
+        units = sorted(folder.glob("audit/noisy-count-*/replications/units/*/*"))
+        for unit in units[number::2]:
+            unit.unlink()
+    damaged = tmp_path / "damaged"
+    shutil.copytree(hers, damaged)
+    unit = next(damaged.glob("audit/noisy-count-*/replications/units/*/*"))
+    content = bytearray(unit.read_bytes())
+    content[len(content) // 2] ^= 1
+    unit.write_bytes(content)
+    with pytest.raises(pl.InvalidInput, match="nothing is merged"):
+        audit(noisy_count, mine, repeats=1, origin=str(damaged))
+    merged = audit(noisy_count, mine, repeats=1, origin=str(hers), contributor="Ada")
+    assert merged.record()["event"] == answer.event and "Ada" not in merged.command
+    ours = files_of(mine)
+    whole = files_of(outputs)
+    unlike = [name for name in whole if ours[name] != whole[name]]
+    assert [Path(name).name for name in unlike] == ["zarr.json"] * len(unlike)  # contributors
+    assert ours.keys() == whole.keys()
