@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run hpc s3 release boosted test faults mutants calibrate audit lint format bench atlas docs lock wheel clean
+.PHONY: help setup run hpc s3 parquet release boosted test faults mutants calibrate audit lint format bench atlas docs lock wheel clean
 
 help:  ## list the targets
 	@grep -E '^[a-z][a-z0-9 ]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -31,7 +31,7 @@ $(READY)-%: $(READY)
 
 setup: $(READY)  ## create the environment in .venv, with what running needs
 
-hpc s3 release boosted: %: $(READY)-%  ## add what batch systems, buckets, releases of real data, boosted audits need
+hpc s3 parquet release boosted: %: $(READY)-%  ## add what batch systems, buckets, Parquet, releases of real data, boosted audits need
 
 run: $(READY)  ## simulate the default study (stopped once and resumed, to show that it can be), check it, report
 	$(BIN)/python -m pipeline suite=demo stop_after=15 $(ARGS) || test $$? -eq 75

@@ -36,6 +36,7 @@ html_sidebars = dict.fromkeys(
     (
         "tutorial",
         "extending",
+        "r",
         "design",
         "glossary",
         "papers",

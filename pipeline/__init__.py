@@ -8,6 +8,7 @@ are the problems, by their names, such as `pl.ranking`:
   `Grid`
 - stored studies: `protocol`, `plan`, `status`, `verify`, `compare`, `list_studies`
 - handed over: `archive`, `reproduce`, `merge`, `compare_against`, `shelf`
+- for other programs: `table`, tidy, and `export`, as CSV, Parquet or netCDF
 - decisions: `advise`, how small ε may be or how many people are needed; `audit`, whether a
   mechanism is as private as it says, on `Neighbours`
 - one data set: parts of a problem such as `pl.ranking.Debiased(m=10).fit(release)`;
@@ -43,9 +44,11 @@ if TYPE_CHECKING:
     from pipeline.library.handing_over import shelf as shelf
     from pipeline.library.protocol import protocol as protocol
     from pipeline.library.results import boundary as boundary
+    from pipeline.library.results import export as export
     from pipeline.library.results import judge as judge
     from pipeline.library.results import open_results as open_results
     from pipeline.library.results import summarise as summarise
+    from pipeline.library.results import table as table
     from pipeline.library.runs import report as report
     from pipeline.library.runs import run as run
     from pipeline.library.runs import simulate as simulate
@@ -118,6 +121,7 @@ _NAMES = {  # name -> module that holds it
     "advise": "library.advise",
     "archive": "library.handing_over",
     "audit": "library.audit",
+    "export": "library.results",
     "boundary": "library.results",
     "compare": "library.answers",
     "compare_against": "library.handing_over",
@@ -139,6 +143,7 @@ _NAMES = {  # name -> module that holds it
     "simulate_release": "library.single",
     "status": "library.answers",
     "summarise": "library.results",
+    "table": "library.results",
     "unprotected": "study.guarantee",
     "verify": "library.answers",
 }

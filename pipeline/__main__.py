@@ -267,6 +267,13 @@ def _archive(arguments: list[str]) -> int:
     return archive.perform(_pairs(arguments), JSON in arguments)
 
 
+def _export(arguments: list[str]) -> int:
+    """Perform `task=export`: results say themselves what they are."""
+    from pipeline.cli import export
+
+    return export.perform(_pairs(arguments), JSON in arguments)
+
+
 def _shelf(arguments: list[str]) -> int:
     """Perform `task=shelf`: archives say themselves what they are."""
     from pipeline.cli import site
@@ -312,6 +319,7 @@ def _pairs(arguments: list[str]) -> dict[str, Any]:
 
 WITHOUT_CONFIG = {
     "archive": _archive,
+    "export": _export,
     "reproduce": _reproduce,
     "shelf": _shelf,
     "skill": _skill,

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,10 @@ from pipeline.study.grid import Grid, Level
 from pipeline.study.parameters import InvalidInput, check_as, parameter, path_of, shorten
 from pipeline.study.refinement import read_refinement
 from pipeline.study.study import NAME
+from pipeline.study.untyped import LoadedTable
 from pipeline.workflow import composition, config_files, variants
+from pipeline.workflow import export as exporting
+from pipeline.workflow.export import with_plain_attributes
 
 CONFIDENCE = parameter("confidence of the intervals", above=0, below=1)
 CONFIDENCE.type = float
@@ -52,19 +55,30 @@ def open_results(
     return with_plain_attributes(opened)
 
 
-def with_plain_attributes(data: xr.Dataset) -> xr.Dataset:
-    """The dataset whose attributes are texts and numbers, as `to_netcdf` wants them: JSON for others.
+def table(data: xr.Dataset) -> LoadedTable:
+    """The tidy table of pandas of a dataset that this library gives, axes first.
 
-    >>> with_plain_attributes(xr.Dataset(attrs={"files": {"a": "b"}, "cells": 4})).attrs
-    {'files': '{"a": "b"}', 'cells': 4}
+    Results: a row for each replication of each cell, with its status in words. A summary: a row for
+    each metric of each cell. A boundary: a row for each curve.
+
+    >>> import pipeline as pl
+    >>> results = pl.simulate("xu/lemmas", grid={"m": [2], "L": [50]}, replications=2000)
+    >>> [*pl.table(pl.summarise(results)).columns][:6]
+    ['m', 'L', 'epsilon', 'metric', 'mean', 'mcse']
     """
-    attributes = {}
-    for name, value in data.attrs.items():
-        is_nested = isinstance(value, (Mapping, list, tuple))
-        attributes[name] = json.dumps(value, sort_keys=True) if is_nested else value
-    plain = data.copy(deep=False)
-    plain.attrs = attributes
-    return plain
+    return exporting.tidy(data)
+
+
+def export(data: xr.Dataset, save: str | os.PathLike[str]) -> None:
+    """Write a dataset that this library gives: tidy as .csv or .parquet, or whole as .nc (netCDF).
+
+    Parquet needs the package fastparquet. Raises InvalidInput for a file of another kind.
+
+    >>> import pipeline as pl
+    >>> results = pl.simulate("xu/lemmas", grid={"m": [2], "L": [50]}, replications=2000)
+    >>> pl.export(results, "lemmas.csv")
+    """
+    exporting.write(data, os.fspath(save))
 
 
 def summarise(data: xr.Dataset, confidence: float = 0.95) -> xr.Dataset:

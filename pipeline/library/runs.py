@@ -12,7 +12,6 @@ import xarray as xr
 
 from pipeline.library import requests
 from pipeline.library.requests import Changes, ClusterLike, ExperimentLike
-from pipeline.library.results import with_plain_attributes
 from pipeline.storage import datasets, results
 from pipeline.storage.layout import Layout, positions
 from pipeline.study.errors import FailedUnits
@@ -20,6 +19,7 @@ from pipeline.study.parameters import InvalidInput
 from pipeline.study.study import Study
 from pipeline.workflow import report_record
 from pipeline.workflow import run as tasks
+from pipeline.workflow.export import with_plain_attributes
 from pipeline.workflow.failed_units import failed_units
 from pipeline.workflow.job import Job
 from pipeline.workflow.narration import Narration

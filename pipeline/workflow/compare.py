@@ -117,11 +117,7 @@ def compare(outputs: Path, names: str | None, storage: Storage = FOLDERS) -> Com
     storage: with a url the studies lie in a bucket. Raises InvalidInput for a study that is not
     there or not sealed, and for studies with other axes.
     """
-    if storage.url is None:
-        studies = named(outputs, names, "compare", 2)
-        opened = {study.name: _opened(study) for study in studies}
-    else:
-        opened = {name: _opened_in_bucket(storage, name) for name in names_in(names, "compare", 2)}
+    opened = opened_studies(outputs, names, storage, "compare", 2)
     first_name, second_name = opened
     both = f"{first_name},{second_name}"
     first, second, left_out = _together(opened[first_name], opened[second_name], both)
@@ -161,6 +157,16 @@ def _metric(first: xr.Dataset, second: xr.Dataset, metric: str, paired: bool) ->
 def _cells(data: xr.Dataset) -> int:
     """How many cells a dataset has."""
     return int(np.prod([size for name, size in data.sizes.items() if name != REPLICATION]))
+
+
+def opened_studies(
+    outputs: Path, names: str | None, storage: Storage, task: str, how_many: int
+) -> dict[str, xr.Dataset]:
+    """The sealed results of the studies that a command names. Raises InvalidInput."""
+    if storage.url is None:
+        studies = named(outputs, names, task, how_many)
+        return {study.name: _opened(study) for study in studies}
+    return {name: _opened_in_bucket(storage, name) for name in names_in(names, task, how_many)}
 
 
 def _opened(study: Shelved) -> xr.Dataset:

@@ -78,6 +78,15 @@ _ALL = (
         answers=True,
     ),
     Task(
+        "export",
+        "a finished study as a table or as netCDF: studies=NAME, save=FILE.csv, .parquet or .nc, "
+        "table=summary; --json",
+        words="studies=NAME, save=FILE, table=replications or summary, outputs=FOLDER, store.url=…",
+        bare="studies",
+        composes=False,
+        answers=True,
+    ),
+    Task(
         "archive",
         "finished studies as one zip file that a stranger can check: studies=NAME,NAME, as "
         "pipeline list prints them; save=study.zip; --json",

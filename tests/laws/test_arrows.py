@@ -120,6 +120,7 @@ CLAIMS = {"xarray", "analysis"}
 LAZY = {
     "storage.s3": {"obstore"},
     "study.machine": {"dask"},
+    "workflow.export": {"fastparquet"},
     "execution.clusters.batch_workers": {"dask_jobqueue"},
     "privacy.vetted_noise": {"opendp"},
     "auditing.boosted": {"sklearn", "threadpoolctl"},

@@ -15,7 +15,7 @@ from importlib.metadata import entry_points
 import pytest
 
 from pipeline.__main__ import _pairs, main
-from pipeline.cli import archive, reproduce, site, skill, standing
+from pipeline.cli import archive, export, reproduce, site, skill, standing
 from pipeline.cli.compose import compose
 from pipeline.cli.task_words import spelled_out
 from pipeline.identity import registry
@@ -121,6 +121,7 @@ CHEAP = (
 # Commands whose words are checked: tests of the tasks run them.
 CHECKED = {
     "task=archive": archive.WORDS,
+    "task=export": export.WORDS,
     "task=reproduce": reproduce.WORDS,
     "task=compare": standing.WORDS,
     "task=shelf": site.WORDS,

@@ -85,7 +85,7 @@ def test_extras_are_asked_for_by_their_packages():
     """What the extra `test` repeats of the others has the same bounds."""
     extras = PROJECT["optional-dependencies"]
     asked = {name_of(one): one for one in extras["test"]}
-    for extra in ("hpc", "s3", "release", "boosted"):
+    for extra in ("hpc", "s3", "parquet", "release", "boosted"):
         assert [asked.get(name_of(one)) for one in extras[extra]] == extras[extra]
 
 
