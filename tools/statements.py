@@ -86,6 +86,7 @@ PAPERS = (
             "§4.3",
             "§5.1",
             "§5.2",
+            "§7",
             "last section",
             "supplement, Theorem 1.7",
             "supplement, Lemma 3.2",

@@ -8,6 +8,7 @@ import xarray as xr
 
 from pipeline.privacy import accounting
 from pipeline.privacy.accounting import zcdp_rho
+from pipeline.privacy.gaussian_account import exact_rho
 from pipeline.problems.common.rating_files import MOVIELENS
 from pipeline.problems.response.claims.common import DELTA
 from pipeline.problems.response.claims.entrywise import largest_gaussian
@@ -273,6 +274,52 @@ def privacy():
     return exact.assign(noise_drawn=drawn["noise_drawn"])
 
 
+def random_graph():
+    axes = dict(m=[3, 4, 10, 25], p0=[0.25, 0.5], epsilon_user=[1.0, 2.5, 7.5])
+    one = xr.DataArray(1.0)
+    exact = sealed(
+        axes,
+        {},
+        noise=0,
+        random_graph_charge=lambda c: 1 + 2 / c["m"],
+        random_graph_exact=lambda c: one * 0.97,
+        secrecy_share=lambda c: one,
+    )
+    drawn = sealed(axes, {}, noise=0.05, random_graph_share=lambda c: one * 0.7)
+    return exact.assign(random_graph_share=drawn["random_graph_share"])
+
+
+def high_privacy():
+    axes = dict(
+        n=[200, 1000, 4000],
+        m=[5, 25],
+        epsilon_user=[0.01, 0.1],
+        estimator=["shrunk_scores", "spectral"],
+    )
+    information = np.vectorize(lambda m, n, epsilon: 2 * n**2 * exact_rho(epsilon, DELTA) / m)
+
+    def told(c):
+        return xr.apply_ufunc(information, c["m"], c["n"], c["epsilon_user"])
+
+    def risk(c):
+        return (1 - 1 / c["m"]) / (1 + 0.03 * told(c))
+
+    exact = sealed(
+        axes,
+        {},
+        noise=0,
+        private_floor=lambda c: 1 / (1 + 0.2 * told(c)),
+        shrunk_risk=risk,
+    )
+    drawn = sealed(
+        axes,
+        {},
+        noise=0.05,
+        error_l2=lambda c: np.sqrt(risk(c)) * levels(c, "estimator", shrunk_scores=1, spectral=1.1),
+    )
+    return exact.assign(error_l2=drawn["error_l2"])
+
+
 def shuffling():
     """As by the theorem and by the paper's search."""
     axes = dict(n=[100, 200, 1000, 10000], epsilon_user=[0.01, 0.1, 1.0, 2.5, 7.5])
@@ -333,6 +380,8 @@ MAKERS = (
     figure_p0,
     sparse,
     privacy,
+    random_graph,
+    high_privacy,
     shuffling,
 )
 IDEAL = {f"nguyen/{make.__name__}": cache(make) for make in MAKERS}

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import xarray as xr
 
-from pipeline.analysis.claims import NegativeControl, PositiveControl
+from pipeline.analysis.claims import NegativeControl, NotSimulated, PositiveControl
 from pipeline.analysis.controls import Make, exchanged
 from pipeline.analysis.selection import Level
 
@@ -16,6 +16,7 @@ HIGHEST_PRIVACY = 0.01  # ε
 LOW_PRIVACY = 2.5  # ε from which the paper speaks of low privacy
 ROUNDING = 1e-6  # of numbers that are computed exactly
 EXACT = "Numbers without Monte Carlo error."
+COMPUTED = NotSimulated("The cost is computed from the law of the noise; no release enters it.")
 DIRECTION = "The statement is one of direction."
 GRAPHS_EXCHANGED = NegativeControl(
     "sparse and dense under each other's name", exchanged("graph", "dense", "sparse")

@@ -228,6 +228,10 @@ SECRET_NO_FLIPS = SimulatedControl(
     "randomized response that flips nothing",
     only(is_flipping, in_secret(with_parameters("mechanism", epsilon_user=UNLIMITED))),
 )
+THERE_OR_NOT = SimulatedControl(
+    "noise for a person who is there or not, whose row cannot become another",
+    only(is_noisy, with_parameters("mechanism", neighbours_are=lambda _: "add_remove")),
+)
 LOUD_DENSE = SimulatedControl(
     "noise of 100 times the variance on all pairs", noisier(_much_more, is_dense)
 )

@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 
 import xarray as xr
 
-from pipeline.analysis.claims import Claim, NegativeControl, NotSimulated, PositiveControl
+from pipeline.analysis.claims import Claim, NegativeControl, PositiveControl
 from pipeline.analysis.controls import scaled
 from pipeline.analysis.exact import TOGETHER, law_ratios
 from pipeline.analysis.measures import Cells, Measure, exact_cells, measure, measure_every_cell
 from pipeline.analysis.selection import select
 from pipeline.analysis.tolerances import AtMost, Within
 
-from .common import DELTA, EXACT, ROUNDING
+from .common import COMPUTED, DELTA, EXACT, ROUNDING
 from .controls import QUIET
 
 # Of the variance of noise as drawn, all cells together: the small grid knows it to
@@ -86,7 +86,6 @@ _AS_DRAWN = (
     "The variance of the noise drawn is that of released counts about expected "
     "ones, less their own."
 )
-_COMPUTED = NotSimulated("The cost is computed from the law of the noise; no release enters it.")
 _ROWS = " The entries that one row can change are counted over all pairs of rows."
 
 
@@ -107,7 +106,7 @@ def _count_claim(mechanism: str, lemma: str, noise: str, budget: str) -> Claim:
         why=_WHY,
         conditions=_GRID + " Here the count is of all right answers, and Δ = m.",
         control=_less_noise("count_spent"),
-        simulated=_COMPUTED,
+        simulated=COMPUTED,
     )
 
 
@@ -132,7 +131,7 @@ CLAIMS = (
         "the standard deviation. The two claims that follow are about the "
         "corrected variance.",
         control=_less_noise("person_spent_printed"),
-        simulated=_COMPUTED,
+        simulated=COMPUTED,
         positive=PositiveControl(
             "the variance times √(m(m−1)), which its proof gives",
             scaled("person_spent_printed", lambda r: (r["m"] * (r["m"] - 1)) ** -0.5),
@@ -182,7 +181,7 @@ CLAIMS = (
         "as an approximation, drops ρ, and for ε = 5 the conversion gives 5.68. "
         "The next claim is about the exact account.",
         control=NegativeControl("budgets twice what they are", scaled("shortcut_epsilon_cited", 2)),
-        simulated=_COMPUTED,
+        simulated=COMPUTED,
         positive=PositiveControl(
             "ρ + √(4ρ log(1/δ)) without its first term",
             lambda r: r.assign(
@@ -204,6 +203,6 @@ CLAIMS = (
         "ε = 7.5 it is 0.99, and above 1 from 7.53 on. Discrete noise that is "
         "charged what a row costs is above 1 at 7.5 for m up to 5.",
         control=NegativeControl("δ twice what it is", scaled("shortcut_delta_exact", 2)),
-        simulated=_COMPUTED,
+        simulated=COMPUTED,
     ),
 )
