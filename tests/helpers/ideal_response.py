@@ -320,6 +320,19 @@ def high_privacy():
     return exact.assign(error_l2=drawn["error_l2"])
 
 
+def questions():
+    axes = dict(m=[13], epsilon_user=[2.5, 5.0, 7.5, 15.0], calibration=["paper", "tight"])
+
+    def risk(c):
+        return (
+            0.04 / c["epsilon_user"] ** 2 * c["m"] ** 0 * levels(c, "calibration", paper=2, tight=1)
+        )
+
+    exact = sealed(axes, {}, noise=0, noise_risk=risk)
+    drawn = sealed(axes, {}, noise=0.05, error_l2=lambda c: np.sqrt(risk(c)))
+    return exact.assign(error_l2=drawn["error_l2"])
+
+
 def shuffling():
     """As by the theorem and by the paper's search."""
     axes = dict(n=[100, 200, 1000, 10000], epsilon_user=[0.01, 0.1, 1.0, 2.5, 7.5])
@@ -377,6 +390,7 @@ MAKERS = (
     figure_1,
     figure_2,
     figure_3,
+    questions,
     figure_p0,
     sparse,
     privacy,

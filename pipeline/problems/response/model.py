@@ -56,6 +56,11 @@ class ItemParameters:
         """
         return cramer_rao_risk(self.theta, self.ability)
 
+    @property
+    def has_counts(self) -> bool:
+        """Whether `expected_counts` are known."""
+        return self.ability.size > 0
+
     @cached_property
     def expected_counts(self) -> Floats:
         """`expected_counts` where all responses are observed, (reps, m, m).

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from pipeline.study.arrays import Booleans, Integers
+from pipeline.study.arrays import Booleans, Floats, Integers
 from pipeline.study.frozen import read_only
 from pipeline.study.parameters import DataFile, InvalidInput, parameter
 from pipeline.study.parts import BaseModel
@@ -26,11 +26,23 @@ class RecordedItems(ItemParameters):
     """Truth of recorded responses: the fit to everybody's. No abilities.
 
     chosen: (reps, m), indices of items. names: of all items of
-    the file; those of the columns, where all are chosen.
+    the file; those of the columns, where all are chosen. counts:
+    (reps, m, m), Y that is expected of the persons drawn.
     """
 
     chosen: Annotated[Integers, "reps", "m"]
     names: tuple[str, ...]
+    counts: Annotated[Floats, "reps", "m", "m"]
+
+    @property
+    def has_counts(self) -> bool:
+        """Everybody's counts are known."""
+        return True
+
+    @cached_property
+    def expected_counts(self) -> Floats:
+        """Everybody's counts, times the share of persons that are drawn; (reps, m, m)."""
+        return self.counts
 
 
 class RecordedAnswers(Responses):
@@ -159,13 +171,16 @@ class RecordedResponses(BaseModel):
             chosen = np.sort(permuted[:, : self.m], axis=1)
         block = (chosen[:, :, None], chosen[:, None])
         pairs = None if table.observed is None else table.pairs[block]
-        theta = spectral_fit(table.differences[block], pairs)
+        counts = table.differences[block]
+        theta = spectral_fit(counts, pairs)
+        drawn = counts * (self.n / len(table.answers))
         shape = (reps, self.m)
         return RecordedItems(
             np.broadcast_to(theta, shape),
             np.empty((reps, 0)),
             np.broadcast_to(chosen, shape),
             table.names,
+            np.broadcast_to(drawn, (reps, self.m, self.m)),
         )
 
     def simulate(self, truth: RecordedItems, rng: np.random.Generator) -> RecordedAnswers:

@@ -55,13 +55,13 @@ def noise_risk(
     """First-order mean of what noise on all pairs adds to ‖β̂ − β*‖₂²/m, (reps,).
 
     0 for a release without such noise; NaN on a sparse graph, and where the truth has
-    no abilities.
+    neither abilities nor counts. Of recorded responses β* is the fit to everybody's.
     O(reps · (n · m² + m³)).
     Source: `theory.noise_risk`.
     """
     if not isinstance(release, Differences):
         return np.zeros(len(truth.theta))
-    if release.edges is not None or not truth.ability.size:
+    if release.edges is not None or not truth.has_counts:
         return np.full(len(truth.theta), np.nan)
     counts = p**2 * truth.expected_counts
     return theory.noise_risk(estimator, truth.theta, counts, release.variance)

@@ -23,7 +23,6 @@ from functools import lru_cache
 import numpy as np
 import scipy
 from scipy import special
-from scipy.stats import binom
 
 from pipeline.privacy import gaussian_account
 from pipeline.privacy.gaussian_account import discrete_gaussians_delta
@@ -152,10 +151,19 @@ def _laws(m: int, p0: float) -> list[Floats]:
     laws: list[Floats] = []
     for single, double in changed_pairs(m).tolist():
         of_double = np.zeros(2 * double + 1)
-        of_double[::2] = binom.pmf(np.arange(double + 1), double, p0)
-        of_single = binom.pmf(np.arange(single + 1), single, p0)
-        laws.append(np.convolve(of_single, of_double))
+        of_double[::2] = _binomial(double, p0)
+        laws.append(np.convolve(_binomial(single, p0), of_double))
     return laws
+
+
+def _binomial(trials: int, chance: float) -> Floats:
+    """Probabilities of 0, 1, …, `trials` successes."""
+    successes = np.arange(trials + 1)
+    ways = special.gammaln(trials + 1) - special.gammaln(successes + 1)
+    ways -= special.gammaln(trials - successes + 1)
+    logs = special.xlogy(successes, chance) + special.xlog1py(trials - successes, -chance)
+    law: Floats = np.exp(ways + logs)
+    return law
 
 
 def _deltas_of_counts(
