@@ -22,7 +22,8 @@ FEW_PERSONS = 1000  # the largest number of persons there
 _SOURCE = "Nguyen and Zhang, §7 (conclusion): an accurate estimator at ε ≈ 0.01 is a challenge"
 _AXES = dict(n=2, m=2)
 _CONDITIONS = (
-    "β and θ standard normal, everybody answers everything, δ = 1e-4, discrete Gaussian noise on "
+    "β and θ standard normal, everybody answers "
+    "everything, δ = 1e-4, discrete Gaussian noise on "
     "all pairs by its own law."
 )
 
@@ -97,15 +98,19 @@ CLAIMS = (
     Claim(
         id="nguyen.high_privacy.floor",
         headline=True,
-        statement="At ε = 0.01 no estimator helps: whatever is released under this privacy, and "
-        "whatever estimates from it, the squared error is at least three quarters of that "
+        statement="At ε = 0.01 no estimator helps: whatever is "
+        "released under this privacy, and "
+        "whatever estimates from it, the squared error "
+        "is at least three quarters of that "
         "of the estimate 0.",
         source=_SOURCE,
         experiment=EXPERIMENT,
         measure=_floor,
         tolerance=AtLeast(0.75),
-        why=f"{EXACT} A lower bound for all ρ-zCDP releases, ρ the largest that Gaussian noise "
-        "may have: n²(e^(2ρ) − 1)E σ'(θ) bounds the information about all items together.",
+        why=f"{EXACT} A lower bound for all ρ-zCDP "
+        "releases, ρ the largest that Gaussian noise "
+        "may have: n²(e^(2ρ) − 1)E σ'(θ) bounds the "
+        "information about all items together.",
         conditions="m ≥ 25 and n ≤ 1,000, as in the paper's Figure 1. " + _CONDITIONS,
         control=NegativeControl("a tenth of the floor", scaled("private_floor", 0.1)),
         simulated=COMPUTED,
@@ -124,13 +129,15 @@ CLAIMS = (
     ),
     Claim(
         id="nguyen.high_privacy.shrunk",
-        statement="Scores drawn towards 0, by what is known of the noise, are more accurate than the "
+        statement="Scores drawn towards 0, by what is known of "
+        "the noise, are more accurate than the "
         "spectral estimate.",
         source=_SOURCE,
         experiment=EXPERIMENT,
         measure=_shrunk_over_spectral,
         tolerance=AtMost(1),
-        why="The statement is one of direction. Nothing is clipped, and noise that is known is not "
+        why="The statement is one of direction. Nothing is "
+        "clipped, and noise that is known is not "
         "taken for difficulties.",
         conditions=f"n ≤ 1,000. {_CONDITIONS}",
         control=NegativeControl(
@@ -141,8 +148,10 @@ CLAIMS = (
     ),
     Claim(
         id="nguyen.high_privacy.law",
-        statement="Their squared error is that of linear regression, 1 − r² of that of the "
-        "estimate 0, r the correlation of a difficulty with its score.",
+        statement="Their squared error is that of linear "
+        "regression, 1 − r² of that of the "
+        "estimate 0, r the correlation of a "
+        "difficulty with its score.",
         source=_SOURCE,
         experiment=EXPERIMENT,
         measure=_over_law,
@@ -154,14 +163,17 @@ CLAIMS = (
     ),
     Claim(
         id="nguyen.high_privacy.order",
-        statement="They are within a constant of the floor: shrunk scores tell at least a tenth of "
+        statement="They are within a constant of the floor: "
+        "shrunk scores tell at least a tenth of "
         "what any private release can tell.",
         source=_SOURCE,
         experiment=EXPERIMENT,
         measure=_information,
         tolerance=AtLeast(0.1),
-        why="Where noise is nearly all, it is E σ'(θ − β)²/E σ'(θ)·(m − 1)/m, about 0.16: the noise "
-        "hides the largest change of a row, the floor its variance.",
+        why="Where noise is nearly all, it is E σ'(θ − β)²/E "
+        "σ'(θ)·(m − 1)/m, about 0.16: the noise "
+        "hides the largest change of a row, "
+        "the floor its variance.",
         conditions=f"n ≤ 1,000. {_CONDITIONS}",
         control=NegativeControl("a fifth of the floor", scaled("private_floor", 0.2)),
         simulated=COMPUTED,

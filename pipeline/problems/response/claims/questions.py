@@ -36,18 +36,25 @@ def _over_law(results: xr.Dataset) -> Cells:
 CLAIMS = (
     Claim(
         id="nguyen.questions",
-        statement="What privacy adds to the difficulties of real questions is what the first order of "
+        statement="What privacy adds to the difficulties of real "
+        "questions is what the first order of "
         "the spectral equations says.",
-        source="Nguyen and Zhang, §5.2 and Algorithm 2, by the delta method; mathematics exam and "
-        "verbal aggression (Zeileis, Strobl and Wickelmaier, psychotools)",
+        source="Nguyen and Zhang, §5.2 and Algorithm 2, by the "
+        "delta method; mathematics exam and "
+        "verbal aggression (Zeileis, Strobl "
+        "and Wickelmaier, psychotools)",
         experiment="nguyen/questions",
         measure=_over_law,
         tolerance=Within(1, 0.15),
-        why="The noise depends on nothing but the budget, whatever people answer. The next order "
+        why="The noise depends on nothing but the budget, "
+        "whatever people answer. The next order "
         "is a tenth where the squared distance is 0.01.",
-        conditions="Everybody's answers; cells with a predicted squared distance of 0.01 at most. "
-        "13 items or fewer, of any file of responses or the synthetic stand-in. Of the 24 statements on "
-        "verbal aggression many pairs are so rare that noisy counts are raised to 1, which takes "
+        conditions="Everybody's answers; cells with a predicted "
+        "squared distance of 0.01 at most. "
+        "13 items or fewer, of any file of responses or the "
+        "synthetic stand-in. Of the 24 statements on "
+        "verbal aggression many pairs are so rare that "
+        "noisy counts are raised to 1, which takes "
         "off a quarter.",
         control=NegativeControl("errors a quarter larger", scaled("error_l2", 1.25)),
         simulated=LOUD,

@@ -30,7 +30,8 @@ _AXES = dict(m=1, p0=2, epsilon_user=2)
 _SHARE = "variance over that charged for the graph drawn"
 _CHARGE = "over the mean number of changed counts"
 _CONDITIONS = (
-    "p0 = ¼ and ½, ε = 1 to 7.5 at δ = 1e-4, discrete Gaussian noise by its own law; graphs drawn "
+    "p0 = ¼ and ½, ε = 1 to 7.5 at δ = 1e-4, discrete "
+    "Gaussian noise by its own law; graphs drawn "
     "without the data, until they connect the items."
 )
 
@@ -66,15 +67,19 @@ CLAIMS = (
     Claim(
         id="nguyen.random_graph",
         headline=True,
-        statement="A random graph amplifies privacy: with 10 items or more it needs at most 0.9 of "
-        "the variance that the largest cut of each graph asks for, and with 25 hardly more "
+        statement="A random graph amplifies privacy: with 10 "
+        "items or more it needs at most 0.9 of "
+        "the variance that the largest cut of each "
+        "graph asks for, and with 25 hardly more "
         "than the counts that a row changes on average.",
         source=_SOURCE,
         experiment=EXPERIMENT,
         measure=_needed,
         tolerance={_SHARE: AtMost(0.9), _CHARGE: AtMost(1.15)},
-        why="The worst row of a known graph is its largest cut; of a graph that is still to be "
-        "drawn it is any half of the items, of whose pairs p0 are on the graph. Expected are "
+        why="The worst row of a known graph is its largest "
+        "cut; of a graph that is still to be "
+        "drawn it is any half of the items, of whose "
+        "pairs p0 are on the graph. Expected are "
         "0.6 to 0.85.",
         conditions=f"m = 10 and 25 (the second part: 25). {_CONDITIONS}",
         control=NegativeControl("twice the variance", scaled("random_graph_share", 2)),
@@ -82,7 +87,8 @@ CLAIMS = (
     ),
     Claim(
         id="nguyen.random_graph.exact",
-        statement="With 3 and 4 items, all graphs and all rows enumerated, this variance is "
+        statement="With 3 and 4 items, all graphs and all "
+        "rows enumerated, this variance is "
         "(ε, δ)-DP.",
         source=_SOURCE,
         experiment=EXPERIMENT,
@@ -100,7 +106,8 @@ CLAIMS = (
         experiment=EXPERIMENT,
         measure=_exact("secrecy_share", "exact δ with a secret graph over a published one"),
         tolerance=Within(1, ROUNDING),
-        why=f"{EXACT} Of two opposite rows 0 and 0 are equally likely for both counts of a pair; "
+        why=f"{EXACT} Of two opposite rows 0 and 0 are "
+        "equally likely for both counts of a pair; "
         "any other number shows that the pair is on the graph.",
         conditions=f"m = 3 and 4; every pair on the graph with probability p0. {_CONDITIONS}",
         control=NegativeControl("a secret graph with half of δ", scaled("secrecy_share", 0.5)),
