@@ -123,6 +123,6 @@ AUDITS = Audits(
     repeated,
     parameters={"m": 3, "n": PERSONS},
     particular={"randomized_response": {"n": 1}, "shuffled_response": {"n": 3}},
-    lent=("linked",),
+    lent=("linked", "inclusion"),
     noise=noise,
 )

@@ -104,11 +104,14 @@ class Differences(PairwiseRelease, RedrawnRelease):
     (reps,), of the noise of one entry. edges: of a public graph, (reps
     or 1, m, m), symmetric; None is the complete graph. linked: (reps,),
     whether persons who answered both items of an edge link all items;
-    None where they must, or where that is not known.
+    None where they must, or where that is not known. inclusion:
+    chances that a person answers a pair and a triple of items; None
+    where nobody knows them.
 
-    The noise protects who answered what, too: `linked` is no part
-    of what is published. A simulation lends it, for the status of
-    an estimate alone.
+    The noise protects who answered what, too: `linked` and
+    `inclusion` are no part of what is published. A simulation lends
+    them, for the status and the errors of an estimate alone; what
+    `release` publishes has the chances of the questionnaire.
     """
 
     counts: Annotated[Array, "reps", "m", "m"]
