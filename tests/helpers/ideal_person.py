@@ -18,6 +18,7 @@ NOISE = 0.05
 EXPERIMENTS = (
     "person/ranking_questions",
     "person/ranking_boundaries",
+    "person/ranking_trust",
     "central/ranking_boundaries",
     "central/ranking_shuffler",
     "central/ranking_surveys",

@@ -33,7 +33,7 @@ MANY = 20_000_000  # people of whom the first order holds at the smallest budget
 _SIZES = "m = 15 to 60, L = 2·10⁴ to 3.2·10⁵, all pairs, θ* uniform on (−0.2, 0.2)."
 # Mechanism, δ, order in words, exponents in m and in L.
 _LAWS = {
-    "counts.pure": ("noisy_counts", 0, "m^{3/2}/L", 1.5, "Laplace noise on counts"),
+    "counts.pure": ("noisy_counts", 0, "√(m³)/L", 1.5, "Laplace noise on counts"),
     "counts": (("noisy_counts"), SMALL_DELTA, "√m/L", 0.5, "Gaussian noise on counts"),
     "scores.pure": ("noisy_scores", 0, "m/L", 1.0, "Laplace noise on scores"),
     "scores": (("noisy_scores"), SMALL_DELTA, "√m/L", 0.5, "Gaussian noise on scores"),

@@ -39,17 +39,24 @@ NARROW = (
     "to first order √((m − 1)/m) is all that is left beside powers of m − 1, 0.01 "
     "of an exponent."
 )
+LEAST = dict(m=2, L=2, x=4)  # levels of a boundary whose exponents are wanted
 POWER = 0.12  # of the users, by which budgets are wrong in a world
 
 
-def boundary(results: xr.Dataset, at: Mapping[str, Level], position: str) -> xr.Dataset:
+def boundary(
+    results: xr.Dataset,
+    at: Mapping[str, Level],
+    position: str,
+    least: Mapping[str, int] = LEAST,
+    together: int = 1,
+) -> xr.Dataset:
     """Where the root of the mean squared error is `ERROR`, over m and L.
 
-    position: coordinate along x in which the boundary is said. Raises
+    position: coordinate along x in which the boundary is said. least: levels
+    that there must be. together: how many such boundaries are compared. Raises
     `InsufficientEvidence` where a curve does not cross inside its cells.
     """
-    levels = dict(m=2, L=2, x=4)
-    data = select(results, "error_l2", at=at, min_levels=levels)
+    data = select(results, "error_l2", at=at, min_levels=least)
     data["square"] = data["error_l2"] ** 2
     cells = summarise(data[["square", "status"]])
     curves = int(data.sizes["m"] * data.sizes["L"])
@@ -60,7 +67,7 @@ def boundary(results: xr.Dataset, at: Mapping[str, Level], position: str) -> xr.
         ERROR**2,
         at=data[position],
         draws=DRAWS,
-        confidence=confidence_for(curves),
+        confidence=confidence_for(together * curves),
     )
     if (edge["side"] != INSIDE).any():
         raise InsufficientEvidence("some curve crosses outside the grid: add levels of x")
