@@ -107,6 +107,7 @@ def drawn(part, data):
 
 # Of drawn sizes hardly any go together: messages of fewer people than items hide nobody.
 RARE = {"response-mechanism-shuffled_response"}
+FEW = {"response-mechanism-discrete_gaussian"}  # of which twenty drawn ones have none
 
 
 @pytest.mark.parametrize("name", PARTS)
@@ -114,7 +115,11 @@ def test_values_inside_are_accepted_in_their_type(name):
     """Where values do not go together, the refusal names one of them."""
     part, made = PARTS[name], []
 
-    @settings(max_examples=40, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=40 if name in FEW else 20,
+        derandomize=True,
+        suppress_health_check=list(HealthCheck),
+    )
     @given(st.data())
     def check(data):
         values = drawn(part, data)
