@@ -1,5 +1,8 @@
 """Compiles the kernels: `python -m tools.build_kernels`, and whenever the package is
 installed or packed.
+
+`python -m tools.build_kernels TARGET …` compiles them for other kinds of machines, such as
+aarch64-macos, and keeps nothing: it shows that they can be. It needs the package ziglang.
 """
 
 import platform
@@ -23,10 +26,17 @@ def compilers() -> Iterator[list[str]]:
     """
     if shutil.which("cc"):
         yield ["cc"]
-    if find_spec("ziglang"):  # it would compile for this very processor
+    if find_spec("ziglang"):
         libc = "gnu" if platform.libc_ver()[0] else "musl"
-        target = f"{platform.machine()}-linux-{libc}"
-        yield [sys.executable, "-m", "ziglang", "cc", "-target", target, "-mcpu=baseline"]
+        yield zig(f"{platform.machine()}-linux-{libc}")
+
+
+def zig(target: str) -> list[str]:
+    """The compiler of the package ziglang, for a kind of machine.
+
+    Without a named processor it would compile for this very one.
+    """
+    return [sys.executable, "-m", "ziglang", "cc", "-target", target, "-mcpu=baseline"]
 
 
 def build(source: Path, compiler: list[str], target: Path) -> None:
@@ -65,8 +75,23 @@ def build_all(package: Path = PACKAGE) -> list[Path]:
     return [library(source) for source in sources]
 
 
+def try_for(target: str, package: Path = PACKAGE) -> int:
+    """Compile all C files of a package for another kind of machine; how many there are.
+
+    Raises PipelineError with the reason where one cannot be compiled.
+    """
+    sources = sorted(package.rglob("*.c"))
+    with tempfile.TemporaryDirectory() as folder:
+        for source in sources:
+            build(source, zig(target), Path(folder) / library(source).name)
+    return len(sources)
+
+
 if __name__ == "__main__":
     try:
-        build_all()
+        for target in sys.argv[1:]:
+            print(f"{target}: {try_for(target)} files compiled")
+        if not sys.argv[1:]:
+            build_all()
     except PipelineError as error:
         sys.exit(f"error: {error}")

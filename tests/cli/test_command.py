@@ -4,9 +4,12 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
+from importlib.metadata import distribution
 
 import pytest
+from packaging.requirements import Requirement
 
 from pipeline.__main__ import main
 from pipeline.study.parameters import fields
@@ -169,11 +172,36 @@ def test_a_reader_that_goes_away_is_no_crash():
     assert "Traceback" not in done.stderr
 
 
+def packages_that_building_declares(folder):
+    """A folder with links to what pyproject.toml says that building needs, and what that needs.
+
+    As `pip install .` has it, which builds in an environment that has nothing else.
+    """
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    waiting = [Requirement(text) for text in project["build-system"]["requires"]]
+    names = set()
+    while waiting:
+        requirement = waiting.pop()
+        if requirement.name in names:
+            continue
+        if requirement.marker and not requirement.marker.evaluate({"extra": ""}):
+            continue
+        names.add(requirement.name)
+        package = distribution(requirement.name)
+        waiting += [Requirement(text) for text in package.requires or ()]
+        for name in {path.parts[0] for path in package.files or ()} - {".."}:
+            if not (folder / name).exists():
+                (folder / name).symlink_to(package.locate_file(name))
+    return folder
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
+    site = packages_that_building_declares(tmp_path_factory.mktemp("packages"))
+    script = f"import sys; sys.path.append({str(site)!r}); from hatchling.cli import hatchling; hatchling()"
     done = subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)],
+        [sys.executable, "-I", "-S", "-c", script, "build", "-t", "wheel", "-d", str(folder)],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -38,6 +38,51 @@ def test_all_files_name_one_version():
     )
 
 
+CONDA = {"dask": "dask-core", "matplotlib": "matplotlib-base"}  # without what we do not import
+
+
+def test_the_recipe_of_conda_asks_for_what_the_project_asks_for():
+    text = (ROOT / "tools/conda/meta.yaml").read_text("utf-8")
+    recipe = yaml.safe_load(text.replace('{{ compiler("c") }}', "compiler"))
+    asked = {"python >=3.11"}
+    for requirement in PROJECT["dependencies"]:
+        name = name_of(requirement)
+        asked.add(f"{CONDA.get(name, name)} {requirement[len(name) :]}")
+    assert {*recipe["requirements"]["run"]} == asked
+    assert recipe["package"]["version"] == PROJECT["version"]
+    assert PROJECT["requires-python"] == ">=3.11"
+
+
+WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_a_workflow_runs_what_is_there_within_a_time_and_with_no_more_rights_than_it_needs(path):
+    workflow = yaml.safe_load(path.read_text("utf-8"))
+    targets = re.findall(r"^([a-z][a-z ]*):", (ROOT / "Makefile").read_text("utf-8"), re.M)
+    assert workflow["permissions"] == {"contents": "read"}
+    for job in workflow["jobs"].values():
+        assert "timeout-minutes" in job or (ROOT / job["uses"]).is_file()
+        for step in job.get("steps", ()):
+            words = step.get("run", "").split()
+            if words[:1] == ["make"]:
+                assert words[1] in " ".join(targets).split()
+            for word in re.findall(r"tests/\w+", step.get("run", "")):
+                assert (ROOT / word).is_dir()
+
+
+def test_every_release_of_python_that_is_named_is_tested():
+    workflow = yaml.safe_load((ROOT / ".github/workflows/tests.yml").read_text("utf-8"))
+    jobs = workflow["jobs"]
+    tested = {*jobs["python"]["strategy"]["matrix"]["python"]}
+    for job in jobs.values():
+        for step in job["steps"]:
+            tested.add(step.get("with", {}).get("python-version"))
+    prefix = "Programming Language :: Python :: 3."
+    named = {line.split(" :: ")[-1] for line in PROJECT["classifiers"] if line.startswith(prefix)}
+    assert "3.11" in named and named <= tested
+
+
 def name_of(requirement):
     return re.match(r"[\w.-]+", requirement)[0].lower().replace("_", "-")
 
