@@ -333,6 +333,40 @@ def questions():
     return exact.assign(error_l2=drawn["error_l2"])
 
 
+def estimators():
+    axes = dict(
+        m=[10, 20, 40],
+        n=[500, 2000, 8000],
+        estimator=["spectral", "pairwise_likelihood", "joint_likelihood"],
+    )
+
+    def error(c):
+        factor = levels(c, "estimator", spectral=1, pairwise_likelihood=0.95, joint_likelihood=0.97)
+        return factor * 3 / np.sqrt(c["n"]) * c["m"] ** 0
+
+    return sealed(
+        axes,
+        {},
+        noise=0.05,
+        error_l2=error,
+        hamming_top_k=lambda c: error(c) / (2 * np.sqrt(2 * np.pi)),
+    )
+
+
+def cost():
+    axes = dict(
+        m=[10, 20, 40],
+        n=[100, 400],
+        mechanism=["discrete_gaussian", "randomized_response"],
+    )
+
+    def drawn(c):
+        of_pairs = c["m"] * (c["m"] - 1) / 2
+        return xr.where(c["mechanism"] == "discrete_gaussian", of_pairs, c["n"] * c["m"] / 2)
+
+    return sealed(axes, {}, noise=0.001, numbers_drawn=drawn)
+
+
 def shuffling():
     """As by the theorem and by the paper's search."""
     axes = dict(n=[100, 200, 1000, 10000], epsilon_user=[0.01, 0.1, 1.0, 2.5, 7.5])
@@ -385,6 +419,8 @@ MAKERS = (
     few_responses,
     consistency,
     top_k,
+    estimators,
+    cost,
     price,
     price_estimators,
     figure_1,

@@ -46,6 +46,7 @@ PROBLEM = Problem(
         "count_spent": ".metrics.privacy_loss:count_spent",
         "shortcut_epsilon_cited": ".metrics.privacy_loss:shortcut_epsilon_cited",
         "shortcut_delta_exact": ".metrics.privacy_loss:shortcut_delta_exact",
+        "numbers_drawn": ".metrics.numbers_drawn:numbers_drawn",
         "private_floor": ".metrics.private_floor:private_floor",
         "shrunk_risk": ".metrics.private_floor:shrunk_risk",
         "random_graph_share": ".metrics.random_graph:random_graph_share",

@@ -2,7 +2,9 @@
 
 from . import (
     consistency,
+    cost,
     entrywise,
+    estimators,
     few_responses,
     figure_1,
     high_privacy,
@@ -26,6 +28,8 @@ CLAIMS = (
     *few_responses.CLAIMS,
     *consistency.CLAIMS,
     *top_k.CLAIMS,
+    *estimators.CLAIMS,
+    *cost.CLAIMS,
     *price.CLAIMS,
     *price_estimators.CLAIMS,
     *privacy.CLAIMS,

@@ -33,6 +33,7 @@ from ..releases import Differences, PairwiseRelease
 
 LARGE = 1000.0  # budget of a person at which noise on counts is next to nothing
 UNLIMITED = 1e5  # budget of a person at which no answer is ever flipped
+ABOVE_ALL = 1e9  # persons, more than there are
 NEAR = 3  # places in a ring of items up to which two are compared
 
 
@@ -227,6 +228,21 @@ NO_FLIPS = SimulatedControl(
 SECRET_NO_FLIPS = SimulatedControl(
     "randomized response that flips nothing",
     only(is_flipping, in_secret(with_parameters("mechanism", epsilon_user=UNLIMITED))),
+)
+FLAT_CHAIN = SimulatedControl(
+    "a spectral estimate of counts that are all the same",
+    replaced_part(
+        "estimator",
+        lambda part: replace(part, floor=ABOVE_ALL) if isinstance(part, Spectral) else part,
+    ),
+)
+CLOSE_ITEMS = SimulatedControl(
+    "items a quarter as far apart",
+    with_parameters("model", item_spread=lambda spread: spread / 4),
+)
+HALF_OF_ALL = SimulatedControl(
+    "half of the responses are missing in addition",
+    with_parameters("model", p=lambda share: share / 2),
 )
 THERE_OR_NOT = SimulatedControl(
     "noise for a person who is there or not, whose row cannot become another",
