@@ -31,7 +31,7 @@ def test_noise_on_a_graph_takes_a_number_for_each_count_on_it():
 
 
 def test_flips_take_a_number_for_each_answer():
-    counted, _, data = drawn(RandomizedResponse(m=6, epsilon_user=6.0), 0.5)
+    counted, _, data = drawn(RandomizedResponse(m=6, n=30, epsilon_user=6.0), 0.5)
     assert counted.tolist() == data.observed.sum(axis=(1, 2)).tolist()
     assert 60 < counted.min() and counted.max() < 120
 

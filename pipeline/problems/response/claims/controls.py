@@ -236,17 +236,9 @@ FLAT_CHAIN = SimulatedControl(
         lambda part: replace(part, floor=ABOVE_ALL) if isinstance(part, Spectral) else part,
     ),
 )
-CLOSE_ITEMS = SimulatedControl(
-    "items a quarter as far apart",
-    with_parameters("model", item_spread=lambda spread: spread / 4),
-)
 HALF_OF_ALL = SimulatedControl(
     "half of the responses are missing in addition",
     with_parameters("model", p=lambda share: share / 2),
-)
-THERE_OR_NOT = SimulatedControl(
-    "noise for a person who is there or not, whose row cannot become another",
-    only(is_noisy, with_parameters("mechanism", neighbours_are=lambda _: "add_remove")),
 )
 LOUD_DENSE = SimulatedControl(
     "noise of 100 times the variance on all pairs", noisier(_much_more, is_dense)
