@@ -112,6 +112,35 @@ def noise_risk():
         yield expected_counts(2 * rng.standard_normal((2, m)), rng.standard_normal((2, n)))
 
 
+def fitted_abilities():
+    """Laws of abilities and what pairs share, of fewer and more replications than lanes."""
+    from pipeline.problems.response.theory.fitted_abilities import (
+        PairShares,
+        fitted_abilities,
+        shared_covariance,
+    )
+
+    for reps, m in ((1, 2), (5, 3), (9, 8)):
+        rng = np.random.default_rng(m)
+        theta = rng.standard_normal((reps, m))
+        counts = rng.poisson(50, (reps, m, m)).astype(float)
+        law = fitted_abilities(theta, PairShares(counts, 300.0, np.full(reps, 20.0), None))
+        yield law.points
+        yield shared_covariance(theta, rng.random((reps, m, m)), law, None)
+
+
+def person_scores():
+    """Sums over few and many persons, all of whose answers are known or not."""
+    from pipeline.problems.response.theory.person_scores import score_covariance
+
+    for n, m in ((1, 2), (7, 5), (301, 9)):
+        rng = np.random.default_rng(n)
+        answers, observed = rng.random((2, 3, n, m)) < 0.6
+        weight = rng.random((3, m, m))
+        yield score_covariance(answers, None, weight, 0.2)
+        yield score_covariance(answers, observed, weight, 0.0)
+
+
 def cramer_rao():
     """Bounds from few and from many items, near and far."""
     from pipeline.problems.response.theory.cramer_rao import _sums

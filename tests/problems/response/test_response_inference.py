@@ -16,6 +16,12 @@ from pipeline.problems.response.mechanisms.randomized_response import Randomized
 from pipeline.problems.response.model import Rasch
 from pipeline.problems.response.releases import Differences, Inclusion
 from pipeline.problems.response.theory import inference as theory
+from pipeline.problems.response.theory.fitted_abilities import (
+    Abilities,
+    PairShares,
+    fitted_abilities,
+)
+from pipeline.problems.response.theory.person_scores import score_covariance
 
 THETA = np.array([[0.8, 0.1, -0.9]])
 
@@ -60,9 +66,9 @@ def test_a_persons_covariance_by_enumeration(is_spectral: bool, chance: float) -
                 counts[0] += share * probability * np.outer(there, not_there)
         np.testing.assert_allclose(mean, 0, atol=1e-12)
     np.einsum("rii->ri", counts)[...] = 0
-    law = theory.Abilities(abilities[None], weights)
+    law = Abilities(abilities[None], weights)
     single = theory._flow(counts, weight) * (weight + weight.mT)
-    shared = theory._shared_covariance(THETA, weight, law, None)
+    shared = theory.shared_covariance(THETA, weight, law, None)
     computed = theory.laplacian_of(single) + chance**3 * shared
     np.testing.assert_allclose(computed[0], expected, atol=1e-12)
 
@@ -240,3 +246,33 @@ def test_intervals_cover_where_noise_is_not_small_beside_counts() -> None:
     print(f"n={reps}, {values.mean():.4f} in .95 ± {band:.4f}; symmetric {symmetric:.4f}")
     assert abs(values.mean() - 0.95) <= band
     assert symmetric < 0.95 - band
+
+
+@pytest.mark.parametrize("flip", [0.0, 0.3])
+def test_sums_over_persons_are_those_of_their_definition(flip: float) -> None:
+    """Seven persons, three of whose answers are not known."""
+    draws = rng(1)
+    answers = draws.random((2, 7, 3)) < 0.6
+    observed = np.ones((2, 7, 3), bool)
+    observed[0, 1, 2] = observed[0, 4, 0] = observed[1, 0, 1] = False
+    weight = draws.random((2, 3, 3))
+    right = (answers - flip) / (1 - 2 * flip) * observed
+    wrong = (1 - (answers - flip) / (1 - 2 * flip)) * observed
+    part = wrong * (right @ weight) - right * (wrong @ weight.mT)
+    computed = score_covariance(answers, observed, weight, flip)
+    np.testing.assert_allclose(computed, part.mT @ part, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("mean", "spread"), [(0.0, 1.0), (0.7, 0.5), (-0.4, 1.8)])
+def test_a_law_of_abilities_is_found_again(mean: float, spread: float) -> None:
+    """From expected counts of very many persons; of nobody's, N(0, 1)."""
+    theta = np.array([[-1.2, -0.3, 0.1, 1.4]])
+    points, shares = np.polynomial.hermite_e.hermegauss(15)
+    shares = shares / shares.sum()
+    right = expit(mean + spread * points[:, None] - theta)
+    counts = 1e9 * np.einsum("q,qi,qj->ij", shares, right, 1 - right)[None]
+    np.einsum("rii->ri", counts)[...] = 0
+    law = fitted_abilities(theta, PairShares(counts, 1e9, np.zeros(1), None))
+    np.testing.assert_allclose(law.points[0], mean + spread * points, atol=2e-3)
+    noise = fitted_abilities(theta, PairShares(counts * 1e-9, 1.0, np.full(1, 1e6), None))
+    np.testing.assert_allclose(noise.points[0], points, atol=1e-3)

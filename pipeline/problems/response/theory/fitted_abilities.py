@@ -1,13 +1,48 @@
 """A normal law of abilities that fits counts of pairs."""
 
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit
 
+from pipeline.kernels.loader import function
 from pipeline.study.arrays import Array, Booleans, Floats
 
+_fit = function(
+    __file__,
+    "fit",
+    """
+    reps: size
+    m: size; m >= 1
+    points: size; points >= 1
+    steps: size
+    spread: f8
+    theta: f8[reps, m]
+    share: f8[reps, m, m]
+    precision: f8[reps, m, m]
+    nodes: f8[points]
+    weights: f8[points]
+    law: out f8[reps, 2]
+""",
+)
+_shared = function(
+    __file__,
+    "shared",
+    """
+    reps: size
+    m: size; m >= 1
+    points: size; points >= 1
+    graphs: size; graphs >= 1
+    theta: f8[reps, m]
+    weight: f8[reps, m, m]
+    present: f8[graphs, m, m]
+    abilities: f8[reps, points]
+    weights: f8[points]
+    covariance: out f8[reps, m, m]
+""",
+)
 NODES = 15  # of the normal law of abilities
 STEPS = 6  # of Gauss and Newton's method for its mean and spread
 PRIOR_SPREAD = 1.0  # logits: where counts say little, abilities are taken as N(0, 1)
@@ -29,8 +64,8 @@ class Abilities(NamedTuple):
 
 def assumed_abilities(reps: int) -> Abilities:
     """N(0, 1), of releases that do not say how many persons they are of."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
-    return Abilities(np.tile(PRIOR_SPREAD * nodes, (reps, 1)), weights / weights.sum())
+    nodes, weights = _normal_nodes()
+    return Abilities(np.tile(PRIOR_SPREAD * nodes, (reps, 1)), weights)
 
 
 def pairs_answered(
@@ -81,54 +116,58 @@ def fitted_abilities(theta: Floats, measured: PairShares) -> Abilities:
     with a prior of one standard deviation of 1 logit for μ and of a half for log s: where counts
     say little, N(0, 1).
     """
-    share = measured.share
-    precision = measured.precision
-    nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
-    weights = weights / weights.sum()
-    mean = np.zeros(len(theta))
-    log_spread = np.zeros(len(theta))
-    for _ in range(STEPS):
-        scaled = PRIOR_SPREAD * np.exp(log_spread)[:, None] * nodes
-        right = expit(mean[:, None, None] + scaled[:, :, None] - theta[:, None])
-        slope = right * (1 - right)
-        residual = share - _discordance(right, right, weights)
-        by_mean = _discordance_slope(right, slope, weights)
-        by_spread = _discordance_slope(right, slope * scaled[:, :, None], weights)
-        equations = _NormalEquations(
-            by_mean=_half_sum(precision * by_mean**2) + 1,
-            mixed=_half_sum(precision * by_mean * by_spread),
-            by_spread=_half_sum(precision * by_spread**2) + 4,
-            pull_on_mean=_half_sum(precision * by_mean * residual) - mean,
-            pull_on_spread=_half_sum(precision * by_spread * residual) - 4 * log_spread,
-        )
-        step_of_mean, step_of_spread = equations.solved()
-        mean = mean + np.clip(step_of_mean, -1, 1)
-        log_spread = np.clip(log_spread + np.clip(step_of_spread, -1, 1), -3, 2)
-    points = mean[:, None] + PRIOR_SPREAD * np.exp(log_spread)[:, None] * nodes
+    reps, m = theta.shape
+    nodes, weights = _normal_nodes()
+    law = np.empty((reps, 2))
+    _fit(
+        reps,
+        m,
+        NODES,
+        STEPS,
+        PRIOR_SPREAD,
+        np.ascontiguousarray(theta),
+        np.ascontiguousarray(measured.share),
+        np.ascontiguousarray(measured.precision),
+        nodes,
+        weights,
+        law,
+    )
+    points = law[:, :1] + PRIOR_SPREAD * np.exp(law[:, 1:]) * nodes
     return Abilities(points, weights)
 
 
-class _NormalEquations(NamedTuple):
-    """Two linear equations for the steps of μ and log s, (reps,) each."""
+def shared_covariance(
+    theta: Floats, weight: Floats, abilities: Abilities, edges: Booleans | None
+) -> Floats:
+    """Covariance of one person's ψ from two pairs that share an item, (reps, m, m).
 
-    by_mean: Floats
-    mixed: Floats
-    by_spread: Floats
-    pull_on_mean: Floats
-    pull_on_spread: Floats
+    theta: β, (reps, m). weight: a, (reps, m, m). edges: pairs that are known, (reps or 1, m, m);
+    None is all. Source: `theory.inference`, L diag(v) Lᵀ + Laplacian(D² v vᵀ) less the parts of
+    single pairs. O(reps · nodes · m³).
+    """
+    reps, m = theta.shape
+    present = without_diagonal(np.ones((1, m, m)) if edges is None else edges)
+    covariance = np.empty((reps, m, m))
+    _shared(
+        reps,
+        m,
+        len(abilities.weights),
+        len(present),
+        np.ascontiguousarray(theta),
+        np.ascontiguousarray(weight),
+        np.ascontiguousarray(present),
+        np.ascontiguousarray(abilities.points),
+        np.ascontiguousarray(abilities.weights),
+        covariance,
+    )
+    return covariance
 
-    def solved(self) -> tuple[Floats, Floats]:
-        """The steps of μ and of log s."""
-        determinant = self.by_mean * self.by_spread - self.mixed**2
-        of_mean = self.by_spread * self.pull_on_mean - self.mixed * self.pull_on_spread
-        of_spread = self.by_mean * self.pull_on_spread - self.mixed * self.pull_on_mean
-        return of_mean / determinant, of_spread / determinant
 
-
-def _half_sum(values: Floats) -> Floats:
-    """Sum over pairs, each of which stands in both triangles."""
-    total: Floats = values.sum(axis=(1, 2)) / 2
-    return total
+@cache
+def _normal_nodes() -> tuple[Floats, Floats]:
+    """Points and weights of N(0, 1), (nodes,) each."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
+    return nodes, weights / weights.sum()
 
 
 def _discordance(first: Floats, second: Floats, weights: Floats) -> Floats:
@@ -137,11 +176,3 @@ def _discordance(first: Floats, second: Floats, weights: Floats) -> Floats:
     both = (first * weights[:, None]).mT @ second
     one_right: Floats = mean[:, :, None] + mean[:, None] - 2 * both
     return one_right
-
-
-def _discordance_slope(right: Floats, slope: Floats, weights: Floats) -> Floats:
-    """Its derivative where chances p have the derivative `slope`."""
-    mean = np.vecmat(weights, slope)
-    both = (slope * weights[:, None]).mT @ right
-    change: Floats = mean[:, :, None] + mean[:, None] - 2 * (both + both.mT)
-    return change

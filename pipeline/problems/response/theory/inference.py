@@ -76,6 +76,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
+from pipeline.privacy.randomized_response_laws import flip_probability
 from pipeline.problems.common.laplacians import inverse_laplacian, is_definite, laplacian_of
 from pipeline.problems.common.normal_scores import NormalScores, slices_of
 from pipeline.study.abstract import Abstract
@@ -84,13 +85,14 @@ from pipeline.study.intervals import Interval, normal_interval, normal_quantile
 
 from ..releases import Differences, FlippedResponses, PairwiseRelease
 from .fitted_abilities import (
-    Abilities,
     PairShares,
     assumed_abilities,
     fitted_abilities,
     pairs_answered,
+    shared_covariance,
     without_diagonal,
 )
+from .person_scores import score_covariance
 
 HALVED = 0.5
 SLICE_RESPONSES = 1 << 18  # responses of persons processed at a time
@@ -120,24 +122,11 @@ class ResponseLaw(DifficultyLaw):
         return without_diagonal(self.release.differences(self.debiased)[rows])
 
     def covariance(self, theta: Floats, weight: Floats, rows: slice) -> Floats:
-        """Σ_l ψ_l ψ_lᵀ, ψ_li = w_li Σ_j r_lj a_ji − r_li Σ_j w_lj a_ij; O(reps · n · m²).
-
-        r, w: unbiased numbers of right and of wrong answers of person l to item i.
-        """
+        """Σ_l ψ_l ψ_lᵀ: `theory.person_scores`. O(reps · n · m²)."""
         release = self.release
-        answers = release.answers[rows]
-        right = answers.astype(float)
         present = None if release.observed is None else release.observed[rows]
-        if self.debiased:
-            flip = 1 / (1 + np.exp(release.epsilon))
-            right = (right - flip) / (1 - 2 * flip)
-        wrong = 1 - right
-        if present is not None:
-            right *= present
-            wrong *= present
-        part = wrong * (right @ weight) - right * (wrong @ weight.mT)
-        covariance: Floats = part.mT @ part
-        return covariance
+        flip = float(flip_probability(release.epsilon)) if self.debiased else 0.0
+        return score_covariance(release.answers[rows], present, weight, flip)
 
 
 @dataclass(frozen=True)
@@ -165,7 +154,7 @@ class NoisyCountLaw(DifficultyLaw):
 
     def covariance(self, theta: Floats, weight: Floats, rows: slice) -> Floats:
         """M of single pairs and noise, and that of pairs that share an item."""
-        shared = self.shared_covariance(theta, weight, rows)
+        shared = self.item_covariance(theta, weight, rows)
         return self.single_covariance(weight, rows) + shared
 
     def single_covariance(self, weight: Floats, rows: slice) -> Floats:
@@ -177,7 +166,7 @@ class NoisyCountLaw(DifficultyLaw):
             noise = noise * edges
         return laplacian_of(without_diagonal(single + noise))
 
-    def shared_covariance(self, theta: Floats, weight: Floats, rows: slice) -> Floats:
+    def item_covariance(self, theta: Floats, weight: Floats, rows: slice) -> Floats:
         """M's part of two pairs that share an item, which needs a law of abilities."""
         inclusion = self.release.inclusion
         if inclusion is None:
@@ -188,14 +177,14 @@ class NoisyCountLaw(DifficultyLaw):
         edges = _edges(self.release.edges, rows)
         if not self.release.persons:
             abilities = assumed_abilities(len(theta))
-            shared = _shared_covariance(theta, weight, abilities, edges)
+            shared = shared_covariance(theta, weight, abilities, edges)
             answered = pairs_answered(theta, counts, abilities, edges)
             share = inclusion.triple / inclusion.pair
             return (answered * share)[:, None, None] * shared
         persons = self.release.persons * inclusion.pair
         measured = PairShares(counts, persons, self._noise(rows), edges)
         abilities = fitted_abilities(theta, measured)
-        shared = _shared_covariance(theta, weight, abilities, edges)
+        shared = shared_covariance(theta, weight, abilities, edges)
         return self.release.persons * inclusion.triple * shared
 
     def _noise(self, rows: slice) -> Floats:
@@ -282,7 +271,7 @@ class _Pivot:
         """That of β̂ = fitted, (reps of these rows, m)."""
         weight = _weights(fitted, is_spectral)
         with np.errstate(all="ignore"):
-            shared = law.shared_covariance(fitted, weight, rows)
+            shared = law.item_covariance(fitted, weight, rows)
             score_covariance = law.single_covariance(weight, rows) + shared
         step = _step_of(fitted, weight, law.counts(rows), score_covariance)
         inflation = _inflation(step, weight, law.count_variance(rows))
@@ -381,28 +370,6 @@ def _edges(edges: Booleans | None, rows: slice) -> Booleans | None:
     if edges is None or len(edges) == 1:
         return edges
     return edges[rows]
-
-
-def _shared_covariance(
-    theta: Floats, weight: Floats, abilities: Abilities, edges: Booleans | None
-) -> Floats:
-    """Covariance of one person's ψ from two pairs that share an item, (reps, m, m)."""
-    reps, m = theta.shape
-    present = without_diagonal(np.ones((1, m, m)) if edges is None else edges)
-    total = np.zeros((reps, m, m))
-    apart = (weight - weight.mT) ** 2
-    for node, share in enumerate(abilities.weights.tolist()):
-        right = expit(abilities.points[:, node, None] - theta)
-        wrong = 1 - right
-        variance = right * wrong
-        linear = (weight.mT * wrong[:, :, None] + weight * right[:, :, None]) * present  # B
-        linear = linear - linear.sum(axis=1)[:, :, None] * np.eye(m)  # L
-        total += share * (linear * variance[:, None]) @ linear.mT
-        product = apart * (variance[:, :, None] * variance[:, None])
-        alone = weight.mT**2 * wrong[:, :, None] * right[:, None]
-        alone = alone + weight**2 * right[:, :, None] * wrong[:, None]
-        total += share * laplacian_of((product - alone) * present)
-    return total
 
 
 def _slices(reps: int, m: int, law: DifficultyLaw) -> list[slice]:
