@@ -4,6 +4,7 @@ habit.
 
 import sys
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 
 from pipeline.identity import own_files
 from pipeline.identity.own_files import FLAG, OwnFile
@@ -54,7 +55,8 @@ def load_own_files(arguments: Sequence[str]) -> list[str]:
         files.append(path)
     for path in files:
         file = own_files.read(path)
-        own_files.execute(file)
+        with redirect_stdout(sys.stderr):  # answers alone are on standard output
+            own_files.execute(file)
         _say_unseen(file)
     return [*(f"{FLAG}={path}" for path in files), *others]
 

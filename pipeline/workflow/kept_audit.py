@@ -26,6 +26,7 @@ from pipeline.execution.clusters import Cluster, Connected
 from pipeline.identity.fingerprints import fingerprint
 from pipeline.identity.registry import registered
 from pipeline.storage import results
+from pipeline.storage.schemes import is_url
 from pipeline.study.contents import digest_of
 from pipeline.study.files import read_regular, write_whole
 from pipeline.study.grid import Grid
@@ -131,6 +132,7 @@ def perform(request: AuditRequest, keeping: Keeping) -> Audited:
     """
     case = request.case
     options = request.options
+    _check_origin(keeping.changes.get("origin"))
     plan = Plan(options.samples, 1 - options.confidence, options.seed)
     call = _Call(request, keeping, _digest(request))
     without, pairs = call.guarded(lambda case: _begun(case, plan, options.sensitivity))
@@ -153,6 +155,13 @@ def perform(request: AuditRequest, keeping: Keeping) -> Audited:
         folder = _folder_without_samples(call)
     _write(folder, audited, _code(request))
     return audited
+
+
+def _check_origin(origin: str | None) -> None:
+    """Raise InvalidInput for a place to merge from that is no folder."""
+    if origin is None or is_url(origin) or path_of(origin, "from").is_dir():
+        return
+    raise InvalidInput("from", origin, "must be a folder of outputs, or s3://…")
 
 
 def _begun(case: Case, plan: Plan, sensitivity: float | None) -> tuple[WithoutSamples, list[Pair]]:
@@ -191,15 +200,22 @@ class _Call:
 
         return guarded(call, self.request.case.subject.name, self.request.call_seconds)
 
-    def run(self, study: Study, title: str, figures: Sequence[Mapping[str, Any]]) -> StoredStudy:
+    def run(
+        self,
+        study: Study,
+        title: str,
+        figures: Sequence[Mapping[str, Any]],
+        is_elsewhere: bool = False,
+    ) -> StoredStudy:
         """Run a study to its end, after units of another person were taken in.
 
-        Raises InvalidInput where units failed, or what is taken in is not this study.
+        is_elsewhere: whether units must be there, if a place is named. Raises InvalidInput where
+        units failed, or what is taken in is not this study.
         """
         job = _job(study, title, figures, self.keeping)
         (stored,) = job.studies
         origin = self.keeping.changes.get("origin")
-        if origin is not None and has_study(stored, str(origin)):
+        if origin is not None and (is_elsewhere or has_study(stored, origin)):
             merge(_job(study, title, figures, self.keeping, "merge"))
         outcome = run.run(job)
         if outcome.failed_units:
@@ -257,7 +273,7 @@ def _sampled(call: _Call, problem: AuditProblem, plan: Plan) -> tuple[Finding, P
         paired=("point",),
     )
     title = f"Audit of {case.subject.name}, which promises {case.promise}"
-    stored = call.run(study, title, ())
+    stored = call.run(study, title, (), is_elsewhere=True)
     dataset = _loaded(stored)
     findings = []
     for number in range(len(case.pairs)):

@@ -16,9 +16,11 @@ from pipeline.study.parameters import parameter
 @dataclass(frozen=True)
 class Mine(pl.crowd.RandomizedResponse):
     def release(self, data, rng):
+        print("noise")
         flipped = rng.random(data.answers.shape) < 0.2
         return pl.crowd.data.ReleasedAnswers(np.where(flipped, -data.answers, data.answers), 0.2)
 
+print("loaded")
 pl.register("crowd", mechanisms={"mine": Mine})
 """
 
@@ -40,8 +42,10 @@ def test_a_mechanism_of_ones_own(tmp_path, capsys):
     path = tmp_path / "mine.py"
     path.write_text(MINE)
     words = ["audit", "problem=crowd", "mechanism=mine", "epsilon=1", "repeats=0"]
-    assert main([*words, "--with", str(path)]) == 1
-    assert "Mine: violates" in capsys.readouterr().out
+    assert main([*words, "--with", str(path), "--json"]) == 1
+    printed = capsys.readouterr()
+    record = json.loads(printed.out)  # and nothing that the file or the mechanism prints
+    assert record["verdict"] == "violates" and "loaded" in printed.err
 
 
 @pytest.mark.parametrize(
@@ -54,6 +58,7 @@ def test_a_mechanism_of_ones_own(tmp_path, capsys):
         ([*CROWD, "epsilom=2"], "did you mean 'epsilon'"),
         ([*CROWD, "samples=many"], "must be a whole number ≥ 100"),
         ([*CROWD, "save=picture.txt"], "must be a file that ends with"),
+        ([*CROWD, "outputs=o", "from=/nowhere"], "must be a folder of outputs"),
     ],
 )
 def test_a_mistake_is_one_line_and_exits_with_2(words, message, capsys):
