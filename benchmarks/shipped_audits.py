@@ -27,7 +27,7 @@ SAMPLES = 20_000  # of either data set
 DELTA = 1e-3  # of budgets at δ: one that samples can see
 BUDGETS = ("epsilon", "epsilon_user", "person")
 GRID = 2.0**-20
-SECONDS = 3_600.0  # of an audit: rows do not depend on how busy the machine is
+SECONDS = 3_600.0  # of an audit, and of a call: rows do not depend on how busy the machine is
 SLOW = {"clustering/noisy_co_occurrences": 10}  # which get so many times fewer samples
 ORDER = ("response", "crowd", "ranking", "clustering")  # of auditing: the cheap ones first
 IN_FLOATS = {"ranking/laplace"}  # whose noise is in floating-point arithmetic
@@ -75,8 +75,15 @@ class Case:
     def entries(self, samples: int) -> dict[str, object]:
         """The words of `pipeline audit`."""
         problem, _, mechanism = self.name.partition("/")
-        options = {"samples": samples // SLOW.get(self.name, 1), "repeats": 0, "seconds": SECONDS}
-        return {"problem": problem, "mechanism": mechanism, **options, **self.parameters}
+        options = {"samples": samples // SLOW.get(self.name, 1), "repeats": 0}
+        limits = {"seconds": SECONDS, "call_seconds": SECONDS}
+        return {
+            "problem": problem,
+            "mechanism": mechanism,
+            **options,
+            **limits,
+            **self.parameters,
+        }
 
     def __str__(self) -> str:
         parameters = [f"{key}={_text(value)}" for key, value in self.parameters.items()]
