@@ -11,6 +11,7 @@ from pipeline.reporting.findings import MOST_WRONG, Extreme, findings
 from pipeline.reporting.section import PastSession
 from pipeline.reporting.verdict_rows import VerdictRow
 from pipeline.reporting.verdict_words import tally
+from pipeline.study.problem import is_of_a_paper
 
 MOST_EXTREMES = 3
 
@@ -68,7 +69,7 @@ def first_screen(
         findings=chosen,
         extremes=[] if judged else _extremes(sections),
         more_wrong=verdicts[CONTRADICTED] - MOST_WRONG,
-        papers=list(dict.fromkeys(papers.values())),
+        papers=list(dict.fromkeys(filter(None, map(_paper, sections)))),
         picture=picture or _picture(sections, chosen),
         controls=len(decided),
         unsound=[row.id for row in decided if not row.control_sound],
@@ -83,6 +84,11 @@ def first_screen(
         missing=[section for section in sections if section.facts.missing],
         coarse=[section for section in sections if _is_coarse(section)],
     )
+
+
+def _paper(section: ShownSection) -> str:
+    """The paper whose claims a section judges; nothing where they are of none."""
+    return section.paper if is_of_a_paper(section.name) else ""
 
 
 def _extremes(sections: Sequence[ShownSection]) -> list[Extreme]:

@@ -15,6 +15,8 @@ from pipeline.study.untyped import Imported
 # Packages that are broken: a part that is not there may be one of theirs.
 LEFT_OUT: list[str] = []
 KINDS = ("model", "mechanism", "estimator", "metric", "derivation")
+# Folders of experiments that several problems share: what they claim is from no paper.
+OF_NO_PAPER = ("person", "central", "inference", "breakdown", "own")
 
 
 def check_table(kind: str, table: object) -> None:
@@ -35,6 +37,16 @@ def check_table(kind: str, table: object) -> None:
             raise InvalidInput(key, part, f"must be the {kind} itself, a class or function")
 
 
+def is_of_a_paper(experiment: str) -> bool:
+    """Whether an experiment judges claims of the paper of its problem, by its folder.
+
+    >>> is_of_a_paper("xu/lemmas"), is_of_a_paper("person/ranking_trust")
+    (True, False)
+    """
+    folder, _, _ = experiment.rpartition("/")
+    return folder not in OF_NO_PAPER
+
+
 @dataclass(frozen=True)
 class Problem:
     """Everything that a config may name of one problem.
@@ -49,7 +61,8 @@ class Problem:
     `pipeline.study.advice.Advice`, for a problem that task=advise knows. audits: that of a
     `pipeline.study.audits.Audits`, for task=audit. experiments: folders of `conf/experiment` that
     ask about this problem; `conf` is the program's, and a folder of that name in the problem's
-    package if there is one. paper: whose claims are judged, as a report names it.
+    package if there is one. paper: whose claims are judged, as a report names it, in folders that
+    are not shared by problems.
 
     Raises InvalidInput for a name, title, package or table that is none.
 

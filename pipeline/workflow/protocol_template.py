@@ -15,6 +15,7 @@ from pipeline.identity.registry import problem
 from pipeline.storage import results
 from pipeline.study.checks import ROLES
 from pipeline.study.parameters import DataFile
+from pipeline.study.problem import is_of_a_paper
 from pipeline.study.study import Study
 from pipeline.workflow import provenance, statements
 from pipeline.workflow.experiment import Experiment
@@ -71,7 +72,7 @@ def _general(experiment: Experiment, claims: "Sequence[Claim]") -> Iterator[Ques
         f"A Monte Carlo study of the problem “{described.title}”: {len(study.grid):,} cells, "
         f"{len(study.metrics)} metrics, {len(claims)} claims to be judged."
     )
-    if claims and described.paper:
+    if claims and described.paper and is_of_a_paper(study.name):
         description += f" The claims are those of {described.paper}."
     yield Question(0, "What is the title of the project?", text.title or study.name)
     yield Question(0, "Who are the current and future contributors?")

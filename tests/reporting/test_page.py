@@ -334,6 +334,13 @@ def test_findings_prefer_contradicted_claims_and_main_findings():
     assert [row.id for row in findings([rows[0], rows[3]])] == [0, 3]
 
 
+def test_claims_of_no_paper_are_not_said_to_be_of_one(make, tmp_path):
+    (one, _) = sections(make(replications=10, noise=0), name="person/one")
+    text = page.write(tmp_path, "T", [one], page.About()).read_text()
+    assert "Of 3 claims" in between(text, '<header id="top">', "</header>")
+    assert "Claims of" not in text
+
+
 def test_without_claims_the_first_screen_has_the_ends_of_the_means(make, tmp_path):
     (one, _) = sections(make(replications=10, noise=0), verdicts=())
     text = page.write(tmp_path, "T", [one], page.About()).read_text()
