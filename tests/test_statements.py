@@ -5,6 +5,7 @@ import csv
 import pytest
 
 from pipeline.identity.registry import problems
+from tests.helpers.engine import ROOT
 from tools import statements
 
 CLAIMS = [claim for one in problems().values() for claim in one.load(one.claims)]
@@ -43,3 +44,28 @@ def test_places_are_in_the_order_of_the_paper_and_verdicts_are_there(page):
 def test_no_folder_is_told_in_one_line():
     with pytest.raises(SystemExit, match="give folders of finished studies"):
         statements.main([])
+
+
+@pytest.mark.parametrize("paper", statements.PAPERS, ids=lambda paper: paper.key)
+def test_tests_that_are_named_are_there(paper):
+    for held in paper.tested:
+        file, _, name = held.test.partition("::")
+        text = (ROOT / "tests/problems" / file).read_text("utf-8")
+        assert f"def {name}" in text, held
+        rows = (ROOT / "docs/papers.md").read_text("utf-8")
+        assert not held.row or f"| {held.row} |" in rows, held.row
+
+
+def test_every_place_of_nguyen_and_zhang_has_a_claim_or_a_test(page):
+    paper = next(paper for paper in statements.PAPERS if paper.key == "nguyen")
+    table = page.split(f"## {paper.authors}\n")[1].split("\n## ")[0]
+    missing = [place for place in paper.places if f"\n| {place.rstrip(',)')} |" not in table]
+    assert not missing
+    assert (
+        sum(
+            f"supplement, {kind}" in place
+            for place in paper.places
+            for kind in ("Lemma", "Theorem")
+        )
+        == 21
+    )
