@@ -323,6 +323,64 @@ def crowd_surveys():
     return sealed(axes, {}, label_error=error)
 
 
+def lemmas():
+    axes = dict(n=[20], m=[20, 40], epsilon=[1.0, 3.0], projection=[0.05], initial_error=[0.1])
+    found = sealed(
+        axes,
+        {"lemma_1_most": lambda c: 2 * c["n"] / c["m"] ** 2 + 2 / c["m"] ** 7},
+        reps=8000,
+        lemma_1_holds=lambda c: 1 + 0 * c["m"],
+        lemma_3_share=lambda c: 0.2 + 0 * c["m"],
+    )
+    holds = np.random.default_rng(5).random(found["lemma_1_holds"].shape) > 0.002
+    return found.assign(lemma_1_holds=found["lemma_1_holds"].copy(data=holds.astype(float)))
+
+
+def two_coins():
+    axes = dict(
+        m=[250, 500],
+        epsilon=[1.0, 2.0, 4.0],
+        estimator=["two_coins", "dawid_skene", "majority_vote"],
+    )
+
+    def error(c):
+        return levels(c, "estimator", two_coins=0.05, dawid_skene=0.15, majority_vote=0.17) / (
+            c["epsilon"] + 0 * c["m"]
+        )
+
+    def risk(c):
+        return 1 / (c["m"] * tanh2(c)) + 0 * levels(
+            c, "estimator", two_coins=0, dawid_skene=0, majority_vote=0
+        )
+
+    return sealed(
+        axes,
+        {},
+        noise=0.01,
+        label_error=error,
+        coin_error_l2=lambda c: np.sqrt(risk(c)),
+        coin_risk=risk,
+    )
+
+
+def two_coins_real(file=RTE):
+    axes = dict(
+        epsilon=[1.0, 2.0, 4.0],
+        mechanism=["randomized_response", "none"],
+        estimator=["two_coins", "dawid_skene", "majority_vote"],
+    )
+
+    def error(c):
+        of_method = levels(c, "estimator", two_coins=0.1, dawid_skene=0.28, majority_vote=0.24)
+        return of_method + 0 * c["epsilon"] + 0 * c["mechanism"].notnull()
+
+    found = sealed(axes, {}, label_error=error)
+    same = found["label_error"].sel(mechanism="none", epsilon=4.0).values[..., :1]
+    found["label_error"].loc[dict(mechanism="none")] = same
+    found.attrs["study"] = json.dumps({"parameters": {"data_path": file}})
+    return found
+
+
 MAKERS = (
     privacy,
     limits,
@@ -337,6 +395,9 @@ MAKERS = (
     sparse,
     rare,
     real,
+    lemmas,
+    two_coins,
+    two_coins_real,
 )
 IDEAL = {f"wang/{make.__name__}": cache(make) for make in MAKERS}
 IDEAL["person/crowd_surveys"] = cache(crowd_surveys)

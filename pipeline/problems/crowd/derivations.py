@@ -108,3 +108,10 @@ def crowd_strength(
     return cast(
         float, answered * total_wisdom(n, epsilon, ability_low, ability_high) * np.sqrt(m / n)
     )
+
+
+def lemma_1_most(
+    n: int, m: int
+) -> Annotated[float, "Lemma 1: most that E₁ ∩ E₂ may fail, by Hoeffding's inequality", "1"]:
+    """2n/m² + 2/m⁷, which is C'/m where n ≤ m. Source: Wang and Xu, Lemmas 1 and 2."""
+    return 2 * n / m**2 + 2 / m**7

@@ -19,7 +19,6 @@ from pipeline.cli import compose
 from pipeline.problems.crowd.claims import CLAIMS as ALL_CLAIMS
 from pipeline.problems.crowd.claims.recorded import BLUEBIRD
 from tests.helpers.ideal_crowd import IDEAL, ranged
-from tests.helpers.ideal_crowd import real as recorded
 from tests.helpers.ideal_ranking import CUTS, cut_down, real
 
 # Those on intervals are in test_inference_claims.
@@ -31,7 +30,8 @@ LARGE = "wang/theorem_2", "wang/theorem_2_starts"  # millions of answers a repli
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=NAMES)
 def test_ideal_data_support_and_the_negative_control_is_rejected(claim):
-    data = recorded(BLUEBIRD) if "bluebird" in claim.id else IDEAL[claim.experiment]()
+    make = IDEAL[claim.experiment]
+    data = make(BLUEBIRD) if "bluebird" in claim.id else make()
     judgement = judge(claim, ranged(data))
     print(judgement.check.text, "| control:", judgement.control.text)
     assert judgement.check.verdict == claim.best, judgement.check.text

@@ -18,6 +18,11 @@ from pipeline.problems.crowd.claims import CLAIMS, controls
 from tests.helpers.real_data import real
 
 BY_ID = {claim.id: claim for claim in CLAIMS}
+SIMULATED = [
+    name
+    for name, claim in BY_ID.items()
+    if not name.startswith("wang.real.") and isinstance(claim.simulated, SimulatedControl)
+]
 LABELS = dict(grid=dict(n=[200, 400], wanted_wisdom=[2, 4, 6, 8, 10, 12]), replications=100)
 FEW = dict(replications=300, block=300)
 LARGE = dict(replications=20, block=2)  # for up to 20,000,000 answers a replication
@@ -41,6 +46,7 @@ SLOW = {
     "wang.rare",
     "wang.rare.vote",
     "wang.start.spectral",
+    "wang.two_coins.law",
 }
 
 
@@ -54,7 +60,7 @@ def judged(name, control=None, **changes):
     return check.verdict
 
 
-@pytest.mark.parametrize("name", [name for name in BY_ID if not name.startswith("wang.real.")])
+@pytest.mark.parametrize("name", SIMULATED)
 def test_a_claim_rejects_its_wrong_world(name):
     if name in SLOW and os.environ.get("SIMULATIONS") != "full":
         pytest.skip("takes long: SIMULATIONS=full")
@@ -85,7 +91,9 @@ def test_a_claim_on_rte_rejects_its_wrong_world(path, truth):
 @pytest.mark.parametrize(
     "path, truth", [real("crowd/bluebird_label.csv", "crowd/bluebird_truth.csv")]
 )
-@pytest.mark.parametrize("name", ["wang.real.bluebird", "wang.real.close"])
+@pytest.mark.parametrize(
+    "name", ["wang.real.bluebird", "wang.real.bluebird.two_coins", "wang.real.close"]
+)
 def test_claims_on_bluebird_reject_their_wrong_worlds(name, path, truth):
     assert judged(name, **{"data.path": path, "data.truth": truth}) == CONTRADICTED
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import optimize, stats
+from scipy import optimize, special, stats
 
 from pipeline.problems.crowd.claims import CLAIMS
 from pipeline.problems.crowd.theory import bounds, vote_errors
@@ -183,7 +183,69 @@ def w11():
     return "0.269", "0.765", "100", "k = 6"
 
 
-ROWS = {f"W{number}": globals()[f"w{number}"] for number in range(1, 12)}
+def w12():
+    """The mean of |T − p| by hand, and (23) with signs on drawn answers, for either label."""
+    rng = np.random.default_rng(12)
+    m = 1000
+    right = rng.random(m) < 0.5
+    label = rng.random(m) < 0.3
+    said_one = right == label
+    soft = np.clip(label + rng.normal(0, 0.1, m), 0, 1)
+    ability = ((1 - said_one) * (1 - soft) + said_one * soft).mean()
+    signed = (right + (2.0 * said_one - 1) * (soft - label)).mean()
+    assert ability == pytest.approx(signed)
+    distance = abs(ability - 0.5)
+    assert distance <= abs((right - 0.5).mean()) + np.abs(soft - label).mean()
+    assert np.abs(right - 0.5).mean() == 2 * 0.5 * 0.5 == 0.5
+    assert math.sqrt(math.log(m) / m) == pytest.approx(0.083, abs=5e-4)
+    return "p = ½", "0.5", "0.083", "m = 1,000"
+
+
+def w13():
+    """By hand, and the slope of log-odds over a grid of pairs in [λ, 1 − λ]."""
+    odds = 0.1 / 0.9, 0.9 / 0.1
+    assert math.log(odds[1] / odds[0]) == pytest.approx(4.39, abs=5e-3)
+    assert (odds[1] - odds[0]) / odds[0] == pytest.approx(80)
+    assert 2 / 0.1 * (0.9 - 0.1) == pytest.approx(16)
+    grid = np.linspace(0.1, 0.9, 41)
+    apart = np.abs(special.logit(grid[:, None]) - special.logit(grid))
+    assert (apart <= np.abs(grid[:, None] - grid) / (0.1 * 0.9) + 1e-12).all()
+    return "λ = 0.1", "p = 0.1", "p' = 0.9", "4.39", "16.0", "80.0"
+
+
+def w14():
+    """Projected points are no farther apart, whatever they are: (28) without its second term."""
+    points = np.random.default_rng(14).normal(0.5, 2, (2, 1000))
+    projected = np.clip(points, 0.1, 0.9)
+    assert (np.abs(np.diff(projected, axis=0)) <= np.abs(np.diff(points, axis=0))).all()
+    assert 2 * 0.1 + 0.25 > 0.25
+    return "λ = 0.1", "r = 0.25", "`wang.lemma_3`"
+
+
+def w15():
+    """The exact chance, by the binomial law: 2 or fewer of 20, or 18 or more, are right."""
+    far = math.sqrt(math.log(20) / 20)
+    count = np.arange(21)
+    is_far = np.abs(count / 20 - 0.5) > far
+    each = stats.binom.pmf(count, 20, 0.5)[is_far].sum()
+    assert each == pytest.approx(2 * sum(math.comb(20, k) for k in range(3)) / 2**20)
+    assert 1 - (1 - each) ** 10_000 == pytest.approx(0.982, abs=5e-4)
+    hoeffding = 2 * 20 * math.exp(-2 * math.log(20))  # of 20 workers: 2n/m²
+    assert hoeffding == pytest.approx(2 * 20 / 400) and 1 - (1 - each) ** 20 < hoeffding
+    return "10,000", "m = 20", "0.982", "C' = 4", "`wang.lemma_1`"
+
+
+def w16():
+    """Wisdom of k answers at E/k: falling in k, and by the flips themselves."""
+    for questions, carried in ((1, 0.2136), (20, 0.0125)):
+        flip = 1 / (1 + math.exp(1 / questions))
+        assert questions * (1 - 2 * flip) ** 2 == pytest.approx(carried, abs=5e-5)
+    carried = [k * math.tanh(1 / (2 * k)) ** 2 for k in range(1, 40)]
+    assert (np.diff(carried) < 0).all()
+    return "0.2136", "0.0125", "k = 1", "k = 20", "E = 1", "`wang.surveys.nobody`"
+
+
+ROWS = {f"W{number}": globals()[f"w{number}"] for number in range(1, 17)}
 
 
 @pytest.mark.parametrize("row", ROWS)

@@ -5,12 +5,14 @@ from . import (
     experts,
     inference,
     labels,
+    lemmas,
     limits,
     projection,
     recorded,
     start,
     strength,
     surveys,
+    two_coins,
 )
 
 CLAIMS = (
@@ -18,10 +20,12 @@ CLAIMS = (
     *limits.CLAIMS,
     *labels.CLAIMS,
     *abilities.CLAIMS,
+    *lemmas.CLAIMS,
     *experts.CLAIMS,
     *strength.CLAIMS,
     *start.CLAIMS,
     *projection.CLAIMS,
     *recorded.CLAIMS,
     *surveys.CLAIMS,
+    *two_coins.CLAIMS,
 )

@@ -9,7 +9,7 @@ from typing import cast
 
 import numpy as np
 
-from pipeline.analysis.claims import SimulatedControl
+from pipeline.analysis.claims import NotSimulated, SimulatedControl
 from pipeline.problems.common.changes import (
     Wrapper,
     all_of,
@@ -37,6 +37,7 @@ from ..metrics.rare import first_label_wrong, first_label_wrong_weighted
 from ..model import Answers, CrowdTruth
 from ..model import DawidSkene as Crowd
 from ..releases import ReleasedAnswers
+from ..two_coins import TwoCoinTruth
 
 NO_FLIP = 50.0  # ε at which no answer is ever flipped
 ALL_BUT_SURE = 0.999  # of the lean of an answer that is never flipped
@@ -226,6 +227,19 @@ def _as_often_answered(crowd: RecordedCrowd) -> Crowd:
     return Crowd(n=crowd.n, m=crowd.m, answered=ANSWERED)
 
 
+def _equal_coins(truth: CrowdTruth) -> CrowdTruth:
+    """Workers who are as often right on either label: by their mean ability."""
+    if not isinstance(truth, TwoCoinTruth):
+        return truth
+    return replace(truth, sensitivities=truth.abilities, specificities=truth.abilities)
+
+
+EQUAL_COINS = SimulatedControl(
+    "workers who are as often right on either label", data_of(_equal_coins)
+)
+HALF_BUDGET_IN_SECRET = SimulatedControl(
+    "answers flipped as at half of ε, and nobody says so", _budget(lambda epsilon: epsilon / 2)
+)
 SPAMMERS_ABLE = SimulatedControl(
     "spammers who are right on three answers of five", data_of(_spammers_able)
 )
@@ -236,6 +250,14 @@ ALIKE = SimulatedControl(
 ONE_COIN = SimulatedControl(
     "answers of workers who are as often right on either label",
     answers_of(lambda crowd: Crowd(n=crowd.n, m=crowd.m)),
+)
+WEAK_CROWD = SimulatedControl(
+    "answers of workers who all are right on three of five, on either label",
+    answers_of(
+        lambda crowd: Crowd(
+            n=crowd.n, m=crowd.m, ability_low=SOME_ABILITY, ability_high=SOME_ABILITY
+        )
+    ),
 )
 
 
@@ -283,4 +305,12 @@ UNWEIGHTED = SimulatedControl(
         "metric",
         lambda part: first_label_wrong() if isinstance(part, first_label_wrong_weighted) else part,
     ),
+)
+
+
+# -------------------------------------------------------------------------- none is simulated
+
+INEQUALITY = NotSimulated(
+    "an inequality of every data set in which the event occurs: nothing that workers or mechanisms "
+    "do can break it"
 )
