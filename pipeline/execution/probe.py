@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 SECONDS = 1.0  # of the processor for all that is simulated
+PAGES = Path("/proc/self/statm")  # of Linux: first the number that this process has
 BYTES = 200 * 2**20  # of memory that it may take
 PATIENCE = 10  # times SECONDS that this may take by the clock, on a machine with much to do
 WORKER = 150 * 2**20  # bytes of a worker process with nothing to do
@@ -218,7 +219,7 @@ def _part(study: Study, count: int) -> Study:
 def _limit_memory() -> None:
     """Let this process take BYTES more than it has."""
     with contextlib.suppress(OSError, ValueError):  # no Linux, or a lower limit already
-        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        pages = int(PAGES.read_text().split()[0])
         limit = pages * os.sysconf("SC_PAGE_SIZE") + BYTES
         resource.setrlimit(resource.RLIMIT_AS, (limit, resource.getrlimit(resource.RLIMIT_AS)[1]))
 

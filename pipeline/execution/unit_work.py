@@ -1,6 +1,7 @@
 """What a unit took: seconds, and the most memory of the process that made it."""
 
 import resource
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -86,7 +87,10 @@ def peak() -> int:
         lines = STATUS.read_text().splitlines()
         line = next(line for line in lines if line.startswith("VmHWM:"))
         return int(line.split()[1]) * KIB
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * KIB
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    if sys.platform == "darwin":  # which counts bytes
+        return most
+    return most * KIB
 
 
 def _reset_peak() -> None:

@@ -1,6 +1,5 @@
 """A folder on a disk, local or shared, as a backend; and the lock of a folder."""
 
-import fcntl
 import os
 import shutil
 import uuid
@@ -10,6 +9,7 @@ from io import FileIO
 from pathlib import Path
 
 from pipeline.storage.backend import ROOT, Backend, Listed
+from pipeline.storage.file_locks import lock, lock_at_once, lock_with_others
 from pipeline.study.files import PARTIAL, make_folders, open_regular, open_to_lock, write_whole
 
 SWEEPS = ".sweeps"  # is locked while units are written
@@ -128,7 +128,7 @@ class Folder(Backend):
     def sweeping(self) -> Iterator[None]:
         """To be entered while units are written; several processes may be inside at once."""
         with open_to_lock(self.path / SWEEPS) as handle:
-            fcntl.flock(handle, fcntl.LOCK_SH)
+            lock_with_others(handle)
             yield
 
     def left_over(self, prefix: str) -> list[str]:
@@ -138,7 +138,7 @@ class Folder(Backend):
         with ExitStack() as stack:
             try:
                 handle = stack.enter_context(_open(self.path / SWEEPS))
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock_at_once(handle)
             except FileNotFoundError:  # no sweep has begun
                 pass
             except OSError:  # a sweep is under way, or this cannot be known
@@ -150,7 +150,7 @@ class Folder(Backend):
 def locked(folder: Path) -> Iterator[None]:
     """One process at a time, on this folder; the lock ends with its process."""
     with open_to_lock(folder / ".lock") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        lock(handle)
         yield
 
 

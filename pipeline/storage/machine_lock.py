@@ -4,12 +4,12 @@ A lock in a bucket cannot see that a process died, and waits. The operating syst
 whoever gets the lock of a file knows that its last holder gave it back or is gone.
 """
 
-import fcntl
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import FileIO
 
+from pipeline.storage.file_locks import lock
 from pipeline.study.files import open_to_lock, private_folder
 from pipeline.study.streams import digest
 
@@ -40,7 +40,7 @@ def locked_here(name: str) -> Iterator[str]:
         yield uuid.uuid4().hex
         return
     with handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        lock(handle)
         yield _token(handle)
 
 

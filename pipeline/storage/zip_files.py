@@ -8,7 +8,6 @@ a digest of all that is to be written. So what is found under that name is the b
 file, or a part of it that was interrupted, which is known by its checksum.
 """
 
-import fcntl
 import hashlib
 import os
 import zipfile
@@ -20,6 +19,7 @@ from io import BufferedRandom
 from pathlib import Path
 from types import TracebackType
 
+from pipeline.storage.file_locks import lock_at_once
 from pipeline.study.files import PARTIAL, open_to_lock
 
 PART = 2**23  # bytes that are read at once
@@ -69,7 +69,7 @@ class ZipWriter:
     def __enter__(self) -> "ZipWriter":
         self._file = BufferedRandom(open_to_lock(self.partial))
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock_at_once(self._file)
             status = os.fstat(self._file.fileno())
             # Another process may have finished it since it was opened here.
             is_mine = os.path.samestat(status, os.stat(self.partial))
@@ -126,7 +126,7 @@ class ZipWriter:
         for path in self.path.parent.glob(f"{self.path.name}.*{PARTIAL}"):
             try:
                 with open_to_lock(path) as file:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    lock_at_once(file)
                     yield path
             except OSError:
                 continue

@@ -3,7 +3,6 @@ alone.
 """
 
 import csv
-import fcntl
 import html
 import io
 import re
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from pipeline.execution.amounts import format_bytes
 from pipeline.execution.sessions import sessions
+from pipeline.storage.file_locks import lock_at_once
 from pipeline.storage.folder import SWEEPS, Folder, locked
 from pipeline.storage.replications import DESCRIPTION, RAW
 from pipeline.storage.results import REQUESTS, SEALED, root_attributes
@@ -416,7 +416,7 @@ def _remove(shelved_study: Shelved) -> None:
     study = folder.parent.parent if folder.parent.name == REQUESTS else folder
     with locked(study), open_to_lock(study / SWEEPS) as handle:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock_at_once(handle)
         except OSError:
             raise InvalidInput(
                 "studies", shelved_study.name, "is being simulated; stop that run first"

@@ -283,7 +283,7 @@ def test_files_that_another_user_is_writing_are_left_alone():
 @pytest.mark.parametrize("kept", [True, False])
 def test_locks_of_sweeps_are_such_as_nfs_gives(kept, tmp_path, monkeypatch):
     """It makes them locks of byte ranges: shared ones need a file open for reading, exclusive ones for writing."""
-    monkeypatch.setattr("pipeline.storage.folder.fcntl.flock", fcntl.lockf)
+    monkeypatch.setattr("pipeline.storage.file_locks.fcntl.flock", fcntl.lockf)
     if kept:
         (tmp_path / ".sweeps").touch()
     folder = Folder(tmp_path)

@@ -4,7 +4,6 @@ Most clusters start one.
 """
 
 import contextlib
-import fcntl
 import gc
 import importlib.util
 import logging
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from pipeline.execution.clusters.open_files import raise_limit
 from pipeline.execution.workers import NOISY, steady
+from pipeline.storage.file_locks import lock, lock_at_once
 from pipeline.study.files import open_regular
 from pipeline.study.parameters import InvalidInput
 
@@ -207,7 +207,7 @@ def scratch() -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix=SCRATCH) as folder:
         new = Path(folder, "new")
         with open(new, "w") as handle:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            lock(handle)
             new.rename(Path(folder, LOCK))
             yield folder
 
@@ -217,7 +217,7 @@ def _remove_if_free(folder: Path) -> None:
     if folder.lstat().st_uid != os.getuid():
         return
     with open_regular(folder / LOCK) as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock_at_once(handle)
         shutil.rmtree(folder, ignore_errors=True)
 
 
