@@ -9,11 +9,13 @@ import numpy as np
 import xarray as xr
 from scipy import special
 
+from pipeline.analysis import order_sums
 from pipeline.analysis.intervals import interval_within, without_rounding
 from pipeline.analysis.metric_classes import is_exact
 from pipeline.analysis.moments import COUNTS, STATISTICS, Moments, block_moments, merged
 from pipeline.study.arrays import Array, Floats
 from pipeline.study.grid import Level
+from pipeline.study.statistics import ESTIMATE
 from pipeline.study.status import FAILED
 
 REPLICATION = "replication"
@@ -201,6 +203,9 @@ def summarise(results: xr.Dataset, confidence: float = 0.95) -> xr.Dataset:
       none;
     - `v_n`: number of values in the mean.
 
+    With the attribute `statistics` also `v_median` and others of a study's `statistics`, each with
+    `_mcse`, `_low`, `_high`, its 95 % interval, and the rest as a metric has it.
+
     Over the grid: `n_run` = `n_ok` + `n_not_converged` + `n_failed` replications, and
     `n_not_finite`, those that did not fail but where some metric is not finite. Raises
     KeyError without `status`.
@@ -219,7 +224,44 @@ def moments_of(results: xr.Dataset) -> xr.Dataset:
     described = {}
     for (name, values), statistics in zip(columns.items(), moments, strict=True):
         described[name] = statistics.assign_attrs(values.attrs)
-    return xr.Dataset({**described, "status": counts}, attrs=results.attrs)
+    others = _order_statistics(results)
+    return xr.Dataset({**described, **others, "status": counts}, attrs=results.attrs)
+
+
+def _order_statistics(results: xr.Dataset) -> dict[str, xr.DataArray]:
+    """(cells…, estimate) of the statistics that results say they have.
+
+    As `summary.zarr` has them. One span of replications is in memory at a
+    time.
+    """
+    names = map(str, results.data_vars)
+    metrics = [name for name in names if name != "status" and REPLICATION in results[name].dims]
+    sums = order_sums.of_results(results.attrs, metrics)
+    if sums is None:
+        return {}
+    status = results["status"].transpose(..., REPLICATION)
+    columns = [results[name].transpose(*status.dims) for name in metrics]
+    arrays = [*columns, status]
+    spans = _chunks(arrays)[REPLICATION]
+    blocks = (sums.of(*_values_within(arrays, span)) for span in spans)
+    sketches = functools.reduce(sums.merge, blocks)
+    estimates = sums.estimates(sketches, status.shape[:-1])
+    others = {}
+    for statistic in sums.statistics:
+        name = statistic.variable
+        array = _labelled(estimates[name], status, "estimate", ESTIMATE)
+        of_metric = results[statistic.metric].attrs
+        others[name] = array.assign_attrs(statistic.attributes(of_metric))
+    return others
+
+
+def _values_within(arrays: Sequence[xr.DataArray], span: slice) -> tuple[Floats, Array]:
+    """Values, (metrics, cells…, reps), and status of a span of replications.
+
+    arrays: of the metrics, then of the status.
+    """
+    *values, status = (array[..., span].values for array in arrays)
+    return np.stack(values), status
 
 
 def summarise_moments(summary: xr.Dataset, confidence: float = 0.95) -> xr.Dataset:
@@ -228,6 +270,8 @@ def summarise_moments(summary: xr.Dataset, confidence: float = 0.95) -> xr.Datas
     axes = counts.dims[:-1]
     columns: dict[str, tuple[Sequence[Hashable], Array, dict[str, object]]] = {}
     for name, values in summary.data_vars.items():
+        if "estimate" in values.dims:
+            columns |= _of_statistic(str(name), values, summary)
         if "statistic" not in values.dims:  # the status, or moments of pairs
             continue
         exact = is_exact(summary.attrs, str(name))
@@ -241,6 +285,38 @@ def summarise_moments(summary: xr.Dataset, confidence: float = 0.95) -> xr.Datas
     coordinates = counts.isel(count=0, drop=True).coords
     attributes_of_all = dict(summary.attrs, confidence=confidence)
     return xr.Dataset(columns, coordinates, attributes_of_all)
+
+
+def _of_statistic(
+    name: str, estimates: xr.DataArray, summary: xr.Dataset
+) -> dict[str, tuple[Sequence[Hashable], Array, dict[str, object]]]:
+    """Columns of a statistic such as a median. estimates: (cells…, estimate).
+
+    Where replications have no value, or did not converge, it may be anything
+    in the metric's range.
+    """
+    counts = summary["status"].transpose(..., "count")
+    axes = counts.dims[:-1]
+    of_metric = summary[estimates.attrs["of_metric"]].transpose(*axes, "statistic")
+    moments = _by_statistic(of_metric)
+    numbers = np.moveaxis(estimates.transpose(*axes, "estimate").values, -1, 0)
+    value, error, low, high = numbers
+    least, most = _range(estimates)
+    is_known = counts.sel(count="run").values == moments["trusted_n"]
+    columns = {
+        "": (value, ""),
+        "_mcse": (error, ", Monte Carlo standard error"),
+        "_low": (low, ", lower end of the 95 % interval"),
+        "_high": (high, ", upper end of the 95 % interval"),
+        "_least": (np.where(is_known, value, least), ", least that missing values could make it"),
+        "_most": (np.where(is_known, value, most), ", greatest that missing values could make it"),
+        "_n": (moments["n"].astype(int), ", number of values"),
+    }
+    described: dict[str, tuple[Sequence[Hashable], Array, dict[str, object]]] = {}
+    for suffix, (column, meaning) in columns.items():
+        attributes = _described(estimates.attrs, name, suffix, meaning)
+        described[f"{name}{suffix}"] = (axes, column, attributes)
+    return described
 
 
 def _described(

@@ -18,7 +18,12 @@ from pipeline.workflow.words import AS_TYPED, in_quotes
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
-RULES = ("precision", "refine", "until")  # whose fields are set whether they are there or not
+RULES = (
+    "precision",
+    "refine",
+    "until",
+    "statistics",
+)  # whose fields are set whether they are there or not
 SIMILAR = 0.7  # words from which on one is suggested for another
 
 

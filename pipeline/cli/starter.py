@@ -34,6 +34,7 @@ RULES = {  # sections that few experiments have -> what each is for
     "precision": "a cell stops once its means are known as well as this",
     "refine": "levels are added where the mean crosses the level",
     "until": "a run stops once all claims are decided",
+    "statistics": "medians, quantiles and trimmed means beside the means",
 }
 
 

@@ -4,7 +4,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -39,6 +39,22 @@ class Sums(Protocol):
         """Axis of the cells -> (metrics, cells…, levels, statistics of pairs)."""
 
 
+Sketches: TypeAlias = Any  # what an `Order` makes of values, and reads
+
+
+class Order(Protocol):
+    """Statistics other than moments, as `pipeline.analysis.order_sums.OrderSums`."""
+
+    def of(self, values: Floats, status: Array) -> Sketches:
+        """What a block says. values: (metrics, cells…, reps); status: (cells…, reps)."""
+
+    def merge(self, first: Sketches, second: Sketches) -> Sketches:
+        """What both say, the same in any order."""
+
+    def estimates(self, sketches: Sketches, shape: tuple[int, ...]) -> Mapping[str, Floats]:
+        """Variable -> (cells…, estimate). shape: of the cells."""
+
+
 # Of (metrics, cells…, reps), (cells…, reps) and the paired axes.
 Moments = Callable[[Floats, Array, tuple[int, ...]], Any]
 Merge = Callable[[Any, Any], Any]
@@ -70,7 +86,8 @@ class Reduce(NeedsStores):
     Memory: one shard of every variable, see `Layout`, some times over. partial: units may be
     missing; their replications then have status 0. Otherwise, and where one is damaged,
     InvalidInput names it. rule: of a study with targets of precision; replications after the look
-    at which a group met them have status 0, whether simulated or not.
+    at which a group met them have status 0, whether simulated or not. order: of a study with
+    statistics other than means.
     """
 
     def __init__(
@@ -81,6 +98,7 @@ class Reduce(NeedsStores):
         merge: Merge,
         partial: bool = False,
         rule: Rule | None = None,
+        order: Order | None = None,
     ):
         self.store = store
         self.staged = staged
@@ -88,6 +106,7 @@ class Reduce(NeedsStores):
         self.merge = merge
         self.partial = partial
         self.rule = rule
+        self.order = order
         self.columns: list[int] = []
         if rule is not None:
             self.columns = rule.columns
@@ -122,6 +141,7 @@ class Reduce(NeedsStores):
         digests: dict[str, str] = {}
         writers: set[str] = set()
         total: Sums | None = None
+        sketches: Sketches = None
         prefixes = self._prefixes(region)
         for span in self.layout.spans():
             values, status = self._gather(region, span, writers, prefixes)
@@ -132,8 +152,10 @@ class Reduce(NeedsStores):
                 total = part
             else:
                 total = self.merge(total, part)
+            sketches = self._with_order(sketches, values, status)
         assert total is not None  # there is one span at least
         digests |= self._summarise(region, total)
+        digests |= self._order_statistics(region, sketches)
         return Reduced(digests, writers, self._excess(region, prefixes))
 
     def _excess(self, region: Region, prefixes: Prefixes) -> dict[int, float]:
@@ -177,6 +199,26 @@ class Reduce(NeedsStores):
         digests: dict[str, str] = {}
         for name, array in columns.items():
             digests |= summary.write(name, region.slices, array)
+        return digests
+
+    def _with_order(self, sketches: Sketches, values: Floats, status: Array) -> Sketches:
+        """Sketches of the values before and of these; None without other statistics than means."""
+        if self.order is None:
+            return None
+        part = self.order.of(values, status)
+        if sketches is None:
+            return part
+        return self.order.merge(sketches, part)
+
+    def _order_statistics(self, region: Region, sketches: Sketches) -> dict[str, str]:
+        """Write the region's other statistics; key -> digest of the files."""
+        digests: dict[str, str] = {}
+        if self.order is None:
+            return digests
+        summary = ZarrLocation(self.store.backend, self.staged.summary)
+        shape = self.cells[region.slices].shape
+        for name, estimates in self.order.estimates(sketches, shape).items():
+            digests |= summary.write(name, region.slices, estimates)
         return digests
 
     def _gather(

@@ -56,6 +56,7 @@ class Changes(TypedDict, total=False):
     precision: Mapping[str, Mapping[str, float]] | None
     refine: Mapping[str, float | str] | None
     until: str | Mapping[str, Any] | None
+    statistics: Mapping[str, Sequence[str]] | None
     figures: Sequence[Mapping[str, Any]]
     claims: bool
     data: Mapping[str, str | os.PathLike[str] | None]

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from pipeline.reporting.formatting import count, glossary, levels, number, percent, symbol
+from pipeline.analysis.order_sums import CONFIDENCE
+from pipeline.reporting.formatting import (
+    capitalised,
+    count,
+    glossary,
+    levels,
+    number,
+    percent,
+    symbol,
+)
 from pipeline.reporting.specs import Spec
 
 if TYPE_CHECKING:
@@ -33,14 +42,36 @@ def _fixed(spec: Spec, data: xr.Dataset) -> str:
     return f"Fixed: {levels(fixed)}."
 
 
-def bars(table: "DataFrame", confidence: float, axes: "Axes", of: str = "the mean") -> str:
+def shown(summary: xr.Dataset, metric: str, label: str) -> str:
+    """What a figure of a summary shows of a metric: its mean, or the statistic that it is."""
+    if "statistic" in summary[metric].attrs:
+        return capitalised(label)
+    return f"Mean of the {label}"
+
+
+def bars_of(summary: xr.Dataset, metric: str, table: "DataFrame", axes: "Axes") -> str:
+    """What the bars are of a column of a summary: of a mean, or of a statistic such as a median."""
+    attributes = summary[metric].attrs
+    confidence = summary.attrs["confidence"]
+    if "statistic" not in attributes:
+        return bars(table, confidence, axes)
+    of = f"the {attributes['statistic']}"
+    return bars(table, CONFIDENCE, axes, of, attributes["interval"])
+
+
+def bars(
+    table: "DataFrame",
+    confidence: float,
+    axes: "Axes",
+    of: str = "the mean",
+    remark: str = "corrected for skewness",
+) -> str:
     """What the bars in `axes` are, over how many replications, and whether they can be seen."""
     finite = table[np.isfinite(table["mean"])]
     if not len(finite):
         return "No cell has a value."
     if finite["replications"].max() < 2:
         return "One replication per cell: no intervals."
-    remark = "corrected for skewness"
     if _some_agree(finite):
         remark += "; exact where they all agree"
     sentence = (

@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from pipeline.reporting import style
-from pipeline.reporting.captions import bars, caption, missing
+from pipeline.reporting.captions import bars, bars_of, caption, missing, shown
 from pipeline.reporting.cells import (
     Drawing,
     Mark,
@@ -57,7 +57,7 @@ def curves(spec: Curves, results: xr.Dataset, summary: xr.Dataset) -> Drawing:
     label = metric_label(summary[spec.metric], spec.metric)
     panels = _Panels(spec, summary, table, label)
     figure = panels.figure()
-    sentences = [f"Mean of the {label} against {symbol(spec.position)}."]
+    sentences = [f"{shown(summary, spec.metric, label)} against {symbol(spec.position)}."]
     if spec.theory is not None and panels.has_guide:
         source = f", {spec.source}" if spec.source else ""
         sentences.append(f"Line without marks: slope {fraction(spec.theory)}{source}.")
@@ -68,7 +68,7 @@ def curves(spec: Curves, results: xr.Dataset, summary: xr.Dataset) -> Drawing:
         spec,
         summary,
         *sentences,
-        bars(table, summary.attrs["confidence"], figure.axes[0]),
+        bars_of(summary, spec.metric, table, figure.axes[0]),
         _gaps(spec, table),
         missing(table),
     )

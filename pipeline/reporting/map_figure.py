@@ -128,6 +128,8 @@ def _shown(spec: Map, results: xr.Dataset, summary: xr.Dataset) -> _Shown:
         columns = columns_of(summary, spec.metric)
         label = metric_label(summary[spec.metric], spec.metric)
         title = name_in_words(summary, spec.metric)
+        if "statistic" in summary[spec.metric].attrs:  # a median, say
+            return _Shown(columns, "value", label, label, title)
         return _Shown(columns, "mean", label, f"mean of the {label}", title)
     power = 2.0 if spec.power is None else spec.power
     ratios = ratios_of(results, summary, spec, power)

@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from pipeline.reporting import style
-from pipeline.reporting.captions import bars, caption, missing
+from pipeline.reporting.captions import bars_of, caption, missing, shown
 from pipeline.reporting.cells import (
     Drawing,
     Mark,
@@ -57,9 +57,9 @@ def nested(spec: NestedLoop, results: xr.Dataset, summary: xr.Dataset) -> Drawin
     text = caption(
         spec,
         summary,
-        f"Mean of the {label} in every cell; from left to right {order} changes, the first fastest. "
+        f"{shown(summary, spec.metric, label)} in every cell; from left to right {order} changes, the first fastest. "
         "Below: the level of each, higher for a later one.",
-        bars(table, summary.attrs["confidence"], grid[0, 0]),
+        bars_of(summary, spec.metric, table, grid[0, 0]),
         missing(table),
     )
     title = spec.title or f"{label} in all cells"

@@ -20,6 +20,7 @@ class Shape:
     axes: Mapping[str, tuple[Any, ...]]
     coordinates: tuple[str, ...]
     metrics: tuple[str, ...]
+    statistics: tuple[str, ...] = ()
 
     @property
     def measured(self) -> tuple[str, ...]:
@@ -31,7 +32,7 @@ class Shape:
         if refers == "axis":
             return self.axes
         if refers == "metric":
-            return self.metrics
+            return (*self.metrics, *self.statistics)
         if refers == "axis or derived parameter":
             return (*self.axes, *self.coordinates)
         return self.measured

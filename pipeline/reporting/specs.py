@@ -306,16 +306,21 @@ KINDS: dict[str, type[Spec]] = {
 }
 
 
+OF_SUMMARY = ("curves", "map", "nested_loop")  # kinds that read a summary alone
+
+
 def read(
     figures: object,
     axes: Mapping[str, Sequence[Any]],
     coordinates: Iterable[str] = (),
     metrics: Iterable[str] = (),
+    statistics: Iterable[str] = (),
 ) -> tuple[Spec, ...]:
     """Checked figures from a list of mappings (null: none).
 
     `axes` gives the levels of every axis of the grid, `coordinates` names the derived parameters,
-    `metrics` what is measured. Raises InvalidInput with the key of the mistake, such as
+    `metrics` what is measured, `statistics` what summaries have of it beside means. Raises
+    InvalidInput with the key of the mistake, such as
     "figures.2.metric".
     """
     if figures is None:
@@ -323,7 +328,7 @@ def read(
     if not isinstance(figures, (list, tuple)):
         raise InvalidInput("figures", figures, "must be a list of mappings")
     levels = {axis: tuple(values) for axis, values in axes.items()}
-    shape = Shape(levels, tuple(coordinates), tuple(metrics))
+    shape = Shape(levels, tuple(coordinates), tuple(metrics), tuple(statistics))
     return tuple(_figure(figure, f"figures.{i}", shape) for i, figure in enumerate(figures))
 
 
@@ -342,5 +347,16 @@ def _figure(figure: object, key: str, shape: Shape) -> Spec:
 
     parameters.check_keys(values, fields(cls), f"{key}.", f"{kind} has no such field")
     spec = parameters.read(cls, values, f"{key}.", reader=reader)
+    _check_statistics(kind, values, key, shape)
     spec.check(key, shape)
     return spec
+
+
+def _check_statistics(kind: str, values: Mapping[str, Any], key: str, shape: Shape) -> None:
+    """Raise InvalidInput where a figure that reads replications names a statistic of a summary."""
+    is_of_summary = kind in OF_SUMMARY and values.get("yardstick") is None
+    for name in ("metric", "yardstick"):
+        if values.get(name) in shape.statistics and not is_of_summary:
+            kinds = ", ".join(OF_SUMMARY)
+            allowed = f"is a statistic, which {kinds} without a yardstick show; name a metric"
+            raise InvalidInput(f"{key}.{name}", values[name], allowed)

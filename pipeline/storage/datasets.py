@@ -18,6 +18,7 @@ from pipeline.storage.layout import Layout, positions
 from pipeline.study.arrays import Array
 from pipeline.study.checks import ROLES
 from pipeline.study.parameters import arguments, fields, outcome
+from pipeline.study.statistics import as_attribute
 from pipeline.study.study import Study
 from pipeline.study.untyped import JsonObject
 
@@ -146,6 +147,7 @@ def blank(study: Study) -> "xr.Dataset":
         "experiment": study.name,
         "study": json.dumps(study.description, sort_keys=True),
         "replications": study.replications,
+        **as_attribute(study.statistics),
     }
     return xr.Dataset(variables | status, coordinates_of(study), attributes)
 
@@ -155,18 +157,25 @@ def across(metric: str, axis: str) -> str:
     return f"{metric}_across_{axis}"
 
 
-def summary_template(
-    study: Study,
-    location: ZarrLocation,
-    statistics: tuple[str, ...],
-    counts: tuple[str, ...],
-    pair: tuple[str, ...],
-) -> None:
+class Columns(NamedTuple):
+    """Names of the numbers that a summary holds of a cell.
+
+    moments: of a metric. counts: of the status. pair: of two levels that share data. estimate: of
+    a statistic, such as a median.
+    """
+
+    moments: tuple[str, ...]
+    counts: tuple[str, ...]
+    pair: tuple[str, ...]
+    estimate: tuple[str, ...]
+
+
+def summary_template(study: Study, location: ZarrLocation, columns: Columns) -> None:
     """Create the group of summary.zarr, whose variables are still empty.
 
     Shapes: (grid…, statistic) for every metric, (grid…, count) for the status, and for
     every axis whose levels share their data (grid…, other level, pair_statistic), see
-    `across`.
+    `across`; and (grid…, estimate) for the study's statistics.
     """
     import xarray as xr
 
@@ -175,10 +184,12 @@ def summary_template(
     paired = [axis for k, axis in enumerate(axes) if k in layout.paired]
     coordinates = coordinates_of(study)
     del coordinates[REPLICATION]
-    coordinates["statistic"] = xr.Variable(("statistic",), np.array(statistics))
-    coordinates["count"] = xr.Variable(("count",), np.array(counts))
+    coordinates["statistic"] = xr.Variable(("statistic",), np.array(columns.moments))
+    coordinates["count"] = xr.Variable(("count",), np.array(columns.counts))
     if paired:
-        coordinates["pair_statistic"] = xr.Variable(("pair_statistic",), np.array(pair))
+        coordinates["pair_statistic"] = xr.Variable(("pair_statistic",), np.array(columns.pair))
+    if study.statistics:
+        coordinates["estimate"] = xr.Variable(("estimate",), np.array(columns.estimate))
     for axis in paired:
         other = f"other_{axis}"
         levels = np.array(axes[axis])
@@ -203,12 +214,16 @@ def summary_template(
             "long_name": f"{described['long_name']}, moments of pairs of levels of {axis}",
         }
         others = (f"other_{axis}", len(axes[axis]))
-        of_pairs = form(others, ("pair_statistic", len(pair)))
+        of_pairs = form(others, ("pair_statistic", len(columns.pair)))
         new.add_numbers(across(metric, axis), of_pairs, attributes)
     for metric in study.metrics:
-        of_moments = form(("statistic", len(statistics)))
+        of_moments = form(("statistic", len(columns.moments)))
         new.add_numbers(metric, of_moments, describe(study, metric))
-    new.add_counts("status", "i8", form(("count", len(counts))), describe(study, "status"))
+    for statistic in study.statistics:
+        attributes = statistic.attributes(describe(study, statistic.metric))
+        of_estimate = form(("estimate", len(columns.estimate)))
+        new.add_numbers(statistic.variable, of_estimate, attributes)
+    new.add_counts("status", "i8", form(("count", len(columns.counts))), describe(study, "status"))
     location.put(files)
 
 

@@ -53,8 +53,8 @@ def versions() -> Mapping[str, str]:
 def request(study: Study) -> str:
     """Digest of all that a sealed dataset shows.
 
-    Identity, levels, replications, and what ends a run or adds levels. The code of
-    coordinates, too: no unit is made with it, so no reference unit shows that it
+    Identity, levels, replications, statistics, and what ends a run or adds levels. The
+    code of coordinates, too: no unit is made with it, so no reference unit shows that it
     changed.
     """
     content: dict[str, Any] = {
@@ -71,6 +71,8 @@ def request(study: Study) -> str:
         content["refine"] = repr(study.refine)
     if study.until:
         content["until"] = repr(study.until)
+    if study.statistics:
+        content["statistics"] = [statistic.variable for statistic in study.statistics]
     return digest(canonical(content), 8).hex()
 
 

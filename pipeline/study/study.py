@@ -59,6 +59,7 @@ from pipeline.study.protocols import (
 )
 from pipeline.study.refinement import Refinement, read_refinement
 from pipeline.study.slices import Whole, sliced_unit, slices
+from pipeline.study.statistics import Statistic, read_statistics
 from pipeline.study.streams import Stream, canonical, digest
 from pipeline.study.targets import Target, read_targets
 from pipeline.study.until import Until, read_until
@@ -88,6 +89,8 @@ class Study(Checked):
     a config; `replications` is then the most that a cell gets. refine: a `Refinement`, or a mapping
     as of a config; a run then adds levels to the grid where a mean crosses a level. until: an
     `Until`, or "claims"; a run then stops once all claims are decided, with `replications` at most.
+    statistics: `Statistic`s, or a mapping of metrics to names such as "median", which summaries then
+    have beside the means.
 
     Raises InvalidInput, which names the key as a config does (`grid.m`,
     `parameters.epsilon`), for every value outside of its declaration, unknown
@@ -123,6 +126,7 @@ class Study(Checked):
     precision: tuple[Target, ...] = ()
     refine: Refinement | None = None
     until: Until | None = None
+    statistics: tuple[Statistic, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -147,12 +151,13 @@ class Study(Checked):
             raise InvalidInput("replications", self.replications, allowed)
 
     def _check_rules(self) -> None:
-        """Check when a run stops, and where it adds levels."""
+        """Check when a run stops, where it adds levels, and what summaries have."""
         self._set("precision", read_targets(self.precision, self.metrics, self.paired_axes))
         metrics = {name: self.metric(name) for name in self.metrics}
         ranges = {name: (metric.least, metric.most) for name, metric in metrics.items()}
         self._set("refine", read_refinement(self.refine, self.grid, ranges, self.paired))
         self._set("until", read_until(self.until, self.replications))
+        self._set("statistics", read_statistics(self.statistics, self.metrics))
         if not self.until:
             return
         for other in ("precision", "refine"):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from pipeline.execution.runner import parts
 from pipeline.identity.fingerprints import fingerprint
 from pipeline.identity.patches import at_one_moment
-from pipeline.study import refinement, until
+from pipeline.study import refinement, statistics, until
 from pipeline.study.parameters import DataFile
 from pipeline.study.study import Study
 from pipeline.study.targets import config_of
@@ -117,13 +117,16 @@ def _rules(study: Study) -> dict[str, Any]:
 
 def _rest(study: Study) -> dict[str, Any]:
     """What else is part of a study's identity, or of what it shows."""
-    return {
+    rest = {
         "problem": study.problem,
         "block": study.block,
         "derive": dict(study.derive),
         "paired": sorted(study.paired),
         "coordinates": list(study.coordinates),
     }
+    if study.statistics:
+        rest["statistics"] = statistics.config_of(study.statistics)
+    return rest
 
 
 def _description(claim: "Claim") -> dict[str, str]:

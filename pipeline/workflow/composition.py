@@ -21,7 +21,12 @@ SIZES = ("paper", "quick")
 # Changed name by name.
 SECTIONS = ("grid", "parameters", "derive", "data", "cluster", "store", "protocol")
 REMOVABLE = ("grid", "parameters", "derive")  # whose names a None removes
-RULES = ("precision", "refine", "until")  # changed as a whole, or name by name as "until.most"
+RULES = (
+    "precision",
+    "refine",
+    "until",
+    "statistics",
+)  # changed as a whole, or name by name as "until.most"
 OF_HYDRA = ("defaults", "hydra")
 
 

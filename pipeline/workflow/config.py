@@ -131,7 +131,10 @@ def _check_levels_of_claims(text: Text, study: Study) -> None:
 
 
 def _read_figures(raw: Config, study: Study) -> tuple[specs.Spec, ...]:
-    return specs.read(raw.get("figures"), study.grid.axes, study.derivations, study.metrics)
+    statistics = [statistic.variable for statistic in study.statistics]
+    return specs.read(
+        raw.get("figures"), study.grid.axes, study.derivations, study.metrics, statistics
+    )
 
 
 def _read_study(raw: Config, others: bool) -> Study:

@@ -6,7 +6,7 @@ import unicodedata
 from pathlib import Path
 from typing import Any
 
-from pipeline.study import refinement, until
+from pipeline.study import refinement, statistics, until
 from pipeline.study.checks import mapping
 from pipeline.study.grid import Grid, Level
 from pipeline.study.parameters import DataFile, InvalidInput, path_of, shorten
@@ -36,6 +36,7 @@ KEYS = {
     "precision",
     "refine",
     "until",
+    "statistics",
     "quick",
     "figures",
     "claims",
@@ -164,6 +165,7 @@ def mapping_of(study: Study) -> dict[str, Any]:
         "precision": config_of(study.precision),
         "refine": refinement.config_of(study.refine),
         "until": until.config_of(study.until),
+        "statistics": statistics.config_of(study.statistics),
         "figures": [],
     }
 

@@ -35,6 +35,7 @@ class Rest(TypedDict, total=False):
     precision: Mapping[str, Mapping[str, float]]
     refine: Mapping[str, float | str]
     until: str | Mapping[str, Any]
+    statistics: Mapping[str, Sequence[str]]
 
 
 def study(
@@ -63,7 +64,8 @@ def study(
         method: a program in place of `analyse`, such as "fit.R"; see `pl.Program`.
         claims: `pipeline.analysis.claims.Claim`s on the study.
         rest: as of a `Study`: replications (1,000), seed (1), block, the replications of a unit
-            (at most 1,000), parameters with one value, precision, refine, until, paired.
+            (at most 1,000), parameters with one value, precision, refine, until,
+            statistics, paired.
 
     Raises InvalidInput, which names the argument.
 

@@ -13,7 +13,7 @@ from pipeline.analysis.pairs import PAIR
 from pipeline.execution import sweep
 from pipeline.execution.bundles import Bundle
 from pipeline.execution.clusters import FEW_FILES, Executor
-from pipeline.execution.reduction import PackFiles, Reduce, Reduced, Staged
+from pipeline.execution.reduction import Order, PackFiles, Reduce, Reduced, Staged
 from pipeline.identity import own_files
 from pipeline.storage import agreement, contributions, datasets, results
 from pipeline.storage.datasets import ZarrLocation
@@ -21,6 +21,7 @@ from pipeline.storage.layout import Layout, Region
 from pipeline.storage.replications import Store
 from pipeline.storage.results import INTERIM, SEALED, SUMMARY
 from pipeline.study.refinement import config_of
+from pipeline.study.statistics import ESTIMATE, as_attribute
 from pipeline.study.study import Study
 from pipeline.workflow.precision import rule_of
 from pipeline.workflow.sealed import is_current, reduced_by
@@ -104,17 +105,33 @@ def _reduce(
     study = stored.study
     backend = stored.store.backend
     datasets.template(study, ZarrLocation(backend, staged.results))
-    datasets.summary_template(
-        study, ZarrLocation(backend, staged.summary), STATISTICS, COUNTS, PAIR
-    )
+    columns = datasets.Columns(STATISTICS, COUNTS, PAIR, ESTIMATE)
+    datasets.summary_template(study, ZarrLocation(backend, staged.summary), columns)
     reduced: dict[Region, Reduced] = {}
 
     def collect(some: list[Reduced], bundle: Bundle, _: int) -> None:
         reduced.update(zip(bundle.units, some, strict=True))
 
-    reduce = Reduce(stored.store, staged, block_moments, merged, partial, rule_of(study))
+    reduce = Reduce(
+        stored.store,
+        staged,
+        block_moments,
+        merged,
+        partial,
+        rule_of(study),
+        _order_of(study),
+    )
     sweep.run(executor, reduce, ((region, 1.0) for region in regions), on_done=collect)
     return reduced
+
+
+def _order_of(study: Study) -> Order | None:
+    """What makes a study's statistics; None without any but means."""
+    if not study.statistics:
+        return None
+    from pipeline.analysis.order_sums import OrderSums  # SciPy, xarray
+
+    return OrderSums(study.statistics, study.metrics)
 
 
 def _precision(study: Study, reduced: Mapping[Region, Reduced]) -> Mapping[str, Any]:
@@ -174,6 +191,7 @@ def _attributes(stored: StoredStudy, partial: bool, writers: set[str]) -> Mappin
         "versions": json.dumps(results.versions(), sort_keys=True),
         "writers": json.dumps(agreement.provenance(stored.store, writers), sort_keys=True),
     }
+    attributes.update(as_attribute(study.statistics))
     merged = contributions.all_of(stored.store)
     if merged:
         attributes["contributors"] = contributions.as_attribute(merged)

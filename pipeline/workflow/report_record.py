@@ -26,7 +26,7 @@ from pipeline.workflow.studies import StoredStudy
 
 CODE = (".py", ".j2", ".css", ".js")
 FINISHED = "# of {} replications"
-REQUESTED = ("name", "grid", "replications", "precision", "refine", "until")
+REQUESTED = ("name", "grid", "replications", "precision", "refine", "until", "statistics")
 OF_FILES = "# of files"
 OF_RESULTS = "# of results"
 OF_REQUEST = "# of request"

@@ -19,6 +19,10 @@ def reduced_by(study: Study) -> list[str]:
         from pipeline.analysis.precision import Rule  # SciPy
 
         parts.append(Rule)
+    if study.statistics:
+        from pipeline.analysis.order_sums import OrderSums  # SciPy
+
+        parts.append(OrderSums)
     return [fingerprint(part) for part in parts]
 
 
