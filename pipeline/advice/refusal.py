@@ -31,7 +31,8 @@ def refusal(simulator: Simulator, nowhere: Nowhere, mechanism: str | None = None
     targets = ", ".join(map(str, question.targets))
     there = _measured(simulator, nowhere)
     where = f"{question.word} = {question.shown(nowhere.last):g}"
-    at = f"{', '.join(_mean(target, nowhere.met) for target in there.measured)} at {where}"
+    means = [_mean(target, nowhere.met, there.replications) for target in there.measured]
+    at = f"{', '.join(means)} at {where}"
     if mechanism:
         at += f" with mechanism={mechanism}"
     if question.unknown.helps is not None:
@@ -91,12 +92,15 @@ def _tells(measured: Measured, met: bool) -> bool:
     return least > 0
 
 
-def _mean(measured: Measured, met: bool) -> str:
-    """A mean, with its interval where that does not tell."""
+def _mean(measured: Measured, met: bool, replications: int) -> str:
+    """A mean, with its interval where that does not tell, and how many replications have no value."""
     text = f"{measured.target.metric} = {measured.mean:.3g}"
-    if _tells(measured, met):
-        return text
-    return f"{text} [{measured.low:.3g}, {measured.high:.3g}]"
+    if not _tells(measured, met):
+        text += f" [{measured.low:.3g}, {measured.high:.3g}]"
+    if measured.infinite:
+        many = f"{measured.infinite:,} of {replications:,} replications"
+        text += f" (without a value in {many}, which count as the worst)"
+    return text
 
 
 def _wrong_direction(simulator: Simulator, there: Certificate, nowhere: Nowhere) -> str | None:

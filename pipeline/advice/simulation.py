@@ -98,9 +98,10 @@ class Simulator:
     def cost(self, level: float) -> float:
         """Predicted steps of one replication, in units of about a nanosecond."""
         parts = self.question.parts(level)
-        return (
-            float(parts.model.cost() + parts.mechanism.cost() + parts.estimator.cost()) + OVERHEAD
-        )
+        cost = float(parts.model.cost() + parts.mechanism.cost() + parts.estimator.cost())
+        if any(metric.reads_errors for metric in parts.metrics):
+            cost += parts.estimator.errors_cost()
+        return cost + OVERHEAD
 
     def check_time(self, level: float) -> None:
         """Raise InvalidInput where a level takes too much memory, or too long for an answer."""

@@ -11,7 +11,7 @@ import numpy as np
 from pipeline.study.arrays import Floats
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.parts import BaseMetric
-from pipeline.study.protocols import Estimate, Release, Truth
+from pipeline.study.protocols import Estimate, EstimateWithErrors, Release, Truth
 
 INPUTS = ("truth", "release", "estimate")
 
@@ -110,11 +110,18 @@ def _class_of(formula: Callable[..., Any], attributes: Mapping[str, Any]) -> typ
         "__qualname__": formula.__qualname__,
         "formula": staticmethod(formula),
         "inputs": inputs,
+        "reads_errors": _reads_errors(formula),
         **attributes,
     }
     return dataclasses.make_dataclass(
         formula.__name__, parameters, bases=(base,), namespace=namespace, frozen=True, kw_only=True
     )
+
+
+def _reads_errors(formula: Callable[..., Any]) -> bool:
+    """Whether a function says that it takes an estimate with errors."""
+    declared = formula.__annotations__.get("estimate")
+    return declared in (EstimateWithErrors, EstimateWithErrors.__name__)
 
 
 def _field(formula: Callable[..., Any], argument: inspect.Parameter) -> object:

@@ -113,18 +113,24 @@ class BaseMechanism(Simulated):
 class BaseEstimator(Simulated):
     """Base of estimators."""
 
+    def errors_cost(self) -> float:
+        """Predicted cost of the standard errors of one replication, as `cost`; 0 where it is little."""
+        return 0.0
+
 
 class BaseMetric(Checked):
     """Base of metrics. least, most: range of the values.
 
     expected: exact mean of a control variate, the same in every cell. exact: whether it is computed
     and not simulated: the same number in all replications of a cell, without an error.
+    reads_errors: whether it reads how sure an estimate is.
     """
 
     least: ClassVar[float] = -math.inf
     most: ClassVar[float] = math.inf
     expected: ClassVar[float | None] = None
     exact: ClassVar[bool] = False
+    reads_errors: ClassVar[bool] = False
 
 
 BASES: Mapping[str, type] = {

@@ -235,6 +235,9 @@ class Estimator(Protocol):
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""
 
+    def errors_cost(self) -> float:
+        """The same of its standard errors, which only some metrics read."""
+
 
 @runtime_checkable
 class Metric(Protocol):
@@ -249,6 +252,7 @@ class Metric(Protocol):
     most: ClassVar[float]
     expected: ClassVar[float | None]
     exact: ClassVar[bool]
+    reads_errors: ClassVar[bool]
 
     def __call__(
         self,

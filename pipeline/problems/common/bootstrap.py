@@ -26,7 +26,7 @@ and their Application, §2.
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from pipeline.study.abstract import Abstract
 from pipeline.study.arrays import Floats, Integers
 from pipeline.study.parameters import parameter
 from pipeline.study.parts import BaseEstimator
+from pipeline.study.protocols import Estimator
 from pipeline.study.untyped import AnyField
 
 from .normal_scores import NormalScores
@@ -124,6 +125,11 @@ class Bootstrapped(BaseEstimator):
     """
 
     bootstrap: int
+
+    def errors_cost(self) -> float:
+        """Predicted cost of the standard errors of one replication: of as many fits."""
+        fit = cast(Estimator, self)
+        return self.bootstrap * fit.cost()
 
     def with_bootstrap(
         self, release: AnyRelease, estimate: Estimated, rng: np.random.Generator

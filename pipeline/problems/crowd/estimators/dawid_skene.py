@@ -122,6 +122,11 @@ class DawidSkene(Bootstrapped):
             return steps + 0.06 * self.n**2 * self.m
         return steps
 
+    def errors_cost(self) -> float:
+        """Predicted cost of the standard errors of one replication: of the information's inverse."""
+        information = self.n**2 * (0.25 * self.m + 0.2 * self.n) + 3 * self.n * self.m
+        return super().errors_cost() + 2e4 + information
+
 
 @dataclass(frozen=True)
 class KnownFlip(DawidSkene):

@@ -28,7 +28,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import expit, logit
 
-from pipeline.problems.common.normal_scores import NormalScores
+from pipeline.problems.common.normal_scores import SLICE_BYTES, NormalScores
 from pipeline.study.arrays import Array, Booleans, Floats
 from pipeline.study.intervals import Interval, normal_interval
 
@@ -81,8 +81,7 @@ class Abilities(NormalScores):
     def errors(self) -> Floats:
         """(reps, n): standard errors; O(reps · n² · (n + m))."""
         variance = np.empty(np.atleast_2d(self.theta).shape)
-        for row in range(len(variance)):
-            rows = slice(row, row + 1)
+        for rows in _slices_of(self.law.answers.shape):
             variance[rows] = np.einsum("rii->ri", self.covariance_of(rows))
         return np.sqrt(variance).reshape(self.theta.shape)
 
@@ -128,6 +127,13 @@ def posterior(answers: Array, abilities: Floats, attenuation: float) -> Floats:
     right = 0.5 + attenuation * (abilities - 0.5)
     chance: Floats = expit(np.vecmat(logit(right), answers.astype(float)))
     return chance
+
+
+def _slices_of(shape: tuple[int, ...]) -> list[slice]:
+    """Replications whose answers, of this shape, are computed with at a time."""
+    reps, n, m = shape
+    length = max(1, SLICE_BYTES // (8 * n * max(n, m)))
+    return [slice(start, start + length) for start in range(0, reps, length)]
 
 
 def _inverse(information: Floats, is_inside: Booleans) -> Floats:
