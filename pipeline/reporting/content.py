@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import xarray as xr
 
 from pipeline.reporting import endings, grid_tables, runs
+from pipeline.reporting.beliefs import BeliefTable, beliefs
 from pipeline.reporting.drawn import Drawn
 from pipeline.reporting.findings import Extreme, extremes, ranked
 from pipeline.reporting.formatting import percent
@@ -63,7 +64,7 @@ class Counts:
 class ShownSection:
     """One study on the page. id: for links. paper: whose claims are judged.
 
-    grid, levels, means: tables. missing: what missing values could change. extremes: where no claim
+    grid, levels, means, beliefs: tables. missing: what missing values could change. extremes: where no claim
     is judged. cells: that were run; most_run: replications of a cell, at most. confidence: of the
     intervals. targets, stopped, ends, unfinished: what ended the cells. mixed: reasons.
     results: where every replication is.
@@ -86,6 +87,7 @@ class ShownSection:
     levels: Sequence[grid_tables.LevelsTable]
     means: grid_tables.MeansTable
     missing: Sequence[grid_tables.MissingEffect]
+    beliefs: Sequence[BeliefTable]
     extremes: Sequence[Extreme]
     targets: endings.Targets | None
     stopped: str
@@ -133,6 +135,7 @@ def study(
         levels=grid_tables.named_levels(summary),
         means=grid_tables.means(summary, table),
         missing=grid_tables.missing_effects(summary),
+        beliefs=[*beliefs(summary, facts)],
         extremes=[*promises(summary, facts)] or [*extremes(summary)],
         targets=endings.targets(summary),
         stopped=endings.what_stopped(summary, section.verdicts, bool(facts.missing)),

@@ -17,6 +17,7 @@ from dask.utils import format_bytes, format_time
 
 from pipeline.analysis.claims import CONFIDENCE
 from pipeline.reporting import archive, content, runs, tables
+from pipeline.reporting.beliefs import HEADS
 from pipeline.reporting.content import ShownFigure, ShownSection
 from pipeline.reporting.drawn import Drawn
 from pipeline.reporting.formatting import (
@@ -176,6 +177,7 @@ class _Contents:
             mechanisms=runs.statements(section.facts for section in self.sections),
             versions=runs.by_versions(versions),
             most_rows=MOST_ROWS,
+            belief_heads=HEADS,
             most_failures=MOST_FAILURES,
             data=archive.link({**self.about.files, **self.data, **beside}),
             script=script("page.js"),

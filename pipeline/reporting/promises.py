@@ -1,7 +1,7 @@
 """What each promise to a person does to the ranks and labels, in sentences for the first screen."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import xarray as xr
@@ -35,28 +35,32 @@ def promises(summary: xr.Dataset, facts: Facts) -> Iterator[Extreme]:
     """
     if KEPT in summary and REVERSED in summary:
         first = facts.constants.get("first", 3)
-        for trust, curve in _curves(summary, KEPT, ITEM, facts):
+        for trust, curve in curves(summary, KEPT, ITEM, facts):
             yield _of_ranks(curve, trust, first)
     elif LABELS in summary:
-        for trust, curve in _curves(summary, LABELS, TASK, facts):
+        for trust, curve in curves(summary, LABELS, TASK, facts):
             yield _of_labels(curve, trust)
 
 
-def _curves(
-    summary: xr.Dataset, metric: str, part: tuple[str, str], facts: Facts
+def curves(
+    summary: xr.Dataset,
+    metric: str,
+    part: tuple[str, str],
+    facts: Facts,
+    select: Sequence[str] | None = None,
 ) -> Iterator[tuple[str, xr.Dataset]]:
     """For each mechanism the trust in words, and its cells over `person`.
 
-    part: an axis, and its level that is the mean of all. Of several estimators that with the
-    largest mean; of other axes the first level.
+    part: an axis, and its level that is the mean of all, or in its place the levels of `select`. Of
+    several estimators that with the largest mean; of other axes the first level.
     """
     axis, level = part
     if not {"person", "mechanism", axis} <= set(summary[metric].dims):
         return
     if level not in summary[axis].values:
         return
-    of_all = summary.sel({axis: level})
-    others = set(of_all[metric].dims) - {"person", "mechanism", "estimator"}
+    of_all = summary.sel({axis: level if select is None else [*select]})
+    others = set(of_all[metric].dims) - {"person", "mechanism", "estimator", axis}
     of_all = of_all.isel(dict.fromkeys(others, 0))
     trusts = _trusts(facts)
     for mechanism in of_all["mechanism"].values.tolist():
@@ -66,7 +70,8 @@ def _curves(
         curve = of_all.sel(mechanism=mechanism)
         words = symbol(mechanism)
         if "estimator" in curve.dims:
-            means = curve[metric].mean("person").fillna(-math.inf)
+            of_estimator = [name for name in curve[metric].dims if name != "estimator"]
+            means = curve[metric].mean(of_estimator).fillna(-math.inf)
             curve = curve.isel(estimator=int(means.argmax("estimator")))
             words = f"{words}, {symbol(curve['estimator'].item())}"
         yield f"{trust} ({words})", curve

@@ -80,7 +80,7 @@ def error_ratio_squared(
     biases are taken off that the estimate knows of. The root of its mean is empirical over model
     standard error.
     """
-    interval = _interval(estimate, confidence)
+    interval = interval_of(estimate, confidence)
     true = _numbers(truth, estimate).true
     half = (interval.high - interval.low) / 2
     centre = (interval.high + interval.low) / 2
@@ -141,7 +141,7 @@ def z_error(
     """
     numbers = _numbers(truth, estimate)
     _check_item(item, numbers)
-    interval = _interval(estimate, confidence)
+    interval = interval_of(estimate, confidence)
     column = min(item, interval.low.shape[1] - 1)
     half = (interval.high - interval.low)[:, column] / 2
     centre = (interval.high + interval.low)[:, column] / 2
@@ -167,7 +167,7 @@ def rejected(
     true, its rate of false rejections. NaN where there is no interval.
     """
     _check_item(item, _numbers(truth, estimate))
-    interval = _interval(estimate, confidence)
+    interval = interval_of(estimate, confidence)
     column = min(item, interval.low.shape[1] - 1)
     low = interval.low[:, column]
     high = interval.high[:, column]
@@ -182,7 +182,7 @@ def pairs_told_apart(estimate: EstimateWithErrors, *, confidence: float = CONFID
     With the probability `confidence` none of all pairs is told apart wrongly. NaN for estimates
     without intervals of ranks, and of a single item.
     """
-    ranks = _ranks(estimate, confidence)
+    ranks = ranks_of(estimate, confidence)
     if ranks is None:
         return np.full(len(estimate.converged), np.nan)
     is_ahead = ranks.high[:, :, None] < ranks.low[:, None]
@@ -205,7 +205,7 @@ def top_covered(
 
     K defaults to half of the items. NaN for estimates without intervals of ranks.
     """
-    ranks = _ranks(estimate, confidence)
+    ranks = ranks_of(estimate, confidence)
     if ranks is None:
         return np.full(len(estimate.converged), np.nan)
     numbers = _numbers(truth, estimate)
@@ -223,7 +223,7 @@ def top_size(
 
     K defaults to half of the items. NaN for estimates without intervals of ranks.
     """
-    ranks = _ranks(estimate, confidence)
+    ranks = ranks_of(estimate, confidence)
     if ranks is None:
         return np.full(len(estimate.converged), np.nan)
     size = ranks.possible_top(_top(K, ranks)).sum(axis=1)
@@ -235,7 +235,7 @@ def interval_width(
     truth: Truth, estimate: EstimateWithErrors, *, confidence: float = CONFIDENCE
 ) -> Floats:
     """Mean over items of the width of intervals, in the unit of the quantity."""
-    interval = _interval(estimate, confidence)
+    interval = interval_of(estimate, confidence)
     width: Floats = (interval.high - interval.low).mean(axis=1)
     return width
 
@@ -248,7 +248,7 @@ def rank_coverage(
 
     NaN for estimates without intervals of ranks.
     """
-    ranks = _ranks(estimate, confidence)
+    ranks = ranks_of(estimate, confidence)
     if ranks is None:
         return np.full(len(estimate.converged), np.nan)
     numbers = _numbers(truth, estimate)
@@ -263,7 +263,7 @@ def rank_width(estimate: EstimateWithErrors, *, confidence: float = CONFIDENCE) 
 
     NaN for estimates without intervals of ranks.
     """
-    ranks = _ranks(estimate, confidence)
+    ranks = ranks_of(estimate, confidence)
     if ranks is None:
         return np.full(len(estimate.converged), np.nan)
     return _or_nan(np.mean(ranks.high - ranks.low, axis=1), estimate, confidence)
@@ -286,14 +286,16 @@ def _check_item(item: int, numbers: _Numbers) -> None:
         raise InvalidInput("item", item, f"must be below the number of items, {number:,}")
 
 
-def _interval(estimate: EstimateWithErrors, confidence: float) -> Interval:
+def interval_of(estimate: EstimateWithErrors, confidence: float) -> Interval:
+    """Intervals of the quantity, (reps, k); NaN, (reps, 1), of an estimate that has none."""
     if hasattr(type(estimate), "interval"):
         return estimate.interval(confidence)
     unknown = np.full((len(estimate.converged), 1), np.nan)
     return Interval(unknown, unknown)
 
 
-def _ranks(estimate: EstimateWithErrors, confidence: float) -> RankIntervals | None:
+def ranks_of(estimate: EstimateWithErrors, confidence: float) -> RankIntervals | None:
+    """Intervals of all ranks; None of an estimate that has none."""
     if not hasattr(type(estimate), "ranks"):
         return None
     ranks: RankIntervals = estimate.ranks(confidence)  # type: ignore[attr-defined]
@@ -311,13 +313,13 @@ def _top(size: int | None, ranks: RankIntervals) -> int:
 
 
 def _covers(truth: Truth, estimate: EstimateWithErrors, confidence: float) -> Booleans:
-    interval = _interval(estimate, confidence)
+    interval = interval_of(estimate, confidence)
     true = _numbers(truth, estimate).true
     return np.asarray((interval.low <= true) & (true <= interval.high))
 
 
 def _or_nan(values: Array, estimate: EstimateWithErrors, confidence: float) -> Floats:
     """NaN for replications whose intervals are not all available."""
-    interval = _interval(estimate, confidence)
+    interval = interval_of(estimate, confidence)
     is_known = np.isfinite(interval.high - interval.low).all(axis=1)
     return np.where(is_known, values, np.nan)

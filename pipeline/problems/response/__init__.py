@@ -61,6 +61,10 @@ PROBLEM = Problem(
         "ranks_moved": "pipeline.problems.common.own_items:ranks_moved",
         "pairs_reversed": "pipeline.problems.common.own_items:pairs_reversed",
         "score_moved": "pipeline.problems.common.own_items:score_moved",
+        "score_low": "pipeline.problems.common.own_intervals:score_low",
+        "score_high": "pipeline.problems.common.own_intervals:score_high",
+        "rank_low": "pipeline.problems.common.own_intervals:rank_low",
+        "rank_high": "pipeline.problems.common.own_intervals:rank_high",
         "local_budget_published": ".metrics.privacy_loss:local_budget_published",
     },
     derivations={
