@@ -28,6 +28,7 @@ from pipeline.problems.ranking.estimators.spectral import RankCentrality
 from pipeline.problems.ranking.mechanisms.curator import NoisyCounts, NoisyScores
 from pipeline.problems.ranking.mechanisms.laplace import Laplace
 from pipeline.problems.ranking.mechanisms.randomized_response import RandomizedResponse
+from pipeline.problems.ranking.mechanisms.shuffled import ShuffledResponse
 from pipeline.problems.ranking.model import BTL, Preferences
 from pipeline.problems.ranking.releases import FlippedWins, LaplaceWins, NoisyWins, ReleasedWins
 from pipeline.problems.ranking.theory.inference import ScoreLaw
@@ -280,6 +281,28 @@ def test_intervals_cover(case: str) -> None:
     assert 0.94 - band <= values.mean() <= 0.96 + band
     assert ranks.mean() >= 0.95 - 4.9 * np.sqrt(0.05 * 0.95 / 1500)
     assert ignoring < 0.93 - band
+
+
+@pytest.mark.parametrize("draw", ["conditional", "marginal"])
+def test_intervals_cover_of_few_shuffled_questions(draw: str) -> None:
+    """Messages of a balanced survey, two of a user, n = 1,000 replications, α = 1e-6.
+
+    Said to be flipped half as strongly, they cover less.
+    """
+    reps = 1000
+    survey: dict[str, Any] = {"questions": 2, "design": "balanced"}
+    model = BTL(m=4, L=600, spread=1.0, **survey)
+    truth = model.truth(np.random.default_rng(1), reps, np.random.default_rng(0))
+    data = model.simulate(truth, np.random.default_rng(2))
+    mechanism = ShuffledResponse(m=4, L=600, person=1.0, draw=draw, **survey)
+    release = mechanism.release(data, np.random.default_rng(3))
+    values = inference.coverage()(truth, release, fitted(Debiased(m=4), release))
+    wrong = replace(release, epsilon=2 * release.epsilon)
+    ignoring = inference.coverage()(truth, wrong, fitted(Debiased(m=4), wrong)).mean()
+    band = 4.9 * values.std() / np.sqrt(reps)
+    print(f"{draw}: n={reps}, {values.mean():.4f} in .95 ± {band:.4f}; wrong {ignoring:.4f}")
+    assert abs(values.mean() - 0.95) <= band
+    assert ignoring < 0.95 - band
 
 
 def test_intervals_of_ranks_by_hand() -> None:
