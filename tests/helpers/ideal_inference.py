@@ -35,6 +35,23 @@ def ranking():
     return dataset(axes, lambda c: by_name(c, "estimator", debiased=0.95, plug_in=0.1))
 
 
+def honesty():
+    """What is left of coverage falls with the bias 2/(e^ε + 1) over errors of order 1/√L."""
+    axes = dict(
+        estimator=["debiased", "plug_in"],
+        L=[100, 400, 1600, 6400],
+        epsilon=np.arange(2.0, 6.05, 0.1).round(1).tolist(),  # as `refine` leaves them
+    )
+
+    def coverage(cells):
+        ratio = cells["L"] ** 0.5 / (np.exp(cells["epsilon"]) + 1)
+        ignoring = 0.95 / (1 + (11 * ratio / 8) ** 2)
+        is_debiased = by_name(cells, "estimator", debiased=1, plug_in=0)
+        return 0.95 * is_debiased + ignoring * (1 - is_debiased)
+
+    return dataset(axes, coverage)
+
+
 def response_counts():
     axes = dict(
         estimator=["spectral", "pairwise_likelihood"],
@@ -77,6 +94,7 @@ def bootstrap_response():
 
 MAKERS = (
     ranking,
+    honesty,
     response_counts,
     response_flips,
     crowd,
