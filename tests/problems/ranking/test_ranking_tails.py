@@ -15,6 +15,7 @@ from pipeline.problems.ranking.estimators.moments import (
     PreferenceEstimate,
     Weighted,
 )
+from pipeline.problems.ranking.estimators.newton import minimise
 from pipeline.problems.ranking.mechanisms.laplace import Laplace
 from pipeline.problems.ranking.mechanisms.randomized_response import RandomizedResponse
 from pipeline.problems.ranking.metrics import proof_lemmas
@@ -366,3 +367,57 @@ def test_tails_are_about_the_debiased_estimator_of_flipped_comparisons(mechanism
     )  # of a normal law
     print(f"n=4000 statistic={share - predicted:.4f} bound={bound:.4f} alpha=1e-06")
     assert abs(share - predicted) < bound
+
+
+def largest_errors(theta, groups, ridge, reps, seed):
+    """(reps,): ‖θ̂ − θ*‖∞ of simulated releases. groups: users and ε of each."""
+    rng = np.random.default_rng(seed)
+    m = len(theta)
+    users = sum(number for number, _ in groups)
+    i, j = np.triu_indices(m, 1)
+    mean = np.zeros((reps, len(i)))
+    for number, epsilon in groups:
+        wins = rng.binomial(number, released(theta[i] - theta[j], epsilon), (reps, len(i)))
+        mean += (number * debiased(0, epsilon) + wins / math.tanh(epsilon / 2)) / users
+    z = np.zeros((reps, m, m))
+    z[:, i, j] = mean
+    z[:, j, i] = 1 - mean
+    return np.abs(minimise(z.sum(axis=2), ridge).theta - theta).max(axis=1)
+
+
+@pytest.mark.parametrize("groups", [((400, 1.0),), ((380, 2.0), (20, 0.3))])
+@pytest.mark.parametrize("m", [3, 10])
+def test_largest_error_is_within_its_radius_for_any_number_of_items(m, groups):
+    theta = np.linspace(-0.3, 0.3, m)
+    users = sum(number for number, _ in groups)
+    gain = sum(number / math.tanh(epsilon / 2) ** 2 for number, epsilon in groups) / users
+    reps, chance, ridge = 5_000, 0.2, 0.001
+    radius = tails.largest_error_radius(
+        chance, m, users, gain, math.exp(0.6), 2 * ridge * np.abs(theta).max()
+    )
+    errors = largest_errors(theta, groups, ridge, reps, 11)
+    beyond = int((errors >= radius).sum())
+    print(reps, beyond, radius, "α = 1e-6")
+    assert stats.binom.sf(beyond - 1, reps, chance) > 1e-6
+    halved = int((errors >= radius / 2).sum())  # control: no radius of half the size would do
+    assert stats.binom.sf(halved - 1, reps, chance) < 1e-6
+
+
+@pytest.mark.parametrize("epsilon, users, gap", [(1.0, 200, 0.3), (0.5, 1000, 0.0)])
+def test_largest_error_of_two_items_exactly(epsilon, users, gap):
+    gain = 1 / math.tanh(epsilon / 2) ** 2
+    ridge = 0.001
+    for chance in (0.1, 1e-3, 1e-6):
+        radius = tails.largest_error_radius(chance, 2, users, gain, math.exp(gap), ridge * gap)
+        groups = (np.array([epsilon]), np.array([users]))
+        assert tails.error_surprisal(radius, gap, ridge, *groups) >= -math.log(chance)
+
+
+@pytest.mark.parametrize("m, kappa", [(2, 1.0), (10, 3.0), (100, 20.0)])
+def test_radius_of_equation_7_needs_one_power_of_kappa(m, kappa):
+    users, gain = 10**8, 4.7
+    radius = tails.largest_error_radius(2 / (m * users**2), m, users, gain, kappa)
+    rate = kappa * math.sqrt(gain * math.log(m * users) / (m * users))
+    assert radius <= 4 * rate
+    beyond = tails.largest_error_radius(1e-9, m, 10, 100.0, kappa)
+    assert beyond == math.inf  # too few users to say anything

@@ -110,3 +110,31 @@ def ordering_exponent(signal: float, kappa: float) -> float:
     and κ² for the κ⁴ of Theorems 5 and 6 of Xu, Sun and Cheng.
     """
     return signal * math.exp(2 * math.log(kappa) - 4 * math.log1p(kappa))
+
+
+def largest_error_radius(
+    chance: float, m: int, users: int, gain: float, kappa: float, pull: float = 0.0
+) -> float:
+    """r with P(‖θ̂ − θ*‖∞ ≥ r) ≤ chance, of every m, mixture of budgets and ridge; logits, or ∞.
+
+    gain: G(ε). pull: 2λ‖θ*‖∞. Let item i have the largest error, e_i > 0. The other errors
+    sum to −e_i, so that the gaps e_i − e_j ≥ 0 sum to m e_i, and none exceeds 2e_i. With h(x)
+    = σ(log κ + x) − σ(log κ), which is concave and the least that a gap of x adds to a
+    chance, the estimating equation of i has
+
+        s_i − E s_i + 2λ|θ*_i| ≥ Σ_j h(e_i − e_j) ≥ m h(2e_i)/2.
+
+    By Hoeffding's inequality some score is off by t with probability
+    2m exp(−2Lt²/((m − 1)G)) at most. For small r it is 4κ√(G log(mL)/(mL)) at most at the
+    chance 2/(mL²) of eq. (7), which has κ² and a term with H(ε) beside it.
+    Source: for Xu, Sun and Cheng, Theorem 2, eq. (7).
+
+    >>> round(largest_error_radius(0.05, 10, 400, 4.7, 1.5), 3)
+    0.251
+    """
+    off = math.sqrt((m - 1) * gain * math.log(2 * m / chance) / (2 * users))
+    best = kappa / (1 + kappa)
+    reached = best + 2 * (off + pull) / m
+    if reached >= 1:
+        return math.inf
+    return (math.log(reached / (1 - reached)) - math.log(kappa)) / 2
