@@ -126,10 +126,18 @@ class Audited:
         return "\n".join(lines)
 
     @property
+    def _shown_epsilon(self) -> str:
+        """ε to four digits, or to more where four would hide that it is more than promised."""
+        shown = f"{self.epsilon_lower:.4g}"
+        if self.violates and shown == f"{self.promise.epsilon or 0:.4g}":
+            return f"{self.epsilon_lower:.7g}"
+        return shown
+
+    @property
     def bound(self) -> str:
         """What is certified, in a line."""
         at_delta = f" at δ = {self.delta:g}" if self.delta else ""
-        bounds = [f"ε ≥ {self.epsilon_lower:.4g}{at_delta}"]
+        bounds = [f"ε ≥ {self._shown_epsilon}{at_delta}"]
         if self.rho_lower is not None:
             bounds.append(f"ρ ≥ {self.rho_lower:.4g}")
         if self.mu_lower is not None:

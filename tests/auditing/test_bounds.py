@@ -1,5 +1,6 @@
 """Certified bounds, exact laws, and the curves that promises allow."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -10,6 +11,7 @@ from pipeline.auditing.bounds import EXACT, RULES, Bounded, Counts, certified, r
 from pipeline.auditing.exact import epsilon_at, hockey_stick
 from pipeline.auditing.integers import gaussian_epsilon
 from pipeline.auditing.promise import Promise
+from pipeline.auditing.verdict import Audited
 from pipeline.privacy.accounting import discrete_gaussian_delta
 from pipeline.study.parameters import InvalidInput
 
@@ -124,3 +126,10 @@ def test_ends_go_on_beyond_the_least_error_probability():
         assert count / 14_000 < ends[0] < ends[1] < ends[2] < 1
         assert ends[1] < 1.2 * ends[0]
     assert EXACT.most(14_000, 14_000, deviations).tolist() == [1.0, 1.0, 1.0]
+
+
+def test_a_bound_that_is_a_little_more_than_promised_says_so():
+    answer = Audited("violates", "m", Promise(1.0), 1.0003, None, None, 0.999, "samples", "", "", 9)
+    assert answer.bound.startswith("ε ≥ 1.0003 (")
+    assert dataclasses.replace(answer, epsilon_lower=1.2).bound.startswith("ε ≥ 1.2 (")
+    assert dataclasses.replace(answer, verdict="not refuted").bound.startswith("ε ≥ 1 (")
