@@ -28,12 +28,12 @@ _BROUGHT: list[Addition] = []
 class Registered(NamedTuple):
     """All that was registered in a process: files by content, and what did not come from one.
 
-    programs: path -> content of those that files name.
+    programs: path and content of those that files name.
     """
 
     files: tuple[OwnFile, ...]
     additions: tuple[Addition, ...]
-    programs: Mapping[str, bytes]
+    programs: tuple[tuple[str, bytes], ...] = ()
 
 
 def problems() -> Mapping[str, Problem]:
@@ -131,7 +131,7 @@ def register(
 def registrations() -> Registered:
     """What was registered in this process, to be sent to workers."""
     known = tuple(brought for brought in _BROUGHT if brought.problem in _REGISTERED)
-    return Registered(own_files.loaded(), known, own_files.all_beside())
+    return Registered(own_files.loaded(), known, tuple(own_files.all_beside().items()))
 
 
 @contextmanager
@@ -176,7 +176,7 @@ def _put_in_place(new: Problem) -> None:
 
 def adopt(registrations: Registered) -> None:
     """Register in a worker what was registered in the process that it works for."""
-    own_files.sent_beside(registrations.programs)
+    own_files.sent_beside(dict(registrations.programs))
     for file in registrations.files:
         own_files.execute(file)
     for brought in registrations.additions:

@@ -178,7 +178,7 @@ def test_workers_get_a_program_by_its_content(tmp_path):
     assert results.dims == ("n", "estimator", "replication")
     assert np.array_equal(results.sel(estimator="in_python"), results.sel(estimator="elsewhere"))
     sent = registrations()
-    assert sent.programs == {"means.py": METHOD.encode()}
+    assert sent.programs == (("means.py", METHOD.encode()),)
     (tmp_path / "means.py").unlink()
     with registered(alone=True):
         adopt(sent)
