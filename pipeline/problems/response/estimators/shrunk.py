@@ -63,7 +63,7 @@ class ShrunkScores(BaseEstimator):
         residual = score_variance(self.m, release.persons, release.variance, *law)
         trust = slope * self.item_spread**2 / ((slope * self.item_spread) ** 2 + residual)
         scores = (counts.sum(axis=1) - counts.sum(axis=2)) / (release.persons * self.m)
-        return ItemEstimate.of(trust[:, None] * scores)
+        return ItemEstimate.of(trust[:, None] * scores, release.identifies())
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""
