@@ -9,6 +9,7 @@ import numpy as np
 
 from pipeline.privacy.composition import answer_budget
 from pipeline.privacy.no_privacy import NoPrivacy
+from pipeline.problems.common.person import in_each_round
 from pipeline.study.advice import Advice, AtlasGrid, Plan, Unknown
 from pipeline.study.arrays import Floats
 from pipeline.study.designs import of_design
@@ -35,7 +36,7 @@ class Survey:
     epsilon: budget of one answer, of a record with multi_max_sense;
     person, person_delta: of all answers of a user, in its place. Q:
     questions to a user; None is what the mechanism asks. reading: of
-    co-occurrences. The others are those of a `Design`.
+    co-occurrences. rounds: releases that share `person`. The others are those of a `Design`.
     """
 
     N: int
@@ -49,6 +50,7 @@ class Survey:
     alpha: str = "1"
     beta: str = "0.5, 0.5"
     reading: str | None = None
+    rounds: int = 1
 
     @property
     def budget(self) -> float:
@@ -65,7 +67,7 @@ class Survey:
         """
         each = self.budget
         if self.epsilon is None:
-            each = answer_budget(self.budget, changeable, self.person_delta)
+            each = answer_budget(self.budget, changeable * self.rounds, self.person_delta)
         return Design(self.N, self.w, each, self.alpha, self.beta, self.b, self.theta, questions)
 
 
@@ -99,7 +101,10 @@ def _recovered(mechanism: str, estimator: str, U: int, survey: Survey) -> float:
 
 def _multi_recovered(U: int, survey: Survey, adjusted: bool) -> float:
     """The same of disjoint sets: epsilon is split among their bits."""
-    questions = survey.Q or math.ceil(survey.budget)
+    budget = survey.budget
+    if survey.epsilon is None:
+        budget /= survey.rounds
+    questions = survey.Q or math.ceil(budget)
     design = survey.design(questions, min(questions, 2 * survey.w))
     if survey.epsilon is None:
         design = replace(design, epsilon=design.epsilon * questions)
@@ -114,6 +119,7 @@ def _co_occurrences_recovered(U: int, survey: Survey) -> float:
         person=survey.budget,
         person_delta=survey.person_delta,
         reading=survey.reading or "signed",
+        rounds=survey.rounds,
     )
     variance = curator.noise.variance(curator.width)
     is_signed = curator.reading == "signed"
@@ -164,6 +170,7 @@ def _list(numbers: Floats) -> str:
 def survey(model: BlockModel, mechanism: Mechanism) -> str:
     """Who answers what, and who makes it private, in one sentence."""
     people = f"each of {model.U:,} users, who has rated {model.w:,} of {model.N:,} items,"
+    people = in_each_round(people, mechanism.stated())
     if isinstance(mechanism, NoisyCoOccurrences):
         return (
             f"{people} shows all of these ratings to a curator, who adds noise to the sums over "

@@ -18,6 +18,7 @@ from pipeline.advice.question import read
 from pipeline.advice.ways import plans_of, with_plan
 from pipeline.auditing.parts import promised
 from pipeline.identity.registry import problem
+from pipeline.problems.clustering.data import release as rating_release
 from pipeline.problems.ranking.mechanisms.sums import ProtectedCounts, ProtectedScores
 from pipeline.problems.response.mechanisms.noisy_differences import DiscreteGaussian
 from pipeline.study.parameters import InvalidInput
@@ -27,17 +28,22 @@ DELTA = 1e-3
 RANKING = {"m": 4, "L": 60, "questions": 2}
 CROWD = {"m": 6, "n": 60, "questions": 2}
 RESPONSE = {"m": 6, "n": 60, "questions": 2}
+CLUSTERING = {"N": 12, "w": 4, "U": 60}
 LOCAL = {
     "ranking": pl.ranking.RandomizedResponse(**RANKING, person=1.0),
     "ranking, Laplace": pl.ranking.Laplace(**RANKING, person=1.0),
     "crowd": pl.crowd.RandomizedResponse(**CROWD, person=1.0),
     "response": pl.response.RandomizedResponse(**RESPONSE, person=1.0),
+    "clustering": pl.clustering.MaxSense(**CLUSTERING, Q=2, person=1.0),
+    "clustering, pairs": pl.clustering.PairwisePreference(**CLUSTERING, Q=2, person=1.0),
+    "clustering, disjoint sets": pl.clustering.MultiMaxSense(**CLUSTERING, Q=2, person=1.0),
 }
 CURATOR = {
     "counts": pl.ranking.NoisyCounts(**RANKING, person=1.0),
     "scores": pl.ranking.NoisyScores(**RANKING, person=1.0),
     "votes": pl.crowd.NoisyVotes(**CROWD, person=1.0),
     "differences": pl.response.CuratorDifferences(m=6, questions=2, person=1.0),
+    "co-occurrences": pl.clustering.NoisyCoOccurrences(N=12, w=2, U=60, person=1.0),
 }
 SHUFFLED = {
     "ranking": pl.ranking.ShuffledResponse(**RANKING, person=1.0),
@@ -174,7 +180,9 @@ def test_a_promise_and_its_attacks_cover_all_rounds(name):
         promised(promise)
 
 
-@pytest.mark.parametrize("name", ["local ranking", "counts", "votes", "differences"])
+@pytest.mark.parametrize(
+    "name", ["local ranking", "local clustering", "counts", "votes", "differences"]
+)
 def test_more_rounds_give_an_attacker_no_more(name):
     """The best attack on all rounds finds no more than one on one bit of the whole budget; an
     attack on one round only, the control, finds much less.
@@ -183,7 +191,7 @@ def test_more_rounds_give_an_attacker_no_more(name):
     person = mechanism.attacks()["person"]
     of_one_release = replace(ALL[name], person=1 / ROUNDS).attacks()["person"]
     assert of_one_release.power(0.05) < person.power(0.05) <= math.e * 0.05
-    if name != "local ranking":
+    if not name.startswith("local"):
         gaussian = replace(mechanism, person_delta=DELTA)
         assert gaussian.attacks()["person"].epsilon == pytest.approx(1.0)
         rho = gaussian.promise().rho
@@ -199,6 +207,26 @@ def test_releases_take_rounds_as_their_simulations_do():
             assert release.noise == study.noise
 
 
+def test_a_release_of_ratings_takes_rounds_as_its_simulation_does():
+    study = replace(CURATOR["co-occurrences"], rounds=12)
+    settings = {"person": 1.0, "rounds": 12}
+    release = rating_release._mechanism(pl.clustering.NoisyCoOccurrences, settings, 12, 2)
+    assert release.width == study.width > 10 * CURATOR["co-occurrences"].width
+    promise = rating_release.promise(release)
+    assert promise.rounds == 12
+    assert "12 rounds share the budget, ε/12 each" in promise.composition
+
+
+def test_disjoint_sets_are_as_many_as_one_round_can_pay():
+    """Q is ⌈ε⌉ of what one round has; a record changes 2w bits of each at most."""
+    sets = pl.clustering.MultiMaxSense(N=40, w=1, U=60, person=12.0, rounds=4, theta=0.1)
+    assert sets.answers == 3
+    assert sets.composed_answers == 2 * 4
+    assert sets.answer_epsilon == pytest.approx(12 / 8)
+    paper = pl.clustering.MultiMaxSense(N=40, w=4, U=60, epsilon=2.0, rounds=3)
+    assert paper.promise().epsilon == pytest.approx(6.0)
+
+
 def test_a_shuffled_person_has_one_round():
     with pytest.raises(InvalidInput, match="rounds"):
         pl.response.RandomizedResponse(n=500, m=4, person=1.0, shuffled=True, rounds=2)
@@ -208,10 +236,19 @@ def test_a_shuffled_person_has_one_round():
         pl.ranking.RandomizedResponse(**RANKING, person=1.0, epsilon=0.5, rounds=6)
 
 
-@pytest.mark.parametrize("name", ["ranking", "crowd", "response"])
+SIZES = {"clustering": {"w": 3, "b": "0.9, 0.1"}}
+METRICS = {
+    "ranking": "kendall",
+    "crowd": "label_error",
+    "response": "kendall",
+    "clustering": "misclassified",
+}
+
+
+@pytest.mark.parametrize("name", METRICS)
 def test_advice_says_in_how_many_rounds_people_are_asked(name):
-    metric = {"ranking": "kendall", "crowd": "label_error", "response": "kendall"}[name]
-    request = {"problem": name, "target": f"{metric}<=0.1", "person": 1, "rounds": 12, "items": 6}
+    request = {"problem": name, "target": f"{METRICS[name]}<=0.1", "person": 1, "rounds": 12}
+    request |= {"items": 6, **SIZES.get(name, {})}
     question = read({**request, "person_delta": 1e-6} if name != "response" else request)
     plans = plans_of(question)
     assert len(plans) >= 3
@@ -239,3 +276,15 @@ def test_predictions_know_the_rounds():
         whole = errors(mechanism, estimator, n=500, m=6, person=12.0, rounds=12)
         assert whole == pytest.approx(errors(mechanism, estimator, n=500, m=6, person=1.0))
         assert whole > 1.1 * errors(mechanism, estimator, n=500, m=6, person=12.0)
+    recovered = problem("clustering").load(problem("clustering").advice).predicted["recovered"]
+    sizes = {"N": 50, "w": 5, "b": "0.9, 0.1", "U": 20_000}
+    for mechanism, questions in (
+        ("max_sense", 2),
+        ("pairwise_preference", 2),
+        ("multi_max_sense", 2),
+        ("noisy_co_occurrences", None),
+    ):
+        parts = (mechanism, "spectral_clustering")
+        whole = recovered(*parts, **sizes, Q=questions, person=12.0, rounds=12)
+        assert whole == pytest.approx(recovered(*parts, **sizes, Q=questions, person=1.0))
+        assert whole < recovered(*parts, **sizes, Q=questions, person=12.0)

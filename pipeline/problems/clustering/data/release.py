@@ -49,7 +49,7 @@ from .rating_rows import HEADERS, RatingReader, co_occurrences_of, without_sever
 MECHANISMS: dict[str, type[NoisyCoOccurrences]] = {"noisy_co_occurrences": NoisyCoOccurrences}
 # Of a study: the first two follow from data.items and most.
 SIZES = ("N", "w", "U")
-SETTINGS = ("person", "person_delta", "reading", "neighbours_are")
+SETTINGS = ("person", "person_delta", "reading", "neighbours_are", "rounds")
 MOST: Field[Any] = parameter(
     "ratings of one person that count, the first ones; the noise grows with it", low=2, high=10**6
 )

@@ -8,7 +8,7 @@ import numpy as np
 from pipeline.privacy.published_counts import PublishedCounts
 from pipeline.privacy.sensitivities import Sensitivity
 from pipeline.problems.common.curator_sums import CuratorSums, changed_by_person
-from pipeline.problems.common.person import PERSON_DELTA
+from pipeline.problems.common.person import PERSON_DELTA, ROUNDS
 from pipeline.study.arrays import Integers
 from pipeline.study.guarantee import CURATOR, ONE_PERSON, Guarantee
 from pipeline.study.parameters import InvalidInput, parameter
@@ -30,7 +30,8 @@ class NoisyCoOccurrences(CuratorSums):
     alike and −1 where they are not; or `agree`, 1 and 0. Clusters differ
     twice as much in the first, at the same charge but for few items. With
     person_delta = 0 noise is discrete Laplace and the release is pure
-    ε-DP, otherwise it is discrete Gaussian, ρ-zCDP, and (ε, δ)-DP. It is
+    ε-DP, otherwise it is discrete Gaussian, ρ-zCDP, and (ε, δ)-DP. Of
+    several `rounds` each has an equal part of the budget. It is
     made for exactly what a record of w ratings at most can change, and for
     what one row of a file can: `theory.co_occurrence_sensitivity`. So
     `task=release` of a file, by this object, costs what its study says.
@@ -49,6 +50,7 @@ class NoisyCoOccurrences(CuratorSums):
         choices=("signed", "agree"),
     )
     neighbours_are: str = changed_by_person("a user's record")
+    rounds: int = ROUNDS
 
     covered = "a user's record"
     absent = "one user's record there or not there"

@@ -19,13 +19,13 @@ from ..releases import ScoreSketches
 from ..sampling.records import bits_of_sets
 from ..theory.sensed_sets import IndependentSets, SensedSets
 from ..theory.sketch_means import maxsense_means
-from .one_bit import QUESTIONS, OneBit
+from .one_bit import QUESTIONS, RepeatedBits
 
 SAME = 1e-12  # difference of means, over the largest, up to which they are equal but for rounding
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sensing(OneBit):
+class Sensing(RepeatedBits):
     """Base of MaxSense and Multi-MaxSense: each item is sensed with probability θ/w."""
 
     w: int = parameter("items that a user has rated", unit="items", low=1)

@@ -7,8 +7,8 @@ from typing import ClassVar
 import numpy as np
 from scipy import special
 
-from pipeline.privacy.attacks import FlippedBits
 from pipeline.privacy.composition import answer_budget
+from pipeline.problems.common.person import over_answers
 from pipeline.problems.common.subset_sums import SubsetCounts, subset_sums
 from pipeline.problems.common.user_counts import (
     UserCounts,
@@ -18,7 +18,6 @@ from pipeline.problems.common.user_counts import (
     tabulated,
 )
 from pipeline.study.arrays import Floats
-from pipeline.study.disclosure import Attack
 from pipeline.study.guarantee import Guarantee
 from pipeline.study.parameters import InvalidInput, parameter
 
@@ -64,7 +63,7 @@ class MultiMaxSense(Sensing):
         """Q, the number of questions to a user."""
         if self.Q is not None:
             return self.Q
-        budget = self.person or self.given_epsilon
+        budget = self.given_epsilon if self.person is None else self.person / self.rounds
         if math.isinf(budget):
             raise InvalidInput("Q", self.Q, "must be given where epsilon is infinite")
         return math.ceil(budget)
@@ -82,7 +81,7 @@ class MultiMaxSense(Sensing):
     def answer_epsilon(self) -> float:
         """Budget of one bit, in nats."""
         if self.person is not None:
-            return answer_budget(self.person, self.changeable, self.person_delta)
+            return answer_budget(self.person, self.composed_answers, self.person_delta)
         return self.given_epsilon / self.answers
 
     def check_budgets(self) -> None:
@@ -111,34 +110,25 @@ class MultiMaxSense(Sensing):
     def stated(self) -> Guarantee:
         """The guarantee with this object's kind of budget, and how its bits compose."""
         if self.person is None:
-            return self.guarantee
+            return over_answers(self.guarantee, self.rounds)
         composition = "Q bits of one budget, of which two records change at most 2w"
-        return replace(super().stated(), composition=composition)
-
-    def promise(self) -> Guarantee:
-        """The guarantee in numbers."""
-        return replace(super().promise(), epsilon=self.composed(self.changeable))
+        return over_answers(replace(self.of_one_release(), composition=composition), self.rounds)
 
     def spent(self) -> dict[str, float]:
         """Budgets in nats: exactly of a user, of her by composition, of one of her bits.
 
         Records of w ratings differ in at most 2w sketches: less than ε is lost
-        where Q > 2w.
+        where Q > 2w. Of all rounds together.
         """
         each = self.answer_epsilon
-        record = self.composed(self.changeable)
+        record = self.composed(self.composed_answers)
         if self.person is not None:
             return {"a user's record": record, "one bit": each}
         return {
             "a user's record": record,
-            "a user's record, by composition": self.given_epsilon,
+            "a user's record, by composition": self.given_epsilon * self.rounds,
             "one bit": each,
         }
-
-    def attacks(self) -> dict[str, Attack]:
-        """The best attack on one bit, and on a record: records differ in at most 2w of its bits."""
-        each = self.answer_epsilon
-        return {"answer": FlippedBits(each, 1), "person": FlippedBits(each, self.changeable)}
 
     def release(self, data: Users, rng: np.random.Generator) -> ScoreSketches:
         """Scores of a block, exact in joint law.

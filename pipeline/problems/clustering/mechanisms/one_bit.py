@@ -8,7 +8,13 @@ from scipy.special import expit
 
 from pipeline.privacy.attacks import FlippedBits
 from pipeline.privacy.composition import answer_budget, person_budget
-from pipeline.problems.common.person import PERSON, PERSON_DELTA, check_agreement
+from pipeline.problems.common.person import (
+    PERSON,
+    PERSON_DELTA,
+    ROUNDS,
+    check_agreement,
+    over_answers,
+)
 from pipeline.study.disclosure import Attack
 from pipeline.study.guarantee import NOBODY, ONE_PERSON, Guarantee
 from pipeline.study.parameters import InvalidInput, parameter
@@ -68,7 +74,7 @@ class OneBit(BaseMechanism):
 
     def check_budgets(self) -> None:
         """Raise InvalidInput where epsilon and person are said, and one does not follow."""
-        check_agreement(self.epsilon, self.person, self.answers, self.person_delta)
+        check_agreement(self.epsilon, self.person, self.composed_answers, self.person_delta)
 
     @property
     def answers(self) -> int:
@@ -76,10 +82,25 @@ class OneBit(BaseMechanism):
         return 1
 
     @property
+    def sharing(self) -> int:
+        """Releases that share a user's budget."""
+        return 1
+
+    @property
+    def changeable(self) -> int:
+        """Bits of one release that another record can change."""
+        return self.answers
+
+    @property
+    def composed_answers(self) -> int:
+        """Such bits in all rounds, whose budgets compose."""
+        return self.changeable * self.sharing
+
+    @property
     def answer_epsilon(self) -> float:
         """Budget of one bit, in nats."""
         if self.person is not None:
-            return answer_budget(self.person, self.answers, self.person_delta)
+            return answer_budget(self.person, self.composed_answers, self.person_delta)
         return self.given_epsilon
 
     @property
@@ -99,7 +120,13 @@ class OneBit(BaseMechanism):
         return float(expit(self.answer_epsilon))
 
     def stated(self) -> Guarantee:
-        """The guarantee with this object's kind of budget, and how its bits compose."""
+        """The guarantee with this object's kind of budget, and how its bits compose, in all
+        rounds.
+        """
+        return over_answers(self.of_one_release(), self.sharing)
+
+    def of_one_release(self) -> Guarantee:
+        """The same of one release."""
         budget = self.guarantee.budget
         if self.person_delta > 0:
             budget = "(ε, δ)-LDP for a user's record"
@@ -112,7 +139,7 @@ class OneBit(BaseMechanism):
         """The guarantee in numbers."""
         return replace(
             self.stated(),
-            epsilon=self.composed(self.answers),
+            epsilon=self.composed(self.composed_answers),
             delta=self.person_delta,
             answer_epsilon=self.answer_epsilon,
             answers=self.answers,
@@ -127,11 +154,24 @@ class OneBit(BaseMechanism):
 
     def spent(self) -> dict[str, float]:
         """Budget of a user, in nats, and of one of several bits; exactly composed."""
-        if self.answers == 1 and self.person_delta == 0:
+        if self.composed_answers == 1 and self.person_delta == 0:
             return {"a user's record": self.answer_epsilon}
-        return {"a user's record": self.composed(self.answers), "one bit": self.answer_epsilon}
+        record = self.composed(self.composed_answers)
+        return {"a user's record": record, "one bit": self.answer_epsilon}
 
     def attacks(self) -> dict[str, Attack]:
         """The best attack on one bit, and on a record about which all bits may differ."""
         each = self.answer_epsilon
-        return {"answer": FlippedBits(each, 1), "person": FlippedBits(each, self.answers)}
+        return {"answer": FlippedBits(each, 1), "person": FlippedBits(each, self.composed_answers)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepeatedBits(OneBit):
+    """Base of those whose users may be asked again, in rounds that share a user's budget."""
+
+    rounds: int = ROUNDS
+
+    @property
+    def sharing(self) -> int:
+        """Releases that share a user's budget."""
+        return self.rounds

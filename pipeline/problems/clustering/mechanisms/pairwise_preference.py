@@ -15,11 +15,11 @@ from ..model import Users
 from ..releases import PairSketches
 from ..sampling.pair_throws import put_pairs, throw
 from ..sampling.records import PairQuestions, bits_of_pairs, symmetric
-from .one_bit import QUESTIONS, OneBit
+from .one_bit import QUESTIONS, RepeatedBits
 
 
 @dataclass(frozen=True)
-class PairwisePreference(OneBit):
+class PairwisePreference(RepeatedBits):
     """Every user is asked about random pairs of items, and releases a private sketch of each.
 
     Pairs are uniform. reading, when the sketch is 1: `agree`, both items are rated,
