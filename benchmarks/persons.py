@@ -1,9 +1,11 @@
 """Advice to persons on 60 drawn questions, against a fine grid of questions and budgets.
 
 Question number k is of the k-th kind, a problem, whom one trusts and an unknown, over and over;
-its sizes, its metric and its target are drawn by seed. What is advised is judged by studies, as in
-`benchmarks.advise`: by 20,000 fresh replications at the value, and by the least value at which any
-mechanism of that trust, asking any number of questions, meets the target.
+its sizes, its metric and its target are drawn by seed. A target is what a drawn level of the
+unknown reaches in the mean; of numbers of questions, which are few, what lies halfway from the
+number before it, as nobody can show that a number meets what it just reaches. What is advised is
+judged by studies, as in `benchmarks.advise`: by 20,000 fresh replications at the value, and by the
+least value at which any mechanism of that trust, asking any number of questions, meets the target.
 
 `python -m benchmarks persons` runs what is left of the 60, `python -m benchmarks persons 12` what
 is left of the first 12, and `python -m benchmarks.persons 22 26` the questions of these numbers. A
@@ -171,10 +173,13 @@ def _usual(question: Question, plan: Plan, budget: float) -> int | None:
 
 
 def _target(task: Task, level: float, seed: int) -> float | None:
-    """The mean at a level, with two digits; None where it hardly changes from half of it."""
+    """The mean at a level, or halfway to it, with two digits; None where it hardly changes from
+    half of it, or from the number of questions before it.
+    """
     before = level / 2
+    counts_questions = task.parameter in ("questions", "Q")
     if task.whole:
-        before = max(1, round(level) - 1) if task.parameter in ("questions", "Q") else level // 2
+        before = max(1, round(level) - 1) if counts_questions else level // 2
     if before == level or not exists(task, before) or not exists(task, level):
         return None
     values = excess(task, [before, level], PILOT, FRESH + seed)
@@ -186,7 +191,21 @@ def _target(task: Task, level: float, seed: int) -> float | None:
         if not (means < 1).all():
             return None
         change = abs(math.log(means[1] / (1 - means[1]) / means[0] * (1 - means[0])))
-    return float(f"{means[1]:.2g}") if change >= STEEP else None
+    if change < STEEP:
+        return None
+    mean = means[1]
+    if counts_questions:
+        mean = _halfway(means, task.metric != "error_l2")
+    return float(f"{mean:.2g}")
+
+
+def _halfway(means: Floats, is_share: bool) -> float:
+    """The middle of two means, of the logarithms of errors, or of the odds of shares."""
+    if not is_share:
+        return math.sqrt(means[0] * means[1])
+    odds = means / (1 - means)
+    middle = math.sqrt(odds[0] * odds[1])
+    return middle / (1 + middle)
 
 
 def _grid_of(question: Question, plans: Iterable[Any]) -> Iterator[tuple[Question, int | None]]:
@@ -278,8 +297,15 @@ def nearest_questions(question: Question, value: float, better: int, seed: int) 
         numbers = [n for n in numbers_up_to(int(limits.high)) if n is not None]
         numbers = sorted({*numbers, int(value)})
         numbers = [n for n in numbers if limits.low <= n]
-        means = np.nanmean(excess(task, numbers, JUDGED_LEAST * 2, seed), axis=1)
-        meeting = [n for n, mean in zip(numbers, means, strict=True) if mean <= 0]
+        values = excess(task, numbers, JUDGED_LEAST * 2, seed)
+        means = np.nanmean(values, axis=1)
+        errors = np.nanstd(values, axis=1) / math.sqrt(values.shape[1])
+        meeting = []
+        for n, mean, error in zip(numbers, means, errors, strict=True):
+            if abs(mean) <= 3 * error:
+                mean = np.nanmean(excess(task, [n], JUDGED, seed + 1))
+            if mean <= 0:
+                meeting.append(n)
         best = min([best, *meeting]) if better > 0 else max([best, *meeting])
     return float(best)
 

@@ -9,9 +9,11 @@ from pipeline.advice.advised import Advised, better_side
 from pipeline.advice.beside import beside, stressed
 from pipeline.advice.certificate import ERROR, Certificate, Measured, certify
 from pipeline.advice.choice import choose
+from pipeline.advice.numbers import extent, is_about_numbers
 from pipeline.advice.question import Question, read
+from pipeline.advice.reached import Nowhere, Reached
 from pipeline.advice.records import ChangedMean, MechanismRow, StressCase
-from pipeline.advice.search import Reached
+from pipeline.advice.refusal import refusal
 from pipeline.advice.simulation import Simulator
 from pipeline.study.parameters import InvalidInput
 
@@ -22,6 +24,7 @@ class Answer(Advised):
     where they begin to be met.
 
     beside: name of a change -> means after it; stress: what if people are not as the model says.
+    extent: which numbers of questions meet the targets, in words; empty where none is asked for.
     """
 
     low: float
@@ -29,6 +32,7 @@ class Answer(Advised):
     certificate: Certificate
     beside: Mapping[str, Sequence[ChangedMean]]
     stress: Sequence[StressCase]
+    extent: str = ""
 
     interval = "95 % interval"
     source = "simulation"
@@ -86,8 +90,18 @@ class Answer(Advised):
 
     @property
     def remark(self) -> str | None:
-        """That the value lies far beyond the boundary, and why; None where it does not."""
+        """Which numbers of questions meet the targets; of other unknowns, that the value lies far
+        beyond the boundary, and why, or None where it does not.
+        """
+        if self.extent:
+            return self.extent
         return words.far_beyond(self.question, self.beyond, self.replications)
+
+    def boundary_line(self) -> str:
+        """Where the targets are just met; that this is everywhere, where the ends are one."""
+        if self.extent and self.low == self.high:
+            return f"  the targets are met at every {self.question.level_name}"
+        return super().boundary_line()
 
     def basis(self) -> list[str]:
         """Whether the targets were shown to be met, and the means; lines for a person."""
@@ -134,7 +148,10 @@ def answer(request: Mapping[str, Any] | Question) -> Answer:
 
 def _answer(question: Question) -> Answer:
     simulator, reached, rows = choose(question)
-    return certified_answer(simulator, reached, certify(simulator, reached), rows)
+    certificate = certify(simulator, reached)
+    if is_about_numbers(question) and certificate.misses:
+        raise refusal(simulator, Nowhere(False, certificate.level))
+    return certified_answer(simulator, reached, certificate, rows)
 
 
 def certified_answer(
@@ -160,4 +177,5 @@ def certified_answer(
         certificate=certificate,
         beside=nearby,
         stress=stressed(simulator, level),
+        extent=extent(reached.numbers),
     )

@@ -1,15 +1,20 @@
 """A certificate: fresh replications at one level show that the means meet all targets."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+from scipy import special
 
 from pipeline.advice.axis import Axis
-from pipeline.advice.search import Reached, recommended, replications
+from pipeline.advice.numbers import in_turn
+from pipeline.advice.reached import Reached
+from pipeline.advice.search import CERTIFICATE, FLAT, SAFE, recommended, replications
 from pipeline.advice.simulation import Simulator, finite, not_converged
 from pipeline.advice.targets import Target
+from pipeline.advice.tried import Tried
 from pipeline.analysis.intervals import mean_interval
 from pipeline.analysis.moments import STATISTICS, block_moments
 from pipeline.study.arrays import Array, Floats
@@ -25,6 +30,7 @@ MOST_STEPS = 0.6  # of an answer that all attempts together may take
 # Share of the distance from a certificate to the crossing by which a straight line may be wrong.
 CURVED = 0.25
 LONGER = 4  # times the replications, where no level is left
+FEWEST = 1000  # replications of an attempt at a number of questions
 
 
 class Measured(NamedTuple):
@@ -42,6 +48,11 @@ class Measured(NamedTuple):
     share_of_runs_met: float
     shown: bool
     infinite: int
+
+    @property
+    def excess(self) -> float:
+        """By how much the mean misses the target; negative where it meets it."""
+        return self.target.sign * (self.mean - self.target.value)
 
     @property
     def metric(self) -> str:
@@ -74,6 +85,11 @@ class Certificate(NamedTuple):
     def targets_shown(self) -> bool:
         """Whether all targets are shown to be met."""
         return all(target.shown for target in self.measured)
+
+    @property
+    def misses(self) -> bool:
+        """Whether a mean misses its target."""
+        return any(measured.excess > 0 for measured in self.measured)
 
 
 @dataclass
@@ -120,9 +136,61 @@ def certify(simulator: Simulator, reached: Reached) -> Certificate:
     level that is safer, always another one; or nearer, where one was given far beyond, as on a flat
     curve.
     """
+    if reached.numbers:
+        return _number_of_questions(_Attempts(simulator, reached, FEWEST))
     attempts = _Attempts(simulator, reached, replications(reached, simulator, ERROR / 2))
     certificate = _until_given(attempts)
     return _brought_nearer(attempts, certificate) if certificate.targets_shown else certificate
+
+
+def _number_of_questions(attempts: _Attempts) -> Certificate:
+    """The certificate of the first number of questions in turn that can be shown to meet the
+    targets, or the last attempt.
+    """
+    waiting = in_turn(attempts.reached)
+    best = min(waiting, key=lambda tried: tried.height)
+    while attempts.left:
+        promising = _promising(attempts, waiting)
+        if promising is None:
+            break
+        attempts.reps = max(FEWEST, math.ceil(_needed(promising, attempts.alpha)))
+        certificate = attempts.at(promising.number)
+        if certificate.targets_shown:
+            return certificate
+        _learn(waiting, promising, certificate)
+    attempts.reps = CERTIFICATE
+    return attempts.at(best.number)
+
+
+def _learn(waiting: list[Tried], tried: Tried, certificate: Certificate) -> None:
+    """Put what an attempt that failed says of its number into its place; take the number out of
+    those that wait where this was no more than is known of it.
+    """
+    place = waiting.index(tried)
+    means = [measured.excess for measured in certificate.measured]
+    fresh = Tried(tried.number, np.array(means), tried.deviations, certificate.replications)
+    if fresh.replications < tried.replications:
+        waiting.pop(place)
+    else:
+        waiting[place] = tried.together(fresh)
+
+
+def _promising(attempts: _Attempts, waiting: Sequence[Tried]) -> Tried | None:
+    """The first number in turn for which replications suffice; None where there is none."""
+    for most in (CERTIFICATE, FLAT):
+        for tried in waiting:
+            affordable = attempts.simulator.affordable(tried.number, MOST_STEPS - attempts.used)
+            if _needed(tried, attempts.alpha) <= min(most, affordable):
+                return tried
+    return None
+
+
+def _needed(tried: Tried, alpha: float) -> float:
+    """Replications at which a certificate at error probability alpha is likely to be given."""
+    if not tried.meets or tried.height == 0:
+        return math.inf
+    quantiles = special.ndtri(1 - alpha / len(tried.means)) + special.ndtri(SAFE)
+    return float(quantiles / tried.height) ** 2
 
 
 def _until_given(attempts: _Attempts) -> Certificate:
@@ -190,7 +258,7 @@ def _updated(reached: Reached, certificate: Certificate) -> Reached:
     for crossing, deviation, measured in zip(
         reached.crossings, reached.deviations, certificate.measured, strict=True
     ):
-        excess = measured.target.sign * (measured.mean - measured.target.value)
+        excess = measured.excess
         error = math.hypot(deviation / math.sqrt(certificate.replications), CURVED * excess)
         known = math.isfinite(crossing.value) and crossing.slope < 0
         if known and crossing.error > 0 and error > 0:

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pipeline.advice.question import Question
+from pipeline.advice.reached import Nowhere, Reached
 from pipeline.advice.records import MechanismRow
 from pipeline.advice.refusal import refusal
-from pipeline.advice.search import Nowhere, Reached, find
+from pipeline.advice.search import find
 from pipeline.advice.simulation import Simulator
 from pipeline.study.parameters import InvalidInput, fields
 

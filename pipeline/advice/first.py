@@ -248,8 +248,9 @@ def _ways(
             missed.append(FirstWay(trusts[mechanism], mechanism, None, None, "out of its cells"))
             continue
         planned = crossed.curve.question
-        questions = planned.values.get(planned.advice.parameter_of("questions"))
+        name = planned.advice.parameter_of("questions")
         value = planned.shown(crossed.level)
+        questions = int(value) if planned.parameter == name else planned.values.get(name)
         reached.append((crossed.reach, FirstWay(trusts[mechanism], mechanism, questions, value)))
     reached.sort(key=lambda pair: -pair[0])
     return (*(way for _, way in reached), *missed)

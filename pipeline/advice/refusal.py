@@ -8,8 +8,10 @@ import math
 from pipeline.advice.axis import Axis
 from pipeline.advice.certificate import Certificate, Measured, measure
 from pipeline.advice.levels import rounded
+from pipeline.advice.numbers import is_about_numbers
 from pipeline.advice.question import Question
-from pipeline.advice.search import LOOK, Nowhere, bracket, declared_axis
+from pipeline.advice.reached import Nowhere
+from pipeline.advice.search import LOOK, bracket, declared_axis
 from pipeline.advice.simulation import STEPS, Simulator
 from pipeline.study.parameters import InvalidInput, shorten
 
@@ -41,8 +43,21 @@ def refusal(simulator: Simulator, nowhere: Nowhere, mechanism: str | None = None
             return InvalidInput("target", targets, wrong)
     if nowhere.met:
         return InvalidInput("target", targets, f"is met already, {_met(question, at)}")
+    if is_about_numbers(question):
+        best = _best_number(question, there, mechanism)
+        return InvalidInput("target", targets, best + _people_needed(question, nowhere.last))
     why = _missed(question, at, shorten(nowhere.why.partition(";")[0], 120))
     return InvalidInput("target", targets, why + _people_needed(question, nowhere.last))
+
+
+def _best_number(question: Question, there: Certificate, mechanism: str | None) -> str:
+    """That no number of questions meets the targets, and what the best one does."""
+    means = ", ".join(_mean(target, False) for target in there.measured)
+    using = f" of mechanism={mechanism}" if mechanism else ""
+    return (
+        f"no number of questions reaches it: the best{using} is {question.word}={there.level:g}, "
+        f"with {means}"
+    )
 
 
 def _missed(question: Question, at: str, limit: str) -> str:

@@ -238,10 +238,13 @@ def _how_sure(rows: Sequence[Certified | Way]) -> str:
         if isinstance(row, Certified) and not row.certificate.targets_shown
     ]
     if not failed:
-        return (
+        sure = (
             f"Every line is certified with {words.CONFIDENCE} confidence by fresh simulations of "
-            "its own; what all questions would need is where the targets are just met."
+            "its own"
         )
+        if not any(isinstance(row, Certified) and row.all_questions for row in rows):
+            return f"{sure}."
+        return f"{sure}; what all questions would need is where the targets are just met."
     return f"NOT certified: the line of {', '.join(failed)}."
 
 

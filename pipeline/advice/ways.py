@@ -13,10 +13,12 @@ from typing import Any
 
 from pipeline.advice.certificate import Certificate, certify
 from pipeline.advice.levels import narrowed
+from pipeline.advice.numbers import is_about_numbers
 from pipeline.advice.question import Question
+from pipeline.advice.reached import Nowhere, Reached, Rough
 from pipeline.advice.risk import Risk
 from pipeline.advice.risk_budgets import DIGITS, largest_budget, power
-from pipeline.advice.search import Nowhere, Reached, Rough, precisely, roughly
+from pipeline.advice.search import precisely, roughly
 from pipeline.advice.simulation import Simulator
 from pipeline.study.advice import Plan
 from pipeline.study.guarantee import CURATOR, TRUSTS
@@ -149,7 +151,7 @@ class _Search:
             simulator.portion = self.portion
             return Way(self.plan, questions, simulator, roughly(simulator))
         except Nowhere as nowhere:
-            why = self._why(nowhere)
+            why = self.why(nowhere)
             return Way(self.plan, questions, simulator, why=why, nowhere=nowhere)
         except InvalidInput as error:
             why = f"cannot be used here: {error}"
@@ -182,13 +184,21 @@ class _Search:
         try:
             return replace(way, precise=precisely(way.simulator, way.rough))
         except Nowhere as nowhere:
-            return replace(way, rough=None, nowhere=nowhere, why=self._why(nowhere))
+            return replace(way, rough=None, nowhere=nowhere, why=self.why(nowhere))
 
-    def _why(self, nowhere: Nowhere) -> str:
+    def why(self, nowhere: Nowhere) -> str:
+        """Why there is no value, in words."""
         level = self.question.level_name
         if nowhere.met:
             return f"meets the targets at every {level}"
-        return f"meets the targets at no {level}"
+        return f"meets the targets at no {level}{_best_number(self.question, nowhere)}"
+
+
+def _best_number(question: Question, nowhere: Nowhere) -> str:
+    """Which number of questions is the best of those that miss the targets, if that is asked."""
+    if not is_about_numbers(question):
+        return ""
+    return f"; {nowhere.last:g} would be the best"
 
 
 def with_plan(question: Question, plan: Plan, questions: int | None) -> Question:
@@ -276,7 +286,13 @@ def certified_ways(question: Question) -> list[Certified | Way]:
     for trusted in by_trust.values():
         searches = [_searched(question, plan, 1 / len(plans)) for plan in trusted]
         ways.append(_certified(searches))
-    return sorted(ways, key=lambda row: -row.reach)
+    return sorted(ways, key=_needed)
+
+
+def _needed(row: Certified | Way) -> tuple[bool, float]:
+    """In what order ways are shown: what is not certified last, what needs least first."""
+    fails = isinstance(row, Certified) and not row.certificate.targets_shown
+    return fails, -row.reach
 
 
 def plans_of(question: Question) -> Sequence[Plan]:
@@ -383,6 +399,9 @@ def _certified(searches: Sequence[_Search]) -> Certified | Way:
         return way
     simulator = replace(way.simulator, portion=1 / len(TRUSTS))
     certificate = certify(simulator, way.reached)
+    if is_about_numbers(search.question) and certificate.misses:
+        nowhere = Nowhere(False, certificate.level)
+        return replace(way, rough=None, precise=None, nowhere=nowhere, why=search.why(nowhere))
     everything = None if search.every is None else search.tried[search.every]
     others = tuple(other.best() for other in searches if other is not search)
     return Certified(replace(way, simulator=simulator), certificate, everything, others)

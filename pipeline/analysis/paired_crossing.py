@@ -36,7 +36,7 @@ def paired_crossings(
 ) -> list[Crossing]:
     """Where several falling mean curves cross 0.
 
-    Their intervals hold together. at: (levels,), ascending, 3 or more.
+    Their intervals hold together. at: (levels,), ascending, 3 or more; of 2 levels the parabola is a straight line.
 
     excess: for each curve (reps, levels), values of replications, whose levels may
     share random numbers; ranges: width of the values' range, or inf. A parabola is
@@ -92,13 +92,14 @@ def _crossing(
 
 
 def _fit(at: Floats, x: Floats) -> Floats:
-    """(positions, levels): maps values at the levels to the heights of their parabola.
+    """(positions, levels): maps values at the levels to the heights of their parabola, or line.
 
     at: (levels,). x: (positions,), from the first to the last level.
     """
     scale = (at[-1] - at[0]) / 2
-    powers_of_x = np.vander((x - at[0]) / scale - 1, 3)
-    powers_of_levels = np.vander((at - at[0]) / scale - 1, 3)
+    count = min(3, len(at))
+    powers_of_x = np.vander((x - at[0]) / scale - 1, count)
+    powers_of_levels = np.vander((at - at[0]) / scale - 1, count)
     return powers_of_x @ np.linalg.pinv(powers_of_levels)
 
 

@@ -277,14 +277,14 @@ def test_predictions_know_the_rounds():
         assert whole == pytest.approx(errors(mechanism, estimator, n=500, m=6, person=1.0))
         assert whole > 1.1 * errors(mechanism, estimator, n=500, m=6, person=12.0)
     recovered = problem("clustering").load(problem("clustering").advice).predicted["recovered"]
-    sizes = {"N": 50, "w": 5, "b": "0.9, 0.1", "U": 20_000}
-    for mechanism, questions in (
-        ("max_sense", 2),
-        ("pairwise_preference", 2),
-        ("multi_max_sense", 2),
-        ("noisy_co_occurrences", None),
+    sizes = {"N": 20, "w": 5, "b": "0.9, 0.1"}
+    for mechanism, questions, users in (
+        ("max_sense", 2, 20_000),
+        ("pairwise_preference", 2, 20_000),
+        ("multi_max_sense", 2, 20_000),
+        ("noisy_co_occurrences", None, 100),
     ):
-        parts = (mechanism, "spectral_clustering")
+        parts = (mechanism, "spectral_clustering", users)
         whole = recovered(*parts, **sizes, Q=questions, person=12.0, rounds=12)
         assert whole == pytest.approx(recovered(*parts, **sizes, Q=questions, person=1.0))
         assert whole < recovered(*parts, **sizes, Q=questions, person=12.0)
