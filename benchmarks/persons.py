@@ -291,23 +291,33 @@ def _levels(task: Task, value: float, factors: Floats = LEVELS) -> list[float]:
 def nearest_questions(question: Question, value: float, better: int, seed: int) -> float:
     """The least number of questions at which any mechanism meets the target, or the greatest."""
     best = value
-    for planned, _ in _grid_of(question, plans_of(question)):
-        task = task_of(planned)
-        limits = planned.limits
-        numbers = [n for n in numbers_up_to(int(limits.high)) if n is not None]
-        numbers = sorted({*numbers, int(value)})
-        numbers = [n for n in numbers if limits.low <= n]
-        values = excess(task, numbers, JUDGED_LEAST * 2, seed)
-        means = np.nanmean(values, axis=1)
-        errors = np.nanstd(values, axis=1) / math.sqrt(values.shape[1])
-        meeting = []
-        for n, mean, error in zip(numbers, means, errors, strict=True):
-            if abs(mean) <= 3 * error:
-                mean = np.nanmean(excess(task, [n], JUDGED, seed + 1))
-            if mean <= 0:
-                meeting.append(n)
-        best = min([best, *meeting]) if better > 0 else max([best, *meeting])
+    for plan in plans_of(question):
+        for planned, _ in _grid_of(question, [plan]):
+            meeting = _meeting(planned, plan, int(value), seed)
+            best = min([best, *meeting]) if better > 0 else max([best, *meeting])
     return float(best)
+
+
+def _meeting(planned: Question, plan: Plan, value: int, seed: int) -> list[int]:
+    """Numbers of questions at which a mechanism meets the target, on replications of their own."""
+    limits = planned.limits
+    numbers = {n for n in numbers_up_to(int(limits.high)) if n is not None}
+    meeting = list[int]()
+    missing = 0
+    for number in sorted({*numbers, value}):
+        if number < limits.low or missing == ENOUGH:
+            continue
+        values = excess(task_of(planned), [number], JUDGED_LEAST * 2, seed)
+        mean = np.nanmean(values)
+        error = np.nanstd(values) / math.sqrt(values.shape[1])
+        is_sure = abs(mean) > 3 * error
+        if not is_sure:
+            mean = np.nanmean(excess(task_of(planned), [number], JUDGED, seed + 1))
+        if mean <= 0:
+            meeting.append(number)
+        surely_misses = is_sure and mean > 0
+        missing = missing + 1 if surely_misses and plan.trust == NOBODY else 0
+    return meeting
 
 
 def judged(number: int, request: Mapping[str, Any]) -> Judged:
