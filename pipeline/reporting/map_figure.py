@@ -241,7 +241,8 @@ class _MapFigure:
         texts = values_in_words(shown, varying(self.table, self.spec))
         self.marks += map(Mark, repeat(axes), self._columns_of(shown), self._rows_of(shown), texts)
         if self.spec.panels:
-            title = levels({self.spec.panels: panel[0]})
+            wide, _ = self.tile
+            title = style.wrapped(levels({self.spec.panels: panel[0]}), wide * self.layout.wide)
             axes.set_title(title, pad=15 if self.spec.marks else None)
         return mesh
 

@@ -104,7 +104,7 @@ def leaving_budget(
     return math.nan
 
 
-@metric("item keeps its rank", units="probability", least=0.0, most=1.0)
+@metric("chance that an item keeps its rank", units="probability", least=0.0, most=1.0)
 def rank_kept(truth: NamedScores, estimate: Scores, *, item: str = ITEM) -> Floats:
     """1 where the item has the rank that it has without privacy, else 0.
 
@@ -118,7 +118,7 @@ def rank_kept(truth: NamedScores, estimate: Scores, *, item: str = ITEM) -> Floa
     return _of_item(is_kept, truth, estimate, item)
 
 
-@metric("the first items keep their ranks", units="probability", least=0.0, most=1.0)
+@metric("chance that the first items keep their ranks", units="probability", least=0.0, most=1.0)
 def first_kept(truth: NamedScores, estimate: Scores, *, first: int = FIRST) -> Floats:
     """1 where each of the first items has the rank that it has without privacy, else 0.
 
