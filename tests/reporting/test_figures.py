@@ -611,6 +611,16 @@ def test_panels_share_axes_and_are_named(make):
     assert len({axes.get_ylim() for axes in drawing.figure.axes}) == 1
 
 
+def test_titles_of_panels_of_a_map_stand_apart(make):
+    """Long names of mechanisms beside each other overlapped before they were wrapped."""
+    names = ["randomized response with a shuffler", "noisy counts by a trusted curator"]
+    long = make().assign_coords(rule=names)
+    (drawing,) = drawn(long, MAP)
+    boxes = [axes.title.get_window_extent() for axes in drawing.figure.axes if axes.get_title()]
+    assert len(boxes) == 2
+    assert not boxes[0].overlaps(boxes[1])
+
+
 @pytest.mark.parametrize(
     "values, low, high, room, expected",
     [
