@@ -30,8 +30,9 @@ CONFIDENCE = 0.95
 
 def is_about_numbers(question: Question) -> bool:
     """Whether a number of questions is asked for."""
-    name = question.advice.parameter_of("questions")
-    return question.parameter == name and question.whole and question.unknown.helps is None
+    if question.unknown.helps is not None or not question.whole:
+        return False
+    return question.parameter == question.advice.parameter_of("questions")
 
 
 def candidates(fewest: int, most: int) -> list[int]:

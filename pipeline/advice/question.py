@@ -92,6 +92,11 @@ class Question:
             for declared in _declared(self.problem, self.values, self.parameter)
         )
 
+    @property
+    def has_unknown(self) -> bool:
+        """Whether the model or the mechanism has the unknown as a parameter."""
+        return any(True for _ in _declared(self.problem, self.values, self.parameter))
+
     @cached_property
     def limits(self) -> Range:
         """Levels of the unknown at which the parts can be made.

@@ -212,7 +212,11 @@ def with_plan(question: Question, plan: Plan, questions: int | None) -> Question
         changes[name] = questions
     names = question.chosen | (changes.keys() & {"estimator"})
     changed = replace(question, values={**question.values, **changes}, chosen=names)
-    planned = changed.using(str(plan.parameters["mechanism"]))
+    mechanism = str(plan.parameters["mechanism"])
+    planned = changed.using(mechanism)
+    if not planned.has_unknown:
+        allowed = f"mechanism={mechanism} has no {planned.parameter}; ask for another unknown"
+        raise InvalidInput("unknown", planned.word, allowed)
     _ = planned.limits  # raises InvalidInput
     if question.risk is None:
         return planned

@@ -10,6 +10,7 @@ from pipeline.advice.reached import Nowhere
 from pipeline.advice.refusal import refusal
 from pipeline.advice.simulation import Sample, Simulator
 from pipeline.advice.tried import Tried
+from pipeline.study.parameters import InvalidInput
 from pipeline.study.status import OK
 
 TARGET = 0.72
@@ -100,6 +101,14 @@ def test_replications_of_one_number_add_up():
     assert both.replications == whole.replications
     assert both.means == pytest.approx(whole.means)
     assert both.deviations == pytest.approx(whole.deviations)
+
+
+def test_a_mechanism_that_asks_nothing_is_refused_by_the_word_of_the_unknown():
+    request = {"problem": "clustering", "N": 12, "w": 4, "b": "0.9, 0.1", "U": 200, "person": 1.0}
+    question = read({**request, "unknown": "questions", "target": "misclassified<=0.1"})
+    curator = question.advice.plans[-1]
+    with pytest.raises(InvalidInput, match="unknown=questions: mechanism=noisy_co_occurrences has"):
+        ways.with_plan(question, curator, None)
 
 
 def test_no_more_are_tried_where_more_questions_only_harm():
