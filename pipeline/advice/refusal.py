@@ -52,7 +52,7 @@ def refusal(simulator: Simulator, nowhere: Nowhere, mechanism: str | None = None
 
 def _best_number(question: Question, there: Certificate, mechanism: str | None) -> str:
     """That no number of questions meets the targets, and what the best one does."""
-    means = ", ".join(_mean(target, False) for target in there.measured)
+    means = ", ".join(_mean(target, False, there.replications) for target in there.measured)
     using = f" of mechanism={mechanism}" if mechanism else ""
     return (
         f"no number of questions reaches it: the best{using} is {question.word}={there.level:g}, "
