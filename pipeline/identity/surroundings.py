@@ -160,7 +160,9 @@ class _Watch:
             return
         name = _path(path)
         if asker == IMPORT:
-            self.code[_source_of(name)] = None
+            # What a package that is imported asks of the system, as psutil does, is no code.
+            if not name.startswith(SYSTEM):
+                self.code[_source_of(name)] = None
         elif flags & (os.O_WRONLY | os.O_CREAT | os.O_TRUNC):
             if threading.get_ident() == self.thread:  # a pipe that a thread writes to is no file
                 self.written.add(name)

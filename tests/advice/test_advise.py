@@ -190,7 +190,7 @@ def test_all_attempts_at_a_certificate_together_err_as_often_as_is_said(monkeypa
         advisable=lambda x: round(x, 2), position=float, after=lambda x: x + 0.01
     )
     simulator = SimpleNamespace(affordable=lambda level, share: 10**6)
-    certificate.certify(simulator, SimpleNamespace(axis=axis, value=-0.1))
+    certificate.certify(simulator, SimpleNamespace(axis=axis, value=-0.1, numbers=()))
     assert len(spent) == certificate.ATTEMPTS and sum(spent) <= certificate.ERROR
 
 

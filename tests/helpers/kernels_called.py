@@ -39,6 +39,7 @@ LINEAR = {
     "draw_sets",
     "deal_packs",
 }  # kernels that take no long time of a larger one
+MOST = 7000  # of items of an array, of which kernels may take time for each
 NAMES = {
     "reps",
     "n",
@@ -96,6 +97,7 @@ def content(rng, argument, shape, names):
     if argument.dtype == np.int8:
         return rng.integers(-1, 2, shape, np.int8)
     end = max(int(eval(argument.below, {}, names)), 1) if argument.below else 5
+    end = min(end, MOST)
     return rng.integers(0, end, shape).astype(argument.dtype)
 
 

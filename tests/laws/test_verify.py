@@ -380,7 +380,9 @@ def test_a_report_that_was_changed_is_found_and_made_anew(tmp_path, monkeypatch,
     own = SimpleNamespace(
         name="mine.py", content=content, sha256=hashlib.sha256(content).hexdigest()
     )
-    beside = SimpleNamespace(loaded=lambda: [own], FLAG=own_files.FLAG)
+    beside = SimpleNamespace(
+        kept_beside_results=lambda: [own], loaded=lambda: [own], FLAG=own_files.FLAG
+    )
     monkeypatch.setattr(reports, "own_files", beside)
     monkeypatch.setattr(report_record, "own_files", beside)
     words = arguments(tmp_path)

@@ -17,6 +17,7 @@ import numpy as np
 from scipy import optimize, special
 
 from pipeline.study.arrays import Floats
+from pipeline.study.frozen import read_only
 from pipeline.study.intervals import checked_level, normal_quantile
 
 MOST = 3.0  # excess kurtosis of a Laplace variable
@@ -62,6 +63,7 @@ def _shares() -> Floats:
 
 
 @cache
+@read_only
 def _quantiles(level: float) -> Floats:
     """(NODES,): at the shares, by Brent's method."""
     quantiles = np.empty(NODES)

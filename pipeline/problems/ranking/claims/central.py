@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import xarray as xr
 
-from pipeline.analysis.claims import Claim, NegativeControl, NotSimulated
+from pipeline.analysis.claims import Claim, NegativeControl
 from pipeline.analysis.controls import reversed_along, scaled
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.measures import (
@@ -227,10 +227,7 @@ CLAIMS = (
             "budgets recorded as ten times what they are",
             lambda results: results.assign_coords(person=10 * results["person"]),
         ),
-        simulated=NotSimulated(
-            "A world that moves the boundary by a factor of four moves it out of "
-            "the budgets that are simulated."
-        ),
+        simulated=promise.OUT_OF_BUDGETS,
     ),
     Claim(
         id="central.ranking.more",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import xarray as xr
 
-from pipeline.analysis.claims import Claim, NegativeControl, NotSimulated
+from pipeline.analysis.claims import Claim, NegativeControl
 from pipeline.analysis.controls import scaled
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.measures import (
@@ -255,9 +255,6 @@ CLAIMS = (
             "budgets of all mechanisms recorded as those where nobody is trusted",
             _as_if_nobody,
         ),
-        simulated=NotSimulated(
-            "A world that moves a boundary by a factor of nine moves it out of the budgets that "
-            "are simulated."
-        ),
+        simulated=promise.OUT_OF_BUDGETS,
     ),
 )

@@ -11,7 +11,7 @@ from typing import Any
 import xarray as xr
 
 from pipeline.analysis.boundaries import INSIDE, boundary_exponent, crossing
-from pipeline.analysis.claims import NegativeControl, SimulatedControl
+from pipeline.analysis.claims import NegativeControl, NotSimulated, SimulatedControl
 from pipeline.analysis.controls import scaled
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.measures import Cells, Measure, confidence_for, labelled, measure
@@ -160,6 +160,10 @@ def _most(person: float | None) -> float | None:
     return None if person is None else 0.8 * person
 
 
+OUT_OF_BUDGETS = NotSimulated(
+    "A world that moves a boundary by a factor of four or more moves it out of the budgets that "
+    "are simulated."
+)
 HALF = SimulatedControl(
     "half of the budget is spent, and nobody says so",
     in_secret(with_parameters("mechanism", person=_half), "variance"),

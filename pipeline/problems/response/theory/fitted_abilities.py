@@ -9,6 +9,7 @@ from scipy.special import expit
 
 from pipeline.kernels.loader import function
 from pipeline.study.arrays import Array, Booleans, Floats
+from pipeline.study.frozen import read_only
 
 _fit = function(
     __file__,
@@ -164,6 +165,7 @@ def shared_covariance(
 
 
 @cache
+@read_only
 def _normal_nodes() -> tuple[Floats, Floats]:
     """Points and weights of N(0, 1), (nodes,) each."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
