@@ -42,7 +42,9 @@ while True:
     for values in sums.values():
         answer.append(f"{{sum(values) / len(values)!r}},{{os.getpid()}}")
     # here
-    print(*answer, sep="\\n", flush=True)
+    # At once, also where Python's output is not buffered.
+    sys.stdout.write("".join(f"{{line}}\\n" for line in answer))
+    sys.stdout.flush()
 """
 PERL = """#!/usr/bin/env perl
 $| = 1;
