@@ -29,7 +29,7 @@ CONFIDENCE = 0.95
 
 
 def is_about_numbers(question: Question) -> bool:
-    """Whether a number of questions is asked for."""
+    """Whether the number of questions is the unknown."""
     if question.unknown.helps is not None or not question.whole:
         return False
     return question.parameter == question.advice.parameter_of("questions")

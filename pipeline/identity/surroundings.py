@@ -160,9 +160,7 @@ class _Watch:
             return
         name = _path(path)
         if asker == IMPORT:
-            # What a package that is imported asks of the system, as psutil does, is no code.
-            if not name.startswith(SYSTEM):
-                self.code[_source_of(name)] = None
+            self.code[_source_of(name)] = None
         elif flags & (os.O_WRONLY | os.O_CREAT | os.O_TRUNC):
             if threading.get_ident() == self.thread:  # a pipe that a thread writes to is no file
                 self.written.add(name)
@@ -198,7 +196,8 @@ class _Watch:
         files = [getattr(sys.modules.get(name), "__file__", None) for name in sorted(modules)]
         self.code |= dict.fromkeys(path for path in files if path)
         for path in self.code:
-            if is_own(path):
+            # What a package asks of the system while it is imported, as psutil does, is no code.
+            if not path.startswith(SYSTEM) and is_own(path):
                 _describe_code(path, met)
         for path in self.read:
             if path not in self.written and not path.startswith(SYSTEM) and is_own(path):
