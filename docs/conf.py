@@ -87,10 +87,15 @@ def plain_text(app, what, name, thing, options, lines):
 
 def _escaped(text):
     code_and_rest = re.split(r"(`+[^`]+`+)", text)
-    return "".join(
-        f"``{part.strip('`')}``" if index % 2 else re.sub(r"([*|\\])", r"\\\1", part)
-        for index, part in enumerate(code_and_rest)
-    )
+    escaped = []
+    for index, part in enumerate(code_and_rest):
+        if index % 2:
+            escaped.append(f"``{part.strip('`')}``")
+            continue
+        follows_code = index > 0 and part[:1].isalnum()  # as in `Target`s
+        separator = "\\ " if follows_code else ""
+        escaped.append(separator + re.sub(r"([*|\\])", r"\\\1", part))
+    return "".join(escaped)
 
 
 def setup(app):
