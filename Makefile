@@ -11,22 +11,26 @@ ARGS ?=
 help:  ## list the targets
 	@grep -E '^[a-z][a-z0-9 ]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
-# What pyproject.toml asks for, pinned with hashes and byte-compiled: without that, every start pays for compiling.
-INSTALL = VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet --compile-bytecode --require-hashes \
+# What pyproject.toml asks for, pinned with hashes.
+INSTALL = VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet --require-hashes \
     --constraint constraints.txt --requirement pyproject.toml
+
+# What the program imports is byte-compiled at once, as many processes start with it. Of what only tests and documents
+# need, most is never imported: a file is compiled when it is first imported.
+COMPILED_LATER = test docs bench
 
 $(READY): pyproject.toml constraints.txt $(shell find pipeline -name '*.[ch]')
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed, this is " + sys.version.split()[0])'
 	$(PYTHON) -m venv $(VENV)
 	sed -n '/^uv==/,/[^\\]$$/p' constraints.txt > $(VENV)/uv.txt
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement $(VENV)/uv.txt
-	$(INSTALL) --extra installer $$(command -v cc > /dev/null || echo --extra compiler)
+	$(INSTALL) --compile-bytecode --extra installer $$(command -v cc > /dev/null || echo --extra compiler)
 	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
 	$(BIN)/python -m compileall -q pipeline
 	touch $@
 
 $(READY)-%: $(READY)
-	$(INSTALL) --extra $*
+	$(INSTALL) $(if $(filter $*,$(COMPILED_LATER)),,--compile-bytecode) --extra $*
 	touch $@
 
 setup: $(READY)  ## create the environment in .venv, with what running needs
