@@ -1,71 +1,91 @@
-"""The page of what papers say: every claim of a paper once, in the order of the paper, with its verdict."""
+"""The page of what papers say: every claim once, in the order of the paper, with its verdict."""
 
-import csv
+import re
 
 import pytest
 
-from pipeline.identity.registry import problems
 from tests.helpers.engine import ROOT
+from tests.helpers.papers import ROW
 from tools import statements
 
-CLAIMS = [claim for one in problems().values() for claim in one.load(one.claims)]
+PAGE = (ROOT / "docs/statements.md").read_text("utf-8")
+STALE = "docs/statements.md is of other claims: run python -m tools.statements"
 
 
-@pytest.fixture(scope="module")
-def page(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("studies")
-    with (folder / "verdicts.csv").open("w", encoding="utf-8", newline="") as file:
-        rows = csv.DictWriter(file, ["id", "verdict", "text"])
-        rows.writeheader()
-        rows.writerow(dict(id="xu.lemma_1", verdict="supported", text="1.00 [0.99, 1.01]"))
-    path = folder / "statements.md"
-    statements.main([str(folder)], path)
-    return path.read_text("utf-8")
+def written(folder, verdict, text="1.0,0.99,1.01", full=""):
+    """The page that a study makes of one verdict on Lemma 1."""
+    path = folder / "xu" / "verdicts.csv"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"id,verdict,estimate,low,high\nxu.lemma_1,{verdict},{text}\n", "utf-8")
+    page = folder / "statements.md"
+    statements.main([f"{full}{folder}"], page)
+    return page.read_text("utf-8")
+
+
+def test_the_page_is_that_of_the_claims_that_ship():
+    assert statements.document(statements.kept(PAGE)) == PAGE, STALE
+
+
+def test_every_claim_has_one_row_and_every_row_a_claim_a_test_or_a_reason():
+    rows = [line for line in PAGE.splitlines() if line.startswith("| ") and " --- " not in line]
+    named = re.findall(r"\| `[\w/]+`, `([\w.]+)` \|", PAGE)
+    assert sorted(named) == sorted(claim.id for claim in statements.claims())
+    tested = sum("| tested |" in line for line in rows)
+    reasons = sum(bool(place.why) for paper in statements.PAPERS for place in paper.places)
+    heads = len(statements.PAPERS) + 1
+    assert len(rows) == len(named) + tested + reasons + heads
 
 
 @pytest.mark.parametrize("paper", statements.PAPERS, ids=lambda paper: paper.key)
-def test_every_claim_of_a_paper_is_in_its_table_once(page, paper):
-    table = page.split(f"## {paper.authors}\n")[1].split("\n## ")[0]
-    for claim in CLAIMS:
-        times = 1 if claim.id.startswith(f"{paper.key}.") or paper.authors in claim.source else 0
-        assert table.count(f", `{claim.id}` |") == times, claim.id
-
-
-def test_places_are_in_the_order_of_the_paper_and_verdicts_are_there(page):
-    places = [line.split(" | ")[0] for line in page.splitlines() if "`xu/" in line]
-    first = [
-        places.index(f"| {place}") for place in ("Lemma 1", "Lemma 2", "Theorem 1", "Theorem 6")
+def test_every_statement_of_a_paper_has_a_row_in_its_order(paper):
+    table = PAGE.split(f"## {paper.authors}\n")[1].split("\n## ")[0]
+    places = [
+        re.sub(r" \([A-Z]\d.*\)$", "", line.split(" | ")[0][2:]) for line in table.splitlines()[3:]
     ]
-    assert first == sorted(first) and places[-1] == "| not in the paper"
-    assert "`xu.lemma_1` | **supported**: 1.00 [0.99, 1.01] |" in page
-    assert "`xu.lemma_3` | not run at full size |" in page
-
-
-def test_no_folder_is_told_in_one_line():
-    with pytest.raises(SystemExit, match="give folders of finished studies"):
-        statements.main([])
+    wanted = [statements.shown(place) for place in paper.places] + [statements.BEYOND]
+    assert list(dict.fromkeys(places)) == wanted
 
 
 @pytest.mark.parametrize("paper", statements.PAPERS, ids=lambda paper: paper.key)
-def test_tests_that_are_named_are_there(paper):
-    for held in paper.tested:
-        file, _, name = held.test.partition("::")
-        text = (ROOT / "tests/problems" / file).read_text("utf-8")
-        assert f"def {name}" in text, held
-        rows = (ROOT / "docs/papers.md").read_text("utf-8")
-        assert not held.row or f"| {held.row} |" in rows, held.row
+def test_what_a_place_names_is_there(paper):
+    for place in paper.places:
+        assert not (place.test and place.why) and bool(place.says) == bool(place.test or place.why)
+        file, _, name = place.test.partition("::")
+        if file:
+            assert f"def {name}" in (ROOT / "tests" / file).read_text("utf-8"), place
 
 
-def test_every_place_of_nguyen_and_zhang_has_a_claim_or_a_test(page):
-    paper = next(paper for paper in statements.PAPERS if paper.key == "nguyen")
-    table = page.split(f"## {paper.authors}\n")[1].split("\n## ")[0]
-    missing = [place for place in paper.places if f"\n| {place.rstrip(',)')} |" not in table]
-    assert not missing
-    assert (
-        sum(
-            f"supplement, {kind}" in place
-            for place in paper.places
-            for kind in ("Lemma", "Theorem")
-        )
-        == 21
+def test_every_mistake_is_named_where_the_paper_makes_it():
+    named = {
+        row
+        for paper in statements.PAPERS
+        for place in paper.places
+        for row in place.row.split(", ")
+    }
+    assert named - {""} == set(ROW)
+    assert {claim.row for claim in statements.claims()} - {""} <= set(ROW)
+
+
+def test_verdicts_of_a_study_are_written_and_stay(tmp_path):
+    row = "| `xu/lemmas`, `xu.lemma_1` | together: 1 ± 0.01; each meets 1 |"
+    assert f"{row} **supported** | 1.000 [0.990, 1.010] |" in written(tmp_path, "supported")
+    assert f"{row} **supported**, full | 1.000 [0.990, 1.010] |" in written(
+        tmp_path, "supported", full="full="
     )
+    page = written(tmp_path, "not tested", ",,")  # says nothing beside a verdict that is there
+    assert f"{row} **supported**, full |" in page
+    assert "`xu.lemma_3` | no case, where 0.1 % would show | not run | – |" in page
+
+
+def test_a_verdict_on_something_else_does_not_stay(tmp_path):
+    page = written(tmp_path, "supported")
+    other = page.replace("together: 1 ± 0.01; each meets 1 | **", "together: 1 ± 0.5 | **", 1)
+    assert other != page
+    assert statements.document(statements.kept(other)) == page.replace(
+        "each meets 1 | **supported** | 1.000 [0.990, 1.010]", "each meets 1 | not run | –", 1
+    )
+
+
+def test_a_folder_that_is_not_there_is_told_in_one_line(tmp_path):
+    with pytest.raises(SystemExit, match="no folder of finished studies: .*nowhere"):
+        statements.main([str(tmp_path / "nowhere")], tmp_path / "page.md")

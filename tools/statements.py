@@ -1,8 +1,9 @@
 """Writes docs/statements.md: what each paper says, statement by statement, and what was found.
 
-`python -m tools.statements FOLDER...` reads the verdicts of all finished studies below these
-folders, as `pipeline suite=xu outputs=FOLDER` leaves them. A claim that was judged in several
-studies is that of the last folder named.
+`python -m tools.statements FOLDER... full=FOLDER` reads the verdicts of all finished studies below
+these folders, as `pipeline suite=xu size=quick outputs=FOLDER` leaves them; full= names folders of
+studies at full size. A claim that was judged in several studies is that of the last folder named.
+Verdicts of claims that none of them judged stay as the page has them, unless the claim changed.
 """
 
 import csv
@@ -11,378 +12,208 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
-from pipeline.analysis.claims import Claim
+from pipeline.analysis.claims import NOT_TESTED, Claim
+from pipeline.analysis.estimate import Estimate
 from pipeline.identity.registry import problems
+from tools.places import PAPERS, Paper, Place
 
 PAGE = Path(__file__).resolve().parent.parent / "docs/statements.md"
 BEYOND = "not in the paper"
-NOT_RUN = "not run at full size"
+RARE = r"no case, where \1 would show"
+OTHERS = "Beyond the four papers"
+NOT_RUN = "not run"
+NOTHING = "–"
+Cells: TypeAlias = tuple[str, ...]  # of a row
+ROW = re.compile(r", [A-Z]\d+$")  # behind a verdict
+IN_SUPPLEMENT = r"(\w+ [\d.]+\d) in the supplement"
 INTRODUCTION = """# What the papers say, and what was found
 
-One table for each paper, in the order of the paper. *Found* is the verdict at full size, with the estimate, its
-95 % interval, and what the claim allows. `python -m tools.statements` writes this page from the verdicts of finished
-studies. Where a row of [papers.md](papers.md) shows a mistake or a gap, its name is given. What is judged beyond a
-paper comes last.
+One table for each paper, in the order of the paper: every definition, lemma, theorem, corollary, table and figure that
+has a number. What is judged beyond a paper comes last in its table.
+
+- *asked*: the values that support the claim, *in each cell* of its grid or of all cells together. *Each meets 1*: the
+  interval of every cell contains 1, at confidence 1 − 10⁻⁶.
+- *verdict*: at the quick size (`size=quick`), unless it says *full*. A small grid may leave a claim inconclusive that
+  the full one decides; claims on people's files were judged on these files. *Tested*: compared with an exact law or an
+  enumeration by the test that is named. A name such as X6 is that of a row of [papers.md](papers.md), which shows a
+  mistake or a gap.
+- *interval*: the estimate that decides, with its 95 % interval or simultaneous one.
+- *figure*: of the paper. The report of an experiment draws its own.
+
+`python -m tools.statements FOLDER` writes this page from finished studies.
 """
-
-
-@dataclass(frozen=True)
-class Tested:
-    """A statement that tests compare with exact laws or enumerations, and no claim judges.
-
-    test: its file below tests/problems, and its name. row: of papers.md, where there is one.
-    """
-
-    place: str
-    statement: str
-    test: str
-    row: str = ""
-
-
-@dataclass(frozen=True)
-class Paper:
-    """A paper. key: first word of its claims. places: its statements, in its order."""
-
-    key: str
-    authors: str
-    places: Sequence[str]
-    tested: Sequence[Tested] = ()
-
-
-PAPERS = (
-    Paper(
-        "xu",
-        "Xu, Sun and Cheng",
-        (
-            "section 3.1",
-            "Lemma 1",
-            "Example 1",
-            "Lemma 2",
-            "Lemma 3",
-            "Theorem 1",
-            "Theorem 2",
-            "remark after Theorem 2",
-            "Corollary 1",
-            "Corollaries 1 and 2",
-            "Theorem 3",
-            "between Theorems 2 and 3",
-            "Corollary 2",
-            "Table 1",
-            "Theorem 4",
-            "Lemma 4",
-            "Theorem 5",
-            "Theorem 6",
-            "Scenario I,",
-            "Scenario II)",
-            "Scenario III",
-            "Scenario IV",
-            "Scenario V,",
-            "§5.2",
-            "MovieLens",
-            "section 5.4",
-            "Lemma S5",
-            "Lemma S6",
-            "Lemma S7",
-            "Lemma S8",
-        ),
-    ),
-    Paper(
-        "nguyen",
-        "Nguyen and Zhang",
-        (
-            "§3.1",
-            "Theorem 3.1",
-            "§3.2",
-            "Theorem 3.2",
-            "Theorem 3.3",
-            "Theorem 3.4",
-            "after Theorem 3.4",
-            "Lemma 4.1",
-            "§4.3",
-            "§5.1",
-            "§5.2",
-            "§7",
-            "last section",
-            "supplement, Lemma 1.1",
-            "supplement, Lemma 1.2",
-            "supplement, Lemma 1.3",
-            "supplement, Lemma 1.4",
-            "supplement, Theorem 1.5",
-            "supplement, Lemma 1.6",
-            "supplement, Theorem 1.7",
-            "supplement, Lemma 1.8",
-            "supplement, Lemma 1.9",
-            "supplement, Theorem 1.10",
-            "supplement, Lemma 2.1",
-            "supplement, Lemma 2.2",
-            "supplement, Lemma 2.3",
-            "supplement, Lemma 2.4",
-            "supplement, Lemma 2.5",
-            "supplement, Lemma 2.6",
-            "supplement, Lemma 3.1",
-            "supplement, Lemma 3.2",
-            "supplement, Theorem 3.3",
-            "supplement, section 4",
-            "supplement, Lemma 4.1",
-            "supplement, Lemma 4.2",
-            "supplement, below Lemma 4.3",
-            "supplement, find_effective_epsilon0_rr",
-            "supplement, Figure 1",
-        ),
-        (
-            Tested(
-                "supplement, Lemma 1.1",
-                "With high probability all pairs are answered by np²/2 to 3np²/2 persons.",
-                "response/test_rows_nguyen.py",
-                "N12",
-            ),
-            Tested(
-                "supplement, Lemma 1.2",
-                "The same of the number of items that a person answers.",
-                "response/test_supplement_nguyen.py::test_lemma_1_2_for_one_person",
-                "N12",
-            ),
-            Tested(
-                "supplement, Lemma 1.3",
-                "Bounds of I₂, I₃ and I₄ on the event that all counts are near their means.",
-                "response/test_lemmas_nguyen.py::test_lemma_1_3",
-            ),
-            Tested(
-                "supplement, Lemma 1.4",
-                "A bound of I₁.",
-                "response/test_supplement_nguyen.py::test_steps_of_lemma_1_4",
-            ),
-            Tested(
-                "supplement, Theorem 1.5",
-                "A bound of ‖π − π*‖∞/‖π‖∞.",
-                "response/test_supplement_nguyen.py::test_theorems_1_5_1_7_1_10_and_3_1",
-                "N16",
-            ),
-            Tested(
-                "supplement, Lemma 1.6",
-                "‖β̂ − β*‖∞ from ‖π − π*‖∞.",
-                "response/test_rows_nguyen.py",
-                "N13",
-            ),
-            Tested(
-                "supplement, Lemma 1.8",
-                "Sharper bounds of I₂, I₃ and I₄ where mp ≳ log n.",
-                "response/test_supplement_nguyen.py::test_lemma_1_8",
-            ),
-            Tested(
-                "supplement, Lemma 1.9",
-                "A sharper bound of I₁.",
-                "response/test_rows_nguyen.py",
-                "N19",
-            ),
-            Tested(
-                "supplement, Theorem 1.10",
-                "A sharper bound of ‖π − π*‖∞/‖π‖∞.",
-                "response/test_supplement_nguyen.py::test_theorems_1_5_1_7_1_10_and_3_1",
-                "N16",
-            ),
-            Tested(
-                "supplement, Lemma 2.1",
-                "Fano's inequality of pairs of models.",
-                "response/test_rows_nguyen.py",
-                "N14",
-            ),
-            Tested(
-                "supplement, Lemma 2.2",
-                "Many binary vectors that are far apart.",
-                "response/test_supplement_nguyen.py::test_lemma_2_2",
-                "N18",
-            ),
-            Tested(
-                "supplement, Lemma 2.3",
-                "The reverse of Pinsker's inequality.",
-                "response/test_rows_nguyen.py",
-                "N15",
-            ),
-            Tested(
-                "supplement, Lemma 2.4",
-                "Divergence of two of the models that Theorem 3.3 is shown with.",
-                "response/test_lemmas_nguyen.py::test_lemmas_2_4_and_2_6",
-            ),
-            Tested(
-                "supplement, Lemma 2.5",
-                "Fano's inequality of a test.",
-                "response/test_supplement_nguyen.py::test_lemma_2_5",
-            ),
-            Tested(
-                "supplement, Lemma 2.6",
-                "Divergence of two of the models that Theorem 3.4 is shown with.",
-                "response/test_lemmas_nguyen.py::test_lemmas_2_4_and_2_6",
-                "N17",
-            ),
-            Tested(
-                "supplement, Lemma 3.1",
-                "Concentrated privacy adds up, and no processing undoes it.",
-                "response/test_supplement_nguyen.py::test_supplement_lemma_3_1",
-            ),
-        ),
-    ),
-    Paper(
-        "banerjee",
-        "Banerjee, Hegde and Massoulié",
-        (
-            "Informal Theorem 2",
-            "Informal Theorems 2 and 4",
-            "§1.1",
-            "§1,",
-            "first sentences of Theorems 8, 15 and 16",
-            "Lemma 6",
-            "Theorem 7",
-            "Theorem 8",
-            "§3",
-            "Lemma 9",
-            "Theorem 10",
-            "§4.2",
-            "Lemma 11",
-            "Lemma 12",
-            "Theorem 13",
-            "Theorem 14",
-            "Theorem 15",
-            "§5",
-            "Theorem 16",
-            "Theorem 17",
-            "Lemma 18",
-            "Lemma 19",
-            "Corollary 21",
-            "Theorem 23",
-            "Lemma 25",
-            "Lemma 28",
-            "Lemma 30",
-            "Lemma 31",
-            "Lemma 32",
-            "Figure 2",
-        ),
-        (
-            Tested(
-                "Lemma 18",
-                "Lemma 9 for any law of the clusters and of the items that a user rates.",
-                "clustering/test_lemmas_banerjee.py::test_lemmas_18_and_25",
-            ),
-            Tested(
-                "Lemma 19",
-                "Var[F | answers] is at most max{20, 10δ} times Var[F], δ what they tell (also Lemma 29).",
-                "clustering/test_lemmas_banerjee.py::test_lemma_32_and_19",
-                "B13",
-            ),
-            Tested(
-                "Lemma 25",
-                "The same as Lemma 18, in the appendix.",
-                "clustering/test_lemmas_banerjee.py::test_lemmas_18_and_25",
-            ),
-            Tested(
-                "Lemma 28",
-                "Extremal points of the laws that are near the uniform one.",
-                "clustering/test_lemmas_banerjee.py::test_lemma_28",
-            ),
-            Tested(
-                "Lemma 30",
-                "What answers tell is at least the divergence of F's law from its prior one.",
-                "clustering/test_lemmas_banerjee.py::test_lemmas_30_and_31",
-            ),
-            Tested(
-                "Lemma 31",
-                "A bound of the largest variance of F by its partition function.",
-                "clustering/test_lemmas_banerjee.py::test_lemmas_30_and_31",
-            ),
-            Tested(
-                "Lemma 32",
-                "Z(ν) is at most 1 + 4νσ²/(1 − 2νσ²).",
-                "clustering/test_lemmas_banerjee.py::test_lemma_32_and_19",
-            ),
-        ),
-    ),
-    Paper(
-        "wang",
-        "Wang and Xu",
-        (
-            "Theorem 1",
-            "eqs. (9) and (22)",
-            "after eq. (10)",
-            "§3.3",
-            "Theorem 2",
-            "Theorem 3",
-            "eq. (18)",
-            "Theorem 4",
-            "eq. (14)",
-            "conclusion",
-        ),
-    ),
+HEAD = (
+    "| where | what it says | experiment and claim | asked | verdict | interval | figure |",
+    "| --- | --- | --- | --- | --- | --- | --- |",
 )
 
 
-def main(folders: Sequence[str], page: Path = PAGE) -> None:
-    """Write the page from the verdicts below some folders."""
-    if not folders:
-        sys.exit("give folders of finished studies: python -m tools.statements outputs/2026-11-26")
-    found: dict[str, str] = {}
-    for folder in folders:
-        for path in sorted(Path(folder).rglob("verdicts.csv")):
-            found.update(_verdicts(path))
-    tables = [_table(paper, found) for paper in PAPERS]
-    page.write_text("\n".join([INTRODUCTION, *tables]), "utf-8")
+@dataclass(frozen=True)
+class Found:
+    """What was found about a claim: cells of its row. asked: what the claim allowed then."""
+
+    asked: str
+    verdict: str
+    interval: str
 
 
-def _verdicts(path: Path) -> Iterator[tuple[str, str]]:
-    """Claims that a study judged, and what was found, in words."""
+def main(words: Sequence[str], page: Path = PAGE) -> None:
+    """Write the page from the verdicts below some folders, and from what it has."""
+    found = kept(page.read_text("utf-8")) if page.is_file() else {}
+    for word in words:
+        is_full = word.startswith("full=")
+        folder = Path(word.removeprefix("full="))
+        if not folder.is_dir():
+            sys.exit(f"no folder of finished studies: {folder}")
+        for path in sorted(folder.rglob("verdicts.csv")):
+            for name, one in _verdicts(path, is_full):
+                if NOT_TESTED in one.verdict and name in found:
+                    continue  # by a study of other data, or of too few cells
+                found[name] = one
+    page.write_text(document(found), "utf-8")
+
+
+def document(found: Mapping[str, Found]) -> str:
+    """The page. found: claim -> what was found."""
+    tables = [_table(paper.authors, _rows(paper, found)) for paper in PAPERS]
+    placed = {claim.id for paper in PAPERS for claim in _claims_of(paper)}
+    others = [_claim_row(claim, found, None) for claim in claims() if claim.id not in placed]
+    return "\n".join([INTRODUCTION, *tables, _table(OTHERS, others)])
+
+
+def kept(page: str) -> dict[str, Found]:
+    """Claim -> what a page says was found."""
+    found = {}
+    for line in page.splitlines():
+        cells = re.split(r"(?<!\\) \| ", line.removeprefix("| ").removesuffix(" |"))
+        named = re.fullmatch(r"`[\w/]+`, `([\w.]+)`", cells[2]) if len(cells) == 7 else None
+        if named:
+            allowed, verdict, interval = (cell.replace("\\|", "|") for cell in cells[3:6])
+            found[named[1]] = Found(allowed, ROW.sub("", verdict), interval)
+    return found
+
+
+def _verdicts(path: Path, is_full: bool) -> Iterator[tuple[str, Found]]:
+    """Claims that a study judged, and what was found."""
+    known = {claim.id: claim for claim in claims()}
     with path.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            yield row["id"], f"**{row['verdict']}**: {row['text']}"
+            claim = known.get(row["id"])
+            if claim is None:
+                continue
+            verdict = f"**{row['verdict']}**" + ", full" * is_full
+            yield claim.id, Found(asked(claim), verdict, _interval(row))
 
 
-def _table(paper: Paper, found: dict[str, str]) -> str:
-    placed = [
-        (_place(claim, paper), _cells_of_claim(claim, paper, found)) for claim in _claims_of(paper)
-    ]
-    placed += [(paper.places.index(held.place), _cells_of_test(held)) for held in paper.tested]
-    placed.sort(key=lambda row: row[0])
-    lines = [
-        f"## {paper.authors}",
-        "",
-        "| where | what is said | experiment | found |",
-        "| --- | --- | --- | --- |",
-    ]
-    for _, cells in placed:
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+def _interval(row: Mapping[str, str]) -> str:
+    """The estimate that decides, with its interval."""
+    if not row["estimate"]:
+        return NOTHING
+    return str(Estimate(*(float(row[key]) for key in ("estimate", "low", "high"))))
+
+
+def asked(claim: Claim) -> str:
+    """What a claim allows, in short."""
+    text = claim.claimed
+    for long, short in (
+        ("each cell, simultaneously at confidence 1 − 10⁻⁶: an interval that meets", "each meets"),
+        (
+            "each cell, simultaneously at confidence 1 − 10⁻⁶: an interval that contains 1",
+            "each meets 1",
+        ),
+        (" (simultaneous intervals)", ""),
+        ("all cells together", "together"),
+        (" in every cell", " in each cell"),
+    ):
+        text = text.replace(long, short)
+    return re.sub(r"none, in enough data to exclude a share of ([\d.]+ %)", RARE, text)
+
+
+def _table(title: str, rows: Sequence[Cells]) -> str:
+    lines = [f"## {title}", "", *HEAD]
+    for cells in rows:
+        escaped = [cell.replace("|", "\\|") for cell in cells]
+        lines.append(f"| {' | '.join(escaped)} |")
     return "\n".join(lines) + "\n"
 
 
-def _cells_of_claim(claim: Claim, paper: Paper, found: Mapping[str, str]) -> Sequence[str]:
-    verdict = found.get(claim.id, NOT_RUN) + _row(claim.row)
+def _rows(paper: Paper, found: Mapping[str, Found]) -> list[Cells]:
+    """Rows of a paper's table: of each place what is said without a claim, and then its claims."""
+    placed: dict[int, list[Claim]] = {}
+    for claim in _claims_of(paper):
+        placed.setdefault(place_of(claim, paper), []).append(claim)
+    rows: list[Cells] = []
+    for number, place in enumerate(paper.places):
+        own = [_row_without_claim(place)] if place.says else []
+        own.extend(_claim_row(claim, found, place) for claim in placed.get(number, []))
+        if place.row and own:
+            where, *others = own[0]
+            own[0] = (f"{where} ({place.row})", *others)
+        rows.extend(own)
+    rows.extend(_claim_row(claim, found, None) for claim in placed.get(len(paper.places), []))
+    return rows
+
+
+def shown(place: Place) -> str:
+    """The name of a place without the sign that ends it in sources."""
+    name = place.name.rstrip(",")
+    if name.count(")") > name.count("("):
+        name = name.rstrip(")")
+    return name
+
+
+def _row_without_claim(place: Place) -> Cells:
+    named, verdict = NOTHING, place.why
+    if place.test:
+        named, verdict = f"`tests/{place.test}`", "tested"
+    return (shown(place), place.says, named, NOTHING, verdict, NOTHING, place.figure or NOTHING)
+
+
+def _claim_row(claim: Claim, found: Mapping[str, Found], place: Place | None) -> Cells:
+    """The row of a claim. place: None for one that is not in the paper."""
+    allowed = asked(claim)
+    one = found.get(claim.id)
+    if one is None or one.asked != allowed:
+        one = Found(allowed, NOT_RUN, NOTHING)
+    verdict = f"{one.verdict}, {claim.row}" if claim.row else one.verdict
+    drawn = re.search(r"Figure (\d+)", claim.source)
+    figure = NOTHING
+    if place is not None and (place.figure or drawn):
+        figure = place.figure or str(drawn and drawn[1])
+    where = BEYOND if place is None else shown(place)
     named = f"`{claim.experiment}`, `{claim.id}`"
-    return (_where(claim, paper), claim.statement, named, verdict)
+    return (where, claim.statement, named, allowed, verdict, one.interval, figure)
 
 
-def _cells_of_test(held: Tested) -> Sequence[str]:
-    compared = "compared with exact laws or enumerations" + _row(held.row)
-    return (held.place, held.statement, f"`tests/problems/{held.test}`", compared)
-
-
-def _row(name: str | None) -> str:
-    return f" ({name})" if name else ""
+def claims() -> Iterator[Claim]:
+    """All claims that ship."""
+    for problem in problems().values():
+        yield from problem.load(problem.claims)
 
 
 def _claims_of(paper: Paper) -> Iterator[Claim]:
-    for problem in problems().values():
-        for claim in problem.load(problem.claims):
-            is_of_paper = claim.id.startswith(f"{paper.key}.")
-            if is_of_paper or paper.authors in claim.source:
-                yield claim
+    for claim in claims():
+        is_of_paper = claim.id.startswith(f"{paper.key}.")
+        if is_of_paper or paper.authors in claim.source:
+            yield claim
 
 
-def _matches(claim: Claim, paper: Paper) -> list[int]:
-    """Numbers of the places that the source of a claim names; the most exact ones come first."""
-    source = each_named(claim.source)
-    named = []
+def place_of(claim: Claim, paper: Paper) -> int:
+    """Number of the place that the source of a claim names first; that after the last for none."""
+    words = ("not in the paper", "finding", "beyond", "improves", "not in the edition")
+    if any(word in claim.source for word in words):
+        return len(paper.places)
+    source = each_named(re.sub(IN_SUPPLEMENT, r"supplement, \1", claim.source))
+    found = []
     for number, place in enumerate(paper.places):
-        if re.search(rf"{re.escape(place)}(?![\d.]*\d)", source):
-            named.append(number)
-    return sorted(named, key=lambda number: -len(paper.places[number]))
+        starts = re.search(rf"{re.escape(place.name)}(?![\d.]*\d)", source)
+        if starts and not (place.says and place.why):
+            found.append((starts.start(), -len(place.name), number))
+    if not found:
+        return len(paper.places)
+    return min(found)[2]
 
 
 def each_named(source: str) -> str:
@@ -402,25 +233,6 @@ def each_named(source: str) -> str:
             listed = [str(number) for number in range(int(ends[1]), int(ends[2]) + 1)]
         names += [f"{one} {number}" for number in listed]
     return "; ".join(names)
-
-
-def _is_beyond(claim: Claim) -> bool:
-    words = ("not in the paper", "finding", "beyond", "improves", "not in the edition")
-    return any(word in claim.source for word in words)
-
-
-def _place(claim: Claim, paper: Paper) -> int:
-    matches = _matches(claim, paper)
-    if not matches or _is_beyond(claim):
-        return len(paper.places)
-    return matches[0]
-
-
-def _where(claim: Claim, paper: Paper) -> str:
-    place = _place(claim, paper)
-    if place == len(paper.places):
-        return BEYOND
-    return paper.places[place].rstrip(",)")
 
 
 if __name__ == "__main__":
