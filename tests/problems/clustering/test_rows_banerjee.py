@@ -460,7 +460,57 @@ def b19():
     return "0.595", "0.803", "N = 100", "4 and 16", "45"
 
 
-ROWS = {f"B{number}": globals()[f"b{number}"] for number in range(1, 20)}
+def b20():
+    """Bayes' rule of a fair bit that is flipped, by the formula and by counting all cases."""
+    kept = math.e / (math.e + 1)
+    ratio = (kept + (1 - kept)) / 2 / kept
+    joint = {(a, s): 0.5 * (kept if a == s else 1 - kept) for a in (0, 1) for s in (0, 1)}
+    assert joint[1, 1] / (joint[0, 1] + joint[1, 1]) == pytest.approx(0.5 / ratio)
+    assert 0.5 / ratio == pytest.approx(0.731, abs=5e-4)
+    assert 0.5 * ratio == pytest.approx(0.342, abs=5e-4)
+    return "0.731", "0.342", "ε = 1"
+
+
+def b21():
+    """A vector of two clusters that one class of users has no second entry for."""
+    vector = np.array([0.0, 1.0])
+    assert np.array([1.0]) @ vector[:1] ** 2 == 0
+    assert np.array([0.5, 0.5]) @ vector**2 == 0.5
+    return "0.5", "K = 1", "L = 2"
+
+
+def b22():
+    """Half and a quarter of ε̂ is 1 at most, whatever ε."""
+    assert 2 * math.tanh(1) == pytest.approx(1.52, abs=5e-3)
+    assert max(0.5 + 2 * math.tanh(epsilon / 2) / 4 for epsilon in (1, 2, 10, 50)) <= 1
+    return "1.52", "ε = 2"
+
+
+IN_ORDER = (
+    3,
+    2,
+    7,
+    8,
+    19,
+    21,
+    15,
+    1,
+    20,
+    5,
+    4,
+    6,
+    22,
+    9,
+    10,
+    18,
+    11,
+    12,
+    13,
+    16,
+    14,
+    17,
+)  # of the paper
+ROWS = {f"B{number}": globals()[f"b{number}"] for number in IN_ORDER}
 
 
 @pytest.mark.parametrize("row", ROWS)

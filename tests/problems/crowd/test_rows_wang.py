@@ -1,5 +1,6 @@
 """Every row of docs/papers.md on Wang and Xu: its numbers, computed again, by hand where it accuses."""
 
+import itertools
 import math
 
 import numpy as np
@@ -245,7 +246,46 @@ def w16():
     return "0.2136", "0.0125", "k = 1", "k = 20", "E = 1", "`wang.surveys.nobody`"
 
 
-ROWS = {f"W{number}": globals()[f"w{number}"] for number in range(1, 17)}
+def w17():
+    """Largest odds of two released answers, over all records that differ in one answer, and in any."""
+    kept = math.e / (math.e + 1)
+    records = list(itertools.product((0, 1), repeat=2))
+
+    def odds(first, second):
+        chances = [
+            [
+                math.prod(kept if a == r else 1 - kept for a, r in zip(one, released, strict=True))
+                for one in (first, second)
+            ]
+            for released in records
+        ]
+        return max(one / other for one, other in chances)
+
+    pairs = list(itertools.permutations(records, 2))
+    assert max(odds(*pair) for pair in pairs) == pytest.approx(7.39, abs=5e-3)
+    near = [pair for pair in pairs if sum(a != b for a, b in zip(*pair, strict=True)) == 1]
+    assert max(odds(*pair) for pair in near) == pytest.approx(2.72, abs=5e-3)
+    assert math.exp(2) == pytest.approx(odds((0, 0), (1, 1)))
+    return "7.39", "2.72", "m = 2", "ε = 1"
+
+
+def w18():
+    """The oracle's error by the binomial law, and by Bahadur and Rao's order of it."""
+    wins = np.arange(401)
+    law = stats.binom.pmf(wins, 400, 0.6)
+    error = law[wins < 200].sum() + law[200] / 2  # equal abilities: a vote, ties by a coin
+    assert error == pytest.approx(2.7e-5, rel=0.01)
+    assert error == pytest.approx(stats.norm.sf(0.2 * 400 / math.sqrt(400 * 4 * 0.24)), rel=0.3)
+    exponent = 400 * 0.2**2
+    assert math.exp(-exponent) == pytest.approx(1.1e-7, rel=0.03)
+    assert math.exp(-exponent) < error / 100
+    assert 2 * math.exp(-exponent / 2) == pytest.approx(6.7e-4, rel=0.01)
+    assert 2 * math.exp(-exponent / 2) > error
+    return "2.7e-5", "1.1e-7", "6.7e-4", "400", "0.6"
+
+
+IN_ORDER = (18, 17, 6, 3, 2, 9, 5, 7, 10, 8, 4, 11, 16, 15, 14, 12, 13, 1)  # of the paper
+ROWS = {f"W{number}": globals()[f"w{number}"] for number in IN_ORDER}
 
 
 @pytest.mark.parametrize("row", ROWS)

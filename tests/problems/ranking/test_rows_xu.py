@@ -445,7 +445,35 @@ def x16():
     return "4/9, 2/5", "5/9, 3/5", "P(Ỹ = 0)"
 
 
-ROWS = {f"X{number}": globals()[f"x{number}"] for number in (1, 2, 3, 5, 4, 17, *range(6, 17))}
+def x18():
+    """The mean error of two items over all numbers of wins, by the solver and as the root of the gradient."""
+    wins = np.arange(21)
+    means = 0.5 + (wins / 20 - 0.5) / T
+    chances = stats.binom.pmf(wins, 20, 0.5)
+    ridges = (G / 20, 0.01, 0.001, 1e-4, 1e-5)
+    errors = []
+    for ridge in ridges:
+        fitted = minimise(np.stack([means, 1 - means], 1), ridge).theta
+        halves = [
+            optimize.brentq(lambda d, z=z, r=ridge: expit(d) + r * d - z, -1e7, 1e7) / 2
+            for z in means
+        ]
+        errors.append(chances @ np.abs(fitted).max(1))
+        assert errors[-1] == pytest.approx(chances @ np.abs(halves), rel=1e-6)
+        assert errors[-1] > chances @ np.maximum(means - 1, 0) / (2 * ridge)
+    assert errors == pytest.approx([0.201, 0.543, 2.04, 16.9, 165.5], rel=3e-3)
+    return (
+        "0.201 at λ = G/L",
+        "0.543, 2.04, 16.9 and 165.5 at λ = 0.01, 0.001, 1e-4 and 1e-5",
+        "m = 2",
+        "θ* = 0",
+        "L = 20",
+        "ε = 1",
+    )
+
+
+IN_ORDER = (16, 1, 5, 2, 8, 4, 10, 18, 14, 6, 7, 15, 17, 9, 13, 12, 3, 11)  # of the paper
+ROWS = {f"X{number}": globals()[f"x{number}"] for number in IN_ORDER}
 
 
 @pytest.mark.parametrize("row", ROWS)

@@ -478,10 +478,48 @@ def n19():
     return "2.77", "C₁ = 2", "m = 400", "exp(−1,600)", "p = 1"
 
 
-ROWS = {
-    f"N{number}": globals()[f"n{number}"]
-    for number in (1, 2, 13, 14, 3, 12, 17, 19, *range(4, 12), 15, 16, 18)
-}
+def n20():
+    """Errors of less than the gap, of opposite signs, change the order; those below half of it cannot."""
+    truth, errors = np.array([0.5, -0.5]), np.array([-0.6, 0.6])
+    estimates = truth + errors
+    gap = truth[0] - truth[1]
+    assert np.abs(errors).max() < gap and estimates[0] < estimates[1]
+    for half in itertools.product((-0.49 * gap, 0.49 * gap), repeat=2):
+        first, second = truth + np.array(half)
+        assert first > second
+    assert estimates == pytest.approx([-0.1, 0.1])
+    return "β* = (0.5, −0.5)", "errors −0.6 and 0.6", "−0.1 and 0.1", "K = 1", "Δ_K = 1"
+
+
+def n21():
+    assert 2 / 10 ** (2.5 - 2) == pytest.approx(0.632, abs=5e-4)
+    return "0.632", "m = 10", "C = 2.5"
+
+
+IN_ORDER = (
+    21,
+    1,
+    5,
+    4,
+    9,
+    8,
+    12,
+    16,
+    13,
+    19,
+    20,
+    14,
+    18,
+    15,
+    17,
+    6,
+    10,
+    11,
+    7,
+    2,
+    3,
+)  # of the paper
+ROWS = {f"N{number}": globals()[f"n{number}"] for number in IN_ORDER}
 
 
 @pytest.mark.parametrize("row", ROWS)
