@@ -1,8 +1,8 @@
 """Rates of wrong verdicts, coverage and power, from the verdicts and estimates of many seeds."""
 
 import math
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,43 +13,35 @@ from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.measures import CONFIDENCE
 from pipeline.analysis.power import beyond, detected
 from pipeline.analysis.tolerances import Tolerance
+from tools.statements import asked
 
 Records = Sequence[Mapping[str, Any]]
 HEAD = """# Calibration: how often verdicts are wrong
 
-Every claim below was judged on many independent simulations of its experiment, and on as many of its controls. They
-have the replications of the whole experiment, or where that stops at a precision, the least that every cell has (what
-stopping does to verdicts is not judged here); and the grid of its small size (`size=quick`), or the whole grid where
-the small one leaves a claim undecided. Each table says which, and with which code it was made. `make calibrate` runs
-this for all claims, in hours, and goes on where it was stopped; `make calibrate ARGS="crowd seeds=200"` for some;
-`make calibrate ARGS=docs` writes this page from what was run; tables of other experiments stay. Claims about files of
-real answers are not here: there is nothing to simulate.
+Every claim below was judged on many independent simulations of its experiment, and on as many of its controls, with
+the replications of the whole experiment (where that stops at a precision, the least that every cell has), on the grid
+of its quick size, or the whole one where that is said. `make calibrate` runs this in hours and goes on where it was
+stopped, `make calibrate ARGS="crowd seeds=200"` some of it; `make calibrate ARGS=docs` writes this page from what was
+run, and leaves other tables. Claims about files of real answers are not here: there is nothing to simulate.
 
-- *truth*: whether the claim holds at this size, by the mean of each estimate over all seeds: yes, no, or *border*,
-  where such a mean is within six of its standard errors of an end of the tolerance, or some seeds have no estimate.
-- *verdicts*: how many seeds supported the claim (or did not refute a bound that no plausible data could support), how
-  many contradicted it, and how many left it undecided, as a small grid may.
-- *wrong*: seeds that contradicted the claim though the truth is yes, or supported it though it is no, with the 95 %
-  interval of the rate. A dash where no seed decided: that says nothing of wrong verdicts.
-- *controls*: how many seeds judged the control as they should, a negative one contradicted and a positive one
-  supported; how many the other way, which is wrong; and how many left it undecided.
-- *wrong control*: the rate of the second of these.
-- *wrong worlds*: how many seeds judged the claim's wrong world as they should; how many the other way; and how many
-  left it undecided, or untested. In a wrong world parts of every cell are changed, such as a mechanism that spends
-  twice the ε of its label, and simulated under labels that stay: the claim must be contradicted there, or hold where it
-  is contradicted here. *none* where no such world can be simulated; the claim says why. A dash: not run so far. They
-  may have other numbers of seeds than the experiment, and the whole grid where the small one leaves them undecided.
-- *covered*: seeds in which all intervals of the claim cover the means over all seeds. Promised: 99 %. This is about
-  the scatter of the estimates; whether their mean is what the claim is about is tested elsewhere, on known truths.
-- *spread*: standard deviation of the estimates over the seeds, over the root mean square of the standard errors that
-  they report: median over the cells, the smallest and the largest. Above 1, errors are larger than reported; 1.4 is
-  beyond chance at 100 seeds, 2 at 20. Below 1, as where they contain the misfit of a law that holds in a limit only,
-  smaller.
-- *power*: the true value nearest to the tolerance that is contradicted with a chance of 90 %, in the most precise cell,
-  by the widths of the intervals and the spread of the estimates over the seeds.
+- *claimed*: the values that support the claim, as in [the statements](statements.md).
+- *truth*: whether it holds at this size, by the mean of each estimate over all seeds: yes, no, or *border*, where such
+  a mean is within six of its standard errors of an end, or some seeds have no estimate. *identity*: by construction.
+- *verdicts*: seeds that supported the claim (or did not refute a bound that no plausible data could support) /
+  contradicted it / left it undecided, as a small grid may. Wrong are those of the second kind where the truth is yes,
+  and those of the first where it is no. None of 20, 40 or 100 seeds says that the rate is at most 16.8, 8.8 or 3.6 %.
+- *controls*: seeds that judged the control as they should / the other way, which is wrong / not at all.
+- *wrong worlds*: the same of a world with changed parts under labels that stay, such as a mechanism that spends twice
+  its ε: the claim must be contradicted there, or hold where it is contradicted here. *none*: no such world can be
+  simulated. A dash: not run. They may have other seeds, and the whole grid where the small one leaves them undecided.
+- *covered*: seeds in which all intervals of the claim cover the means over all seeds. Promised: 99 %.
+- *spread*: standard deviation of the estimates over the seeds, over the root mean square of the errors that they
+  report: median over the cells, smallest and largest. Above 1.4 (100 seeds) or 2 (20) is beyond chance; below 1 where
+  errors contain the misfit of a law that holds in a limit only.
+- *power*: the true value nearest to the tolerance that is contradicted with a chance of 90 %, in the most precise cell;
+  of several parts in the order of *claimed*.
 
-A claim that holds by construction is an *identity*: its truth is no finding. Counts say how many seeds a row has: where
-fewer than 20 were run again, rows of unchanged claims stay as they were, and the heading names both codes.
+Where fewer than 20 seeds were run again, rows of unchanged claims stay, and the heading names both codes.
 
 """
 COLUMNS = (
@@ -57,9 +49,7 @@ COLUMNS = (
     "claimed",
     "truth",
     "verdicts",
-    "wrong",
     "controls",
-    "wrong control",
     "wrong worlds",
     "covered",
     "spread",
@@ -117,7 +107,7 @@ def _section(experiment: str, found: Found, former: str) -> str:
         stays = (
             is_few
             and sum(numbers_of(kept[VERDICTS])) > len(found.records)
-            and kept[CLAIMED] == claim.claimed
+            and kept[CLAIMED] == _claimed(claim)
         )
         is_new = bool(found.records) and not stays
         cells = row(claim, found.records) if is_new else list(kept)
@@ -159,39 +149,60 @@ def rows_of(tables: str) -> list[list[str]]:
 def in_short(tables: str) -> str:
     """All tables in a few sentences."""
     rows = [dict(zip(COLUMNS, cells, strict=True)) for cells in rows_of(tables)]
-
-    def shares(column: str) -> dict[str, tuple[int, int]]:
-        found = {row["claim"]: re.match(r"(\d+) of (\d+)", row[column]) for row in rows}
-        return {name: (int(one[1]), int(one[2])) for name, one in found.items() if one}
-
-    def total(column: str) -> str:
-        hits, seeds = np.array([(0, 0), *shares(column).values()]).sum(axis=0).tolist()
-        return f"{hits:,} of {seeds:,}"
-
-    few = [
-        name
-        for name, (hits, seeds) in shares("covered").items()
-        if stats.binom.cdf(hits, seeds, CONFIDENCE) < 0.01 / len(rows)
-    ]
-    counted = {row["claim"]: numbers_of(row["verdicts"]) for row in rows}
-    wide = [
-        row["claim"]
-        for row in rows
-        if float(row["spread"].rpartition(" ")[2].strip("]–") or 0)
-        > far_spread(sum(counted[row["claim"]]))
-    ]
-    worlds = [numbers_of(row["wrong worlds"]) for row in rows]
-    seen, unseen, open_worlds = np.array([[0, 0, 0], *worlds]).sum(axis=0).tolist()
-    undecided = [name for name, (*decided, left) in counted.items() if left > sum(decided)]
+    few, wide, undecided = [], [], []
+    wrong, missed, hits = Total(), Total(), Total()
+    for one in rows:
+        supported, contradicted, left = verdicts = numbers_of(one["verdicts"])
+        truth = one["truth"].partition(",")[0]
+        if truth in ("yes", "no") and supported + contradicted:
+            wrong.add(contradicted if truth == "yes" else supported, sum(verdicts))
+        right, other, _ = controls = numbers_of(one["controls"])
+        if right + other:
+            missed.add(other, sum(controls))
+        if "/" in one["covered"]:
+            covered, seeds = map(int, one["covered"].split("/"))
+            hits.add(covered, seeds)
+            if stats.binom.cdf(covered, seeds, CONFIDENCE) < 0.01 / len(rows):
+                few.append(one["claim"])
+        largest = float(one["spread"].rpartition(" ")[2].strip("]–") or 0)
+        if largest > far_spread(sum(verdicts)):
+            wide.append(one["claim"])
+        if left > supported + contradicted:
+            undecided.append(one["claim"])
     return (
-        f"**In short**: {len(rows)} claims. Wrong: {total('wrong')} verdicts on claims whose "
-        f"truth is known, {total('wrong control')} on controls. Of "
-        f"{seen + unseen + open_worlds:,} wrong worlds of {sum(map(any, worlds))} claims, "
-        f"{seen:,} were judged as they must be and {unseen:,} the other way. Covered: "
-        f"{total('covered')}; too few for 99 %, at a level of 1 % over all claims: "
+        f"**In short**: {len(rows)} claims. Wrong: {wrong} verdicts on claims whose truth is "
+        f"known, {missed} on controls. {_worlds(rows)} Covered: {hits}; too few for 99 %, at a "
+        "level of 1 % over all claims: "
         f"{', '.join(few) or 'none'}. Spread beyond chance: {', '.join(wide) or 'none'}. "
         f"Undecided in more than half of the seeds: {', '.join(undecided) or 'none'}."
     )
+
+
+def _worlds(rows: Sequence[Mapping[str, str]]) -> str:
+    """What became of all wrong worlds."""
+    worlds = [numbers_of(one["wrong worlds"]) for one in rows]
+    seen, unseen, left = np.array([[0, 0, 0], *worlds]).sum(axis=0).tolist()
+    return (
+        f"Of {seen + unseen + left:,} wrong worlds of {sum(map(any, worlds))} claims, {seen:,} were "
+        f"judged as they must be and {unseen:,} the other way."
+    )
+
+
+@dataclass
+class Total:
+    """Hits and seeds of many claims."""
+
+    hits: int = 0
+    seeds: int = 0
+
+    def add(self, hits: int, seeds: int) -> None:
+        """Count one claim's."""
+        self.hits += hits
+        self.seeds += seeds
+
+    def __str__(self) -> str:
+        """How many of how many."""
+        return f"{self.hits:,} of {self.seeds:,}"
 
 
 def row(claim: Claim, records: Records) -> list[str]:
@@ -204,21 +215,22 @@ def row(claim: Claim, records: Records) -> list[str]:
     )
     right = sum(one["sound"] for one in own)
     missed = sum(not one["sound"] and one["control"] in {*HELD, CONTRADICTED} for one in own)
-    wrong = {"yes": contradicted, "no": supported}.get(truth) if supported + contradicted else None
     named = f"{truth}, identity" if claim.by_construction else truth
     return [
         f"`{claim.id}`",
-        claim.claimed.replace("|", "\\|"),
+        _claimed(claim),
         named,
         counts(supported, contradicted, len(own)),
-        "–" if wrong is None else rate(wrong, len(own)),
         counts(right, missed, len(own)),
-        rate(missed, len(own)) if right + missed else "–",
         "–",
         coverage(own, cells),
         spread(cells),
         power(claim, cells, len(own)),
     ]
+
+
+def _claimed(claim: Claim) -> str:
+    return asked(claim).replace("|", "\\|")
 
 
 def world(claim: Claim, records: Records) -> str:
@@ -233,7 +245,7 @@ def world(claim: Claim, records: Records) -> str:
 
 def numbers_of(cell: str) -> list[int]:
     """The three numbers of a cell made by `counts`; zeros for a cell that has none."""
-    return [int(number) for number in cell.split(" / ")] if " / " in cell else [0, 0, 0]
+    return [int(number) for number in cell.split("/")] if "/" in cell else [0, 0, 0]
 
 
 def far_spread(seeds: int) -> float:
@@ -244,15 +256,7 @@ def far_spread(seeds: int) -> float:
 
 def counts(first: int, second: int, n: int) -> str:
     """Two counts and what is left of n."""
-    return f"{first} / {second} / {n - first - second}"
-
-
-def rate(k: int, n: int) -> str:
-    """k of n with Clopper and Pearson's 95 % interval, in per cent."""
-    if not n:
-        return "–"
-    low, high = stats.binomtest(k, n).proportion_ci(0.95, method="exact")
-    return f"{k} of {n} [{100 * low:.1f}, {100 * high:.1f}] %"
+    return f"{first}/{second}/{n - first - second}"
 
 
 def collected(own: Records) -> dict[tuple[str, str], np.ndarray]:
@@ -310,7 +314,7 @@ def coverage(own: Records, cells: Mapping[tuple[str, str], np.ndarray]) -> str:
                     for mean, (_, low, high, _) in intervals
                 )
             )
-    return rate(sum(hits), len(hits))
+    return f"{sum(hits)}/{len(hits)}" if hits else "–"
 
 
 def spread(cells: Mapping[tuple[str, str], np.ndarray]) -> str:
@@ -340,13 +344,19 @@ def power(claim: Claim, cells: Mapping[tuple[str, str], np.ndarray], seeds: int)
         if len(numbers) < max(KNOWN * seeds, 2):
             continue
         ends.setdefault(part, []).append(detected(typical(numbers), tolerance_of(claim, part)))
+    parts: Iterable[str] = claim.tolerance if isinstance(claim.tolerance, Mapping) else ends
     texts = []
-    for part, pairs in ends.items():
-        below, above = zip(*pairs, strict=True)
-        nearest = np.fmax.reduce(below, initial=-math.inf), np.fmin.reduce(above, initial=math.inf)
-        said = beyond(*map(float, nearest), tolerance_of(claim, part))
-        texts.append(f"{part}: " * bool(part) + (said or "–"))
-    return "; ".join(texts) or "–"
+    for part in parts:
+        said = ""
+        if part in ends:
+            below, above = zip(*ends[part], strict=True)
+            low = np.fmax.reduce(below, initial=-math.inf)
+            high = np.fmin.reduce(above, initial=math.inf)
+            said = beyond(float(low), float(high), tolerance_of(claim, part))
+        texts.append(said or "–")
+    if {*texts} <= {"–"}:
+        return "–"
+    return "; ".join(texts)
 
 
 def typical(numbers: np.ndarray) -> Estimate:

@@ -39,6 +39,7 @@ html_sidebars = dict.fromkeys(
         "r",
         "design",
         "glossary",
+        "statements",
         "papers",
         "contributing",
         "changelog",

@@ -116,7 +116,15 @@ def _interval(row: Mapping[str, str]) -> str:
 
 def asked(claim: Claim) -> str:
     """What a claim allows, in short."""
-    text = claim.claimed
+    return shortened(claim.claimed)
+
+
+def shortened(text: str) -> str:
+    """What a claim allows, without words that many claims share.
+
+    >>> shortened("1 ± 0.1 in every cell (simultaneous intervals)")
+    '1 ± 0.1 in each cell'
+    """
     for long, short in (
         ("each cell, simultaneously at confidence 1 − 10⁻⁶: an interval that meets", "each meets"),
         (
