@@ -365,7 +365,11 @@ WANG = (
         why="definitions",
         row="W17",
     ),
-    Place("§2.2"),
+    Place(
+        "§2.2",
+        "A worker's confusion matrix, of which one ability is a special case.",
+        why="a definition; judged by `wang/two_coins`",
+    ),
     Place(
         "eqs. (1) to (8)",
         "Dawid and Skene's likelihood, and the steps that increase it.",
@@ -399,3 +403,19 @@ PAPERS = (
     Paper("banerjee", "Banerjee, Hegde and Massoulié", BANERJEE),
     Paper("wang", "Wang and Xu", WANG),
 )
+
+# Claims whose sources name a place of a paper that does not say this.
+OURS = {
+    "nguyen.figure_1.debiasing",
+    "nguyen.figure_1.tight",
+    "nguyen.questions",
+    "wang.two_coins.labels",
+    "wang.two_coins.law",
+    "xu.figure_7.independent.inf",
+    "xu.figure_7.independent.kendall",
+    "xu.figure_7.independent.l2",
+    "xu.figure_7.independent.top_k",
+    "xu.parties.added",
+}
+# Claim -> the place that it is about, where its source names another one first.
+ABOUT = {"banerjee.informal_2.corrected": "Informal Theorem 2"}

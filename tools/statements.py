@@ -17,11 +17,19 @@ from typing import TypeAlias
 from pipeline.analysis.claims import NOT_TESTED, Claim
 from pipeline.analysis.estimate import Estimate
 from pipeline.identity.registry import problems
-from tools.places import PAPERS, Paper, Place
+from tools.places import ABOUT, OURS, PAPERS, Paper, Place
 
 PAGE = Path(__file__).resolve().parent.parent / "docs/statements.md"
 BEYOND = "not in the paper"
 RARE = r"no case, where \1 would show"
+BEYOND_WORDS = (
+    "not in the paper",
+    "finding",
+    "beyond",
+    "improves",
+    "not in the edition",
+    "the paper has",
+)
 OTHERS = "Beyond the four papers"
 NOT_RUN = "not run"
 NOTHING = "–"
@@ -31,7 +39,8 @@ IN_SUPPLEMENT = r"(\w+ [\d.]+\d) in the supplement"
 INTRODUCTION = """# What the papers say, and what was found
 
 One table for each paper, in the order of the paper: every definition, lemma, theorem, corollary, table and figure that
-has a number. What is judged beyond a paper comes last in its table.
+has a number. What is judged beyond a paper comes last in its table; *corrected* and sharpened statements stand where
+the paper has its own.
 
 - *asked*: the values that support the claim, *in each cell* of its grid or of all cells together. *Each meets 1*: the
   interval of every cell contains 1, at confidence 1 − 10⁻⁶.
@@ -39,13 +48,13 @@ has a number. What is judged beyond a paper comes last in its table.
   the full one decides; claims on people's files were judged on these files. *Tested*: compared with an exact law or an
   enumeration by the test that is named. A name such as X6 is that of a row of [papers.md](papers.md), which shows a
   mistake or a gap.
-- *interval*: the estimate that decides, with its 95 % interval or simultaneous one.
+- *interval*: the estimate that decides, with its 99 % interval; of cells, all at once.
 - *figure*: of the paper. The report of an experiment draws its own.
 
 `python -m tools.statements FOLDER` writes this page from finished studies.
 """
 HEAD = (
-    "| where | what it says | experiment and claim | asked | verdict | interval | figure |",
+    "| where | what is judged | experiment and claim | asked | verdict | interval | figure |",
     "| --- | --- | --- | --- | --- | --- | --- |",
 )
 
@@ -210,9 +219,10 @@ def _claims_of(paper: Paper) -> Iterator[Claim]:
 
 def place_of(claim: Claim, paper: Paper) -> int:
     """Number of the place that the source of a claim names first; that after the last for none."""
-    words = ("not in the paper", "finding", "beyond", "improves", "not in the edition")
-    if any(word in claim.source for word in words):
+    if claim.id in OURS or any(word in claim.source for word in BEYOND_WORDS):
         return len(paper.places)
+    if claim.id in ABOUT:
+        return [place.name for place in paper.places].index(ABOUT[claim.id])
     source = each_named(re.sub(IN_SUPPLEMENT, r"supplement, \1", claim.source))
     found = []
     for number, place in enumerate(paper.places):
