@@ -18,7 +18,7 @@ from pipeline.study.checks import ROLES
 from pipeline.study.grid import Grid
 from pipeline.study.making import build, predicted_cost
 from pipeline.study.parameters import InvalidInput, fields
-from pipeline.study.protocols import plain_release_of
+from pipeline.study.protocols import Metric, plain_release_of
 from pipeline.study.untyped import CellLabels, ParameterValues
 
 PER_UNIT = 1e5  # nanoseconds of every unit, whatever its parts
@@ -59,6 +59,9 @@ class Described(Protocol):
 
     def part(self, kind: str, name: object, key: str | None = None) -> type:
         """The class of a part of the study's problem, by its kind and name."""
+
+    def metric(self, name: object) -> type[Metric]:
+        """The class of a metric of the study's problem, by its name."""
 
     def values(self, labels: CellLabels) -> Mapping[str, Any]:
         """All parameters of a cell."""
@@ -110,12 +113,17 @@ def axes_of_role(study: Described, role: str) -> frozenset[str]:
 def costs(study: Described) -> Floats:
     """(cells,) `Study.cost` of every cell."""
     total = np.zeros(len(study.grid))
+    with_errors = reads_errors(study)
     for role in ROLES:
-        total += _of_cells(
-            study, role, [predicted_cost(role, *named) for named in parts_of(study, role)]
-        )
+        numbers = [predicted_cost(role, *named, with_errors) for named in parts_of(study, role)]
+        total += _of_cells(study, role, numbers)
     of_cells: Floats = study.block * total / study.sharing + PER_UNIT
     return of_cells
+
+
+def reads_errors(study: Described) -> bool:
+    """Whether some metric reads how sure estimates are, which then costs time."""
+    return any(study.metric(name).reads_errors for name in study.metrics)
 
 
 def _of_cells(study: Described, role: str, numbers: Sequence[float]) -> Floats:
@@ -153,12 +161,13 @@ def checked_costs(study: Described) -> Floats | None:
     """
     try:
         total = np.zeros(len(study.grid))
+        with_errors = reads_errors(study)
         kinds = []
         for role in ROLES:
             numbers = []
             of_role = set()
             for name, part in parts_of(study, role):
-                numbers.append(predicted_cost(role, name, part))
+                numbers.append(predicted_cost(role, name, part, with_errors))
                 of_role.add(tuple(getattr(part, attribute) for attribute in ATTRIBUTES[role]))
             total += _of_cells(study, role, numbers)
             kinds.append(of_role)

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 import numpy as np
 
 from pipeline.study.parameters import Checked, DataFile, InvalidInput, check, fields, shorten
+from pipeline.study.parts import BaseEstimator
 from pipeline.study.protocols import Estimator, Mechanism, Model
 from pipeline.study.returned import WrongPart
 from pipeline.study.untyped import ParameterValues
@@ -84,15 +85,27 @@ def _computed(derivation: Callable[..., Any], inputs: tuple[tuple[str, Any, type
     return derivation(**{name: value for name, value, _ in inputs})
 
 
-def predicted_cost(role: str, name: str, part: Model | Mechanism | Estimator) -> float:
-    """`part.cost()`, checked. Raises WrongPart. name: of the part."""
+def predicted_cost(
+    role: str, name: str, part: Model | Mechanism | Estimator, with_errors: bool = False
+) -> float:
+    """`part.cost()`, checked, and with_errors that of an estimator's standard errors.
+
+    Raises WrongPart. name: of the part.
+    """
+    total = _checked_cost(role, name, "cost", part.cost)
+    if with_errors and isinstance(part, BaseEstimator):
+        total += _checked_cost(role, name, "errors_cost", part.errors_cost)
+    return total
+
+
+def _checked_cost(role: str, name: str, method: str, cost_of: Callable[[], Any]) -> float:
     try:
-        cost = part.cost()
+        cost = cost_of()
     except Exception as error:
-        reason = f"cost raises {type(error).__name__}: {shorten(error)}"
+        reason = f"{method} raises {type(error).__name__}: {shorten(error)}"
         raise WrongPart(role, name, reason) from error
     whole_or_real = isinstance(cost, int | float | np.number) and not isinstance(cost, bool)
     if not whole_or_real or not 0 <= cost < math.inf:
-        reason = f"cost must give a number of steps, at least 0, gives {shorten(repr(cost))}"
+        reason = f"{method} must give a number of steps, at least 0, gives {shorten(repr(cost))}"
         raise WrongPart(role, name, reason)
     return float(cost)

@@ -31,7 +31,7 @@ import numpy as np
 from pipeline.study import checks, factors
 from pipeline.study.arrays import Array, Floats
 from pipeline.study.checks import ROLES, Declarations
-from pipeline.study.factors import PER_UNIT, checked_costs, released
+from pipeline.study.factors import PER_UNIT, checked_costs, reads_errors, released
 from pipeline.study.grid import Grid, Level, read_products
 from pipeline.study.handover import Chain
 from pipeline.study.known import problem_named
@@ -479,7 +479,8 @@ class Study(Checked):
         names = self._names(labels)
         cost = predicted_cost("model", names["model"], parts.model)
         cost += predicted_cost("mechanism", names["mechanism"], parts.mechanism)
-        cost += predicted_cost("estimator", names["estimator"], parts.estimator)
+        with_errors = reads_errors(self)
+        cost += predicted_cost("estimator", names["estimator"], parts.estimator, with_errors)
         return self.block * cost / self.sharing + PER_UNIT
 
     @cached_property

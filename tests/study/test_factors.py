@@ -55,6 +55,20 @@ def small(grid, **changes):
     )
 
 
+def test_standard_errors_cost_where_a_metric_reads_them():
+    """A bootstrap of 50 fits, in every cell and for all at once."""
+    grid = {"m": [5, 40], "epsilon": [1.0], "mechanism": ["laplace"], "estimator": ["plug_in"]}
+    parts = {**PARTS, "bootstrap": 50}
+    sizes = dict(seed=1, replications=20, block=10, grid=Grid.of(grid), parameters=parts)
+    plain = Study("plain", "ranking", metrics=("error_l2",), **sizes)
+    sure = Study("sure", "ranking", metrics=("error_l2", "coverage"), **sizes)
+    assert np.allclose(sure.costs, [sure.cost(labels) for labels in sure.grid], rtol=1e-14)
+    assert np.array_equal(sure.costs, factors.costs(sure))
+    for cell, labels in enumerate(sure.grid):
+        errors = sure.components(labels).estimator.errors_cost()
+        assert sure.costs[cell] - plain.costs[cell] == pytest.approx(10 * errors)
+
+
 @pytest.mark.parametrize("grid", GRIDS.values(), ids=GRIDS)
 def test_costs_keys_and_places_are_those_of_each_cell(grid):
     study = small(grid)

@@ -40,6 +40,7 @@ from pipeline.study.untyped import AnyField
 from .normal_scores import NormalScores
 
 BATCH_BYTES = 1 << 27  # of the largest array of releases that are drawn at once
+PER_REPLICATION = 3e5  # nanoseconds of calls, whatever is fitted
 LEAST = 20  # releases: with fewer a covariance says little
 BOOTSTRAP: AnyField = parameter(
     "releases of the parametric bootstrap that errors are made of; 0 takes the limit law, where "
@@ -127,9 +128,11 @@ class Bootstrapped(BaseEstimator):
     bootstrap: int
 
     def errors_cost(self) -> float:
-        """Predicted cost of the standard errors of one replication: of as many fits."""
+        """Predicted cost of the standard errors of one replication: of as many fits, and calls."""
+        if self.bootstrap == 0:
+            return 0.0
         fit = cast(Estimator, self)
-        return self.bootstrap * fit.cost()
+        return self.bootstrap * fit.cost() + PER_REPLICATION
 
     def with_bootstrap(
         self, release: AnyRelease, estimate: Estimated, rng: np.random.Generator

@@ -64,6 +64,13 @@ class Noise(NamedTuple):
             return laplace_variance(self.width)
         return gaussian_variance(self.width)
 
+    @property
+    def fourth(self) -> float:
+        """Fourth cumulant of one draw; 0 of the Gaussian law, see `GaussianNoise`."""
+        if self.law == "scale":
+            return 3 * self.variance**2 + self.variance
+        return 0.0
+
     def reach(self, level: float, number: int = 1) -> int:
         """Least whole r ≥ 0 so that `number` independent draws are all within ±r with `level`.
 

@@ -1,6 +1,7 @@
 """What mechanisms release of comparisons: noisy win counts."""
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Self
@@ -9,7 +10,11 @@ import numpy as np
 
 from pipeline.privacy.randomized_response_laws import amplification, laplace_equivalent
 from pipeline.problems.common.bootstrap import AnyEstimate, RedrawnRelease
+from pipeline.problems.common.heavy_tails import NoiseParts
+from pipeline.problems.common.laplacians import laplacian_of
 from pipeline.study.arrays import Array, Booleans, Floats, Integers
+
+PART_BYTES = 1 << 24  # of what noise of some pairs does to all items
 
 
 def trials_of(users: Integers, compared: Integers | None) -> Integers:
@@ -269,18 +274,28 @@ class NoisyWins(ReleasedWins):
             equivalent = 2 * np.arcsinh(1 / (2 * spread))
         return np.full(len(self.users), equivalent)
 
-    def fourth_cumulants(self, weights: Floats, rows: slice) -> Floats:
-        """κ₄ of Σ_i w_i s_i, (reps, q), s_i what noise adds to the wins of item i less its losses,
-        over two.
+    def noise_parts(
+        self, weights: Floats, rows: slice, factors: Floats | None = None
+    ) -> Iterator[NoiseParts]:
+        """How much of each draw of noise is in Σ_i w_ki s_i, in a few parts; draws: of pairs.
 
-        weights: w, (reps of these rows, q, m). O(reps · q · m²).
+        s_i is what noise adds to the wins of item i less its losses, over two. weights: w, (reps
+        of these rows, k, m). factors: of wins of pairs, symmetric, (reps of these rows, m, m); 1
+        if None. O(reps · k · m²).
         """
         first, second = np.triu_indices(self.items, 1)
-        apart = np.square(np.square(weights[..., first] - weights[..., second]))
-        if self.compared is not None:
-            apart = apart * (self.compared[rows, 0] > 0)[:, None]
-        cumulants: Floats = self.fourth * apart.sum(axis=-1)
-        return cumulants
+        length = max(1, PART_BYTES // (8 * weights[..., 0].size))
+        for start in range(0, len(first), length):
+            pairs = slice(start, start + length)
+            one = first[pairs]
+            other = second[pairs]
+            shares = weights[..., one] - weights[..., other]
+            if factors is not None:
+                shares *= factors[:, None, one, other]
+            fourth = np.full((1, len(one)), self.fourth)
+            if self.compared is not None:
+                fourth = np.where(self.compared[rows, 0, pairs] > 0, fourth, 0.0)
+            yield NoiseParts(shares, fourth)
 
     def wins_again(self, trials: Integers, chance: Floats, rng: np.random.Generator) -> Array:
         """Binomial, with normal noise of the curator's variance."""
@@ -302,7 +317,53 @@ class NoisyScoreWins(NoisyWins):
         """(1, 1, 1): of all pairs, compared or not; only its sums for items have a meaning."""
         return np.full((1, 1, 1), self.variance)
 
-    def fourth_cumulants(self, weights: Floats, rows: slice) -> Floats:
-        """Of independent noise in each item's score, (reps, q). O(reps · q · m)."""
-        cumulants: Floats = self.fourth * np.square(np.square(weights)).sum(axis=-1)
-        return cumulants
+    def noise_parts(
+        self, weights: Floats, rows: slice, factors: Floats | None = None
+    ) -> Iterator[NoiseParts]:
+        """Of independent noise in each item's score: draws are of items. factors: none."""
+        yield NoiseParts(weights, np.full((1, weights.shape[-1]), self.fourth))
+
+    def wins_again(self, trials: Integers, chance: Floats, rng: np.random.Generator) -> Array:
+        """Binomial wins, of which no more is kept than their scores, with normal noise."""
+        clean = (2 * rng.binomial(trials, chance) - trials)[:, 0]
+        first, second = np.triu_indices(self.items, 1)
+        lead = np.zeros((len(clean), self.items, self.items))
+        lead[:, first, second] = clean
+        scores = lead.sum(axis=2) - lead.sum(axis=1)
+        width = np.sqrt(4 * self.items * self.variance)
+        noisy = scores + width * rng.standard_normal(scores.shape)
+        leads = leads_of(noisy, None if self.compared is None else trials[:, 0])
+        return np.asarray((trials + leads[:, None]) / 2)
+
+
+def leads_of(scores: Floats, compared: Integers | None) -> Floats:
+    """Wins less losses of pairs, (reps, pairs), whose sums are these scores of items, (reps, m).
+
+    (x_i − x_j), with x = s/m where all pairs are compared, else K⁺s. compared: comparisons of
+    pairs, (reps, pairs), or None where all are alike.
+    """
+    m = scores.shape[1]
+    first, second = np.triu_indices(m, 1)
+    leads: Floats = (scores[:, first] - scores[:, second]) / m
+    if compared is None:
+        return leads
+    is_compared = np.broadcast_to(compared > 0, leads.shape)
+    is_sparse = ~np.all(is_compared, axis=1)
+    heights = _heights(scores[is_sparse], is_compared[is_sparse])
+    leads[is_sparse] = heights[:, first] - heights[:, second]
+    return leads
+
+
+def _heights(scores: Floats, is_compared: Booleans) -> Floats:
+    """x, (reps, m), whose differences over pairs that were compared sum up to these scores.
+
+    is_compared: (reps, pairs). Of items that no pairs link each part's scores are taken to sum to
+    0.
+    """
+    m = scores.shape[1]
+    first, second = np.triu_indices(m, 1)
+    edges = np.zeros((len(scores), m, m))
+    edges[:, first, second] = is_compared
+    edges[:, second, first] = is_compared
+    heights: Floats = np.matvec(np.linalg.pinv(laplacian_of(edges), hermitian=True), scores)
+    return heights

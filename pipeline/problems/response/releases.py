@@ -106,7 +106,8 @@ class Differences(PairwiseRelease, RedrawnRelease):
     whether persons who answered both items of an edge link all items;
     None where they must, or where that is not known. inclusion:
     chances that a person answers a pair and a triple of items; None
-    where nobody knows them.
+    where nobody knows them. fourth: (reps,), fourth cumulant of the
+    noise of one entry; None of normal noise.
 
     The noise protects who answered what, too: `linked` and
     `inclusion` are no part of what is published. A simulation lends
@@ -120,6 +121,7 @@ class Differences(PairwiseRelease, RedrawnRelease):
     edges: Annotated[Booleans | None, "reps", "m", "m"] = None
     linked: Annotated[Booleans | None, "reps"] = None
     inclusion: Inclusion | None = None
+    fourth: Annotated[Floats | None, "reps"] = None
 
     def differences(self, debiased: bool = False) -> Array:
         """The counts, (reps, m, m), which are unbiased as they are."""

@@ -154,7 +154,8 @@ def _tables(request: ReleaseRequest, result: PublishedCounts) -> dict[str, Table
     first, second = np.triu_indices(len(names), 1)
     won = np.maximum(counts, 0).astype(float)
     fitted = weighted_fit(won[:, 0], won.sum(axis=1), len(names), RIDGE)
-    scores = count_scores(fitted, counts, Noise.of(result.noise).variance)
+    noise = Noise.of(result.noise)
+    scores = count_scores(fitted, counts, noise.variance, noise.fourth)
     pairs = zip(first.tolist(), second.tolist(), counts.tolist(), strict=True)
     comparisons = [(names[i], names[j], *wins) for i, j, wins in pairs]
     items = list(zip(names, fitted.tolist(), strict=True))

@@ -1,5 +1,6 @@
 """How the gradients of estimators vary: what their standard errors are made of."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -7,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.privacy.randomized_response_laws import attenuation, flip_probability
+from pipeline.problems.common.heavy_tails import NoiseParts
 from pipeline.study.arrays import Floats
 
 from ..releases import FlippedWins, NoisyWins, ReleasedWins, privacy_variance
@@ -61,11 +63,10 @@ class MeanScores(ScoreLaw):
         """Where a curator's noise has a fourth cumulant."""
         return isinstance(self.release, NoisyWins) and self.release.fourth > 0
 
-    def fourth_cumulants(self, weights: Floats, rows: slice) -> Floats:
-        """Of a curator's noise over T⁴."""
-        if not isinstance(self.release, NoisyWins):
-            return super().fourth_cumulants(weights, rows)
-        return self.release.fourth_cumulants(weights / self._total, rows)
+    def noise_parts(self, inverse: Floats, theta: Floats, rows: slice) -> Iterator[NoiseParts]:
+        """Of a curator's noise in wins, over T."""
+        if isinstance(self.release, NoisyWins):
+            yield from self.release.noise_parts(inverse / self._total, rows)
 
     def variances(self, theta: Floats, ridge: float) -> Variances:
         """See `ScoreLaw`; compiled where all users compared all pairs."""
@@ -172,15 +173,9 @@ class ChainScores(MeanScores):
     the delta method.
     """
 
-    @property
-    def has_heavy_tails(self) -> bool:
-        """Not known: its gradient weighs noise by sums of worths."""
-        return False
-
     def moments(self, theta: Floats, rows: slice) -> ScoreMoments:
         """Moments at θ of some replications, (reps, m, m); see `theory.inference`."""
-        highest = theta.max(axis=1, keepdims=True)  # the scale of u does not matter
-        worth = np.exp(theta - highest)
+        worth = _worths(theta)
         total = worth[:, :, None] + worth[:, None, :]
         flow = worth[:, :, None] * worth[:, None, :] / total
         share, scaled_variance = self.of_pairs(curvature(theta), rows)
@@ -189,6 +184,15 @@ class ChainScores(MeanScores):
         np.einsum("rii->ri", flow)[...] = 0
         variance = scaled_variance / np.where(share > 0, share, 1.0) ** 2
         return ScoreMoments(flow, np.where(is_compared, total**2 * variance, 0.0))
+
+    def noise_parts(self, inverse: Floats, theta: Floats, rows: slice) -> Iterator[NoiseParts]:
+        """Of a curator's noise in wins, over T n_ij: z̄_ij is weighed by u_i + u_j."""
+        if not isinstance(self.release, NoisyWins):
+            return
+        worth = _worths(theta)
+        share = _rows(self._shares.share, rows)
+        factors = (worth[:, :, None] + worth[:, None, :]) / np.where(share > 0, share, 1.0)
+        yield from self.release.noise_parts(inverse / self._total, rows, factors)
 
     def variances(self, theta: Floats, ridge: float) -> Variances:
         """See `ScoreLaw`."""
@@ -218,6 +222,12 @@ class FlippedLinkedScores(FlippedScores):
             information += _rows(trials, rows) * (slope * density) ** 2 / variance
         np.einsum("rii->ri", information)[...] = 0
         return ScoreMoments(information / self.unit, information / self.unit**2)
+
+
+def _worths(theta: Floats) -> Floats:
+    """u = e^θ over that of the best item, whose scale does not matter; (reps, m)."""
+    relative: Floats = np.exp(theta - theta.max(axis=1, keepdims=True))
+    return relative
 
 
 def _gaps(theta: Floats) -> Floats:

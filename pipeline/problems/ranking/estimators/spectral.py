@@ -9,7 +9,7 @@ from pipeline.problems.common.bootstrap import BOOTSTRAP, Bootstrapped
 from pipeline.problems.common.stationary import stationary
 from pipeline.study.parameters import parameter
 
-from ..releases import ReleasedWins
+from ..releases import NoisyScoreWins, ReleasedWins
 from .errors import ChainScores
 from .moments import PreferenceEstimate
 
@@ -30,8 +30,9 @@ class RankCentrality(Bootstrapped):
     shares are clipped to [1/(2n), 1 − 1/(2n)], n the number of comparisons
     of the pair: half of the smallest positive share that n comparisons can
     have. (The share of a pair compared once is therefore ½.) Pairs that no
-    user compared have no edge. `ridge` is 0. Source: Negahban, Oh and Shah
-    (2016).
+    user compared have no edge. `ridge` is 0. Noisy scores do not tell the
+    shares of pairs: from wins that only have these scores the estimate is not
+    consistent, and has no errors. Source: Negahban, Oh and Shah (2016).
     """
 
     m: int = parameter("items", unit="items", low=2)
@@ -67,7 +68,9 @@ class RankCentrality(Bootstrapped):
         theta -= theta.mean(axis=1, keepdims=True)
         converged = np.asarray(np.isfinite(theta).all(axis=1))
         theta[~converged] = np.nan
-        estimate = PreferenceEstimate(theta, converged, 0.0, law=ChainScores(release))
+        tells_pairs = not isinstance(release, NoisyScoreWins)
+        law = ChainScores(release) if tells_pairs else None
+        estimate = PreferenceEstimate(theta, converged, 0.0, law=law)
         return self.with_bootstrap(release, estimate, rng)
 
     def cost(self) -> float:

@@ -12,16 +12,15 @@ from pipeline.problems.common.curator_sums import (
     changed_by_person,
     curator_guarantee,
 )
-from pipeline.problems.common.laplacians import laplacian_of
 from pipeline.problems.common.person import PERSON_DELTA, ROUNDS, promised
-from pipeline.study.arrays import Booleans, Floats, Integers
+from pipeline.study.arrays import Floats, Integers
 from pipeline.study.disclosure import Attack
 from pipeline.study.guarantee import REPLACED, Guarantee
 from pipeline.study.parameters import parameter
 
 from ..design import QUESTIONS, WORDS, asked_of_person, check_charge
 from ..model import Comparisons
-from ..releases import NoisyScoreWins, NoisyWins
+from ..releases import NoisyScoreWins, NoisyWins, leads_of
 from .sums import ProtectedCounts, ProtectedScores, ProtectedSums, scores_of
 
 
@@ -206,33 +205,12 @@ class NoisyScores(CuratorNoise):
     def release(self, data: Comparisons, rng: np.random.Generator) -> NoisyWins:
         """Wins with the noisy scores of a block, (reps, 1, pairs)."""
         wins, compared, trials = self._counted(data)
-        first, second = np.triu_indices(self.m, 1)
         scores = scores_of(2 * wins - trials)
         noisy = scores + self.noise.draw(rng, self.width, scores.shape)
-        leads = (noisy[:, first] - noisy[:, second]) / self.m
-        if compared is not None:
-            is_compared = np.broadcast_to(compared[:, 0] > 0, leads.shape)
-            is_sparse = ~np.all(is_compared, axis=1)
-            heights = _heights(noisy[is_sparse], is_compared[is_sparse])
-            leads[is_sparse] = heights[:, first] - heights[:, second]
+        leads = leads_of(noisy, None if compared is None else compared[:, 0])
         halves = (trials + leads) / 2
         variance = self.noise.variance(self.width) / (4 * self.m)
         fourth = self.noise.fourth_cumulant(self.width) / 16
         moments = _Moments(variance, fourth)
         released = self._released(halves, moments, compared, data.items)
         return NoisyScoreWins(**vars(released))
-
-
-def _heights(scores: Floats, is_compared: Booleans) -> Floats:
-    """x, (reps, m), whose differences over pairs that were compared sum up to these scores.
-
-    is_compared: (reps, pairs). Of items that no pairs link each part's scores are taken to sum to
-    0.
-    """
-    m = scores.shape[1]
-    first, second = np.triu_indices(m, 1)
-    edges = np.zeros((len(scores), m, m))
-    edges[:, first, second] = is_compared
-    edges[:, second, first] = is_compared
-    heights: Floats = np.matvec(np.linalg.pinv(laplacian_of(edges), hermitian=True), scores)
-    return heights

@@ -29,11 +29,13 @@ Asymptotic Statistics, Theorem 5.21 (sandwich) and §5.7 (one-step estimators).
 """
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from pipeline.problems.common.heavy_tails import NoiseParts, excess_kurtosis, fourth_cumulants
 from pipeline.problems.common.laplacians import inverse_laplacian, laplacian_of
 from pipeline.problems.common.normal_scores import NormalScores, slices_of
 from pipeline.problems.common.ranks import difference_errors
@@ -63,15 +65,16 @@ class ScoreLaw(Abstract):
 
     @property
     def has_heavy_tails(self) -> bool:
-        """Whether `fourth_cumulants` matter: noise of few draws that is not normal."""
+        """Whether `noise_parts` matter: noise of few draws that is not normal."""
         return False
 
-    def fourth_cumulants(self, weights: Floats, rows: slice) -> Floats:
-        """κ₄ of sums of the gradient with these weights, (reps of these rows, q, m); (reps, q).
+    def noise_parts(self, inverse: Floats, theta: Floats, rows: slice) -> Iterator[NoiseParts]:
+        """What draws of such noise do to K⁺ times the gradient, of some replications.
 
-        0 where the gradient is a sum of many small parts, and so normal.
+        inverse: K⁺ at θ = theta, (reps of these rows, m, m). None where the gradient is a sum of
+        many small parts, and so normal.
         """
-        return np.zeros(weights.shape[:-1])
+        yield from ()
 
     def variances(self, theta: Floats, ridge: float) -> Variances:
         """Diagonal of AVA and Aθ, A = (K + 2λI)⁺, at θ of all replications, (reps, m).
@@ -118,22 +121,15 @@ class Corrected(NormalScores):
         if self.law is None or not self.law.has_heavy_tails:
             return None
         theta = np.atleast_2d(self.fitted)[rows]
-        inverse = _inverse(self.law.moments(theta, rows), 0.0)
-        covariance = self.covariance_of(rows)
-        if not of_differences:
-            variance = np.einsum("rii->ri", covariance)
-            return _excess(self.law.fourth_cumulants(inverse, rows), variance)
-        apart = inverse[:, :, None] - inverse[:, None]
-        reps, m = theta.shape
-        cumulants = self.law.fourth_cumulants(apart.reshape(reps, m * m, m), rows)
-        return _excess(cumulants.reshape(reps, m, m), difference_errors(covariance) ** 2)
-
-
-def _excess(cumulants: Floats, variance: Floats) -> Floats:
-    """κ₄/Var²; 0 where nothing varies."""
-    excess = np.zeros(cumulants.shape)
-    np.divide(cumulants, np.square(variance), out=excess, where=variance > 0)
-    return np.where(np.isnan(variance), np.nan, excess)
+        moments = self.law.moments(theta, rows)
+        inverse = _inverse(moments, 0.0)
+        covariance = inverse @ laplacian_of(moments.variance) @ inverse
+        parts = self.law.noise_parts(inverse, theta, rows)
+        cumulants = fourth_cumulants(parts, of_differences)
+        variance = np.einsum("rii->ri", covariance)
+        if of_differences:
+            variance = difference_errors(covariance) ** 2
+        return excess_kurtosis(cumulants, variance)
 
 
 def standard_errors(theta: Floats, law: ScoreLaw, ridge: float) -> Floats:

@@ -112,10 +112,17 @@ def _difficulties(estimator: Spectral, published: Published) -> ItemEstimate:
     The estimator needs no number of persons. Errors take it that everybody answered all items that
     count, which makes them wider than they are where answers are missing.
     """
-    variance = np.full(1, Noise.of(published.noise).variance)
+    noise = Noise.of(published.noise)
+    variance = np.full(1, noise.variance)
+    fourth = np.full(1, noise.fourth) if noise.fourth else None
     m = len(published.counts)
     counted = chances_of(estimator.questions or m, m)
     release = Differences(
-        published.counts[None], 0, variance, published.edges[None], inclusion=counted
+        published.counts[None],
+        0,
+        variance,
+        published.edges[None],
+        inclusion=counted,
+        fourth=fourth,
     )
     return estimator.fit(release, np.random.default_rng(0))

@@ -168,8 +168,14 @@ class NoisyDifferences(BaseMechanism, ABC):
         noisy += counts  # which may share memory with the data
         np.einsum("rii->ri", noisy)[...] = 0
         variance = np.full(len(counts), self.noise.variance(width))
+        fourth = np.full(len(counts), self.noise.fourth_cumulant(width))
         return Differences(
-            noisy, data.persons, variance, linked=data.linked(), inclusion=data.inclusion
+            noisy,
+            data.persons,
+            variance,
+            linked=data.linked(),
+            inclusion=data.inclusion,
+            fourth=fourth if fourth.any() else None,
         )
 
     def _release_on_graphs(self, data: Responses, rng: np.random.Generator) -> Differences:
@@ -184,6 +190,7 @@ class NoisyDifferences(BaseMechanism, ABC):
         )
         noisy = counts * edges
         variance = np.zeros(reps)
+        fourth = np.zeros(reps)
         for charge in np.unique(charges[has_edges]).tolist():  # graphs of one charge share a width
             rows = np.flatnonzero(charges == charge)
             width = self.noise.width(charge)
@@ -192,8 +199,10 @@ class NoisyDifferences(BaseMechanism, ABC):
             drawn[where] = self.noise.draw(rng, width, int(np.count_nonzero(where)))
             noisy[rows] += drawn
             variance[rows] = self.noise.variance(width)
+            fourth[rows] = self.noise.fourth_cumulant(width)
         linked = data.linked(edges)
-        return Differences(noisy, data.persons, variance, edges, linked, data.inclusion)
+        tails = fourth if fourth.any() else None
+        return Differences(noisy, data.persons, variance, edges, linked, data.inclusion, tails)
 
     def publish(
         self,

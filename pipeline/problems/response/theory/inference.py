@@ -61,6 +61,8 @@ this times the part of Ψ that has no covariance with u·Ψ:
 
 V_ij the variance of β̃_i − β̃_j, x its covariance with β̃_t, Var(c) = 2s_noise² +
 c. With two items there is one combination only, and T is normal however K varies.
+Laplace noise in Y_ij is in β̃_k with the weight a_ij (K⁺_kj − K⁺_ki); z is then the
+quantile of its kurtosis (`problems.common.heavy_tails`).
 
 Source: first principles; the estimating equations are those of Nguyen and
 Zhang, Algorithm 1, and of Zwinderman (1995); van der Vaart (1998), Asymptotic
@@ -77,8 +79,15 @@ import numpy as np
 from scipy.special import expit
 
 from pipeline.privacy.randomized_response_laws import flip_probability
+from pipeline.problems.common.heavy_tails import (
+    excess_kurtosis,
+    fourth_cumulants,
+    heavy_quantile,
+    pair_parts,
+)
 from pipeline.problems.common.laplacians import inverse_laplacian, is_definite, laplacian_of
 from pipeline.problems.common.normal_scores import NormalScores, slices_of
+from pipeline.problems.common.ranks import difference_errors
 from pipeline.study.abstract import Abstract
 from pipeline.study.arrays import Array, Booleans, Floats
 from pipeline.study.intervals import Interval, normal_interval, normal_quantile
@@ -187,6 +196,17 @@ class NoisyCountLaw(DifficultyLaw):
         shared = shared_covariance(theta, weight, abilities, edges)
         return self.release.persons * inclusion.triple * shared
 
+    def fourth_cumulants(self, weight: Floats, rows: slice) -> Floats | None:
+        """κ₄ of the noise in Ψ of each pair, (reps of these rows, m, m); None of normal noise."""
+        if self.release.fourth is None:
+            return None
+        fourth = np.broadcast_to(self.release.fourth, len(self.release.counts))[rows]
+        of_pairs = fourth[:, None, None] * (weight**4 + weight.mT**4)
+        edges = _edges(self.release.edges, rows)
+        if edges is not None:
+            of_pairs = of_pairs * edges
+        return without_diagonal(of_pairs)
+
     def _noise(self, rows: slice) -> Floats:
         """Variance of the noise in one count, (reps of these rows,)."""
         variance = np.asarray(self.release.variance, float)
@@ -212,6 +232,21 @@ class Difficulties(NormalScores):
         step = _step(np.atleast_2d(self.fitted)[rows], self.law, self.is_spectral, rows)
         return step.covariance
 
+    def excess_of(self, rows: slice, of_differences: bool) -> Floats | None:
+        """Excess kurtosis of a curator's Laplace noise in β̃; None where errors are normal."""
+        if not isinstance(self.law, NoisyCountLaw):
+            return None
+        theta = np.atleast_2d(self.fitted)[rows]
+        fourth = self.law.fourth_cumulants(_weights(theta, self.is_spectral), rows)
+        if fourth is None:
+            return None
+        step = _step(theta, self.law, self.is_spectral, rows)
+        variance = np.einsum("rii->ri", step.covariance)
+        if of_differences:
+            variance = difference_errors(step.covariance) ** 2
+        cumulants = fourth_cumulants(pair_parts(step.inverse, fourth), of_differences)
+        return excess_kurtosis(cumulants, variance)
+
     def interval(self, level: float) -> Interval:
         """An interval for each difficulty, which covers it with probability `level`.
 
@@ -225,7 +260,11 @@ class Difficulties(NormalScores):
         high = np.empty(fitted.shape)
         for rows in slices_of(*fitted.shape):
             pivot = _Pivot.at(fitted[rows], self.law, self.is_spectral, rows)
-            ends = pivot.interval(normal_quantile(level))
+            excess = self.excess_of(rows, of_differences=False)
+            quantile: float | Floats = normal_quantile(level)
+            if excess is not None:
+                quantile = heavy_quantile(level, excess)
+            ends = pivot.interval(quantile)
             low[rows] = ends.low
             high[rows] = ends.high
         return Interval(low.reshape(self.theta.shape), high.reshape(self.theta.shape))
@@ -277,7 +316,7 @@ class _Pivot:
         inflation = _inflation(step, weight, law.count_variance(rows))
         return cls(law, is_spectral, rows, step, shared, inflation)
 
-    def interval(self, quantile: float) -> Interval:
+    def interval(self, quantile: float | Floats) -> Interval:
         """Where |T| is at most z = quantile times its standard deviation, (reps, m)."""
         reach = quantile * np.sqrt(self.inflation)
         low = np.empty_like(reach)
