@@ -115,7 +115,9 @@ def costs(study: Described) -> Floats:
     total = np.zeros(len(study.grid))
     with_errors = reads_errors(study)
     for role in ROLES:
-        numbers = [predicted_cost(role, *named, with_errors) for named in parts_of(study, role)]
+        numbers = []
+        for name, part in parts_of(study, role):
+            numbers.append(predicted_cost(role, name, part, with_errors))
         total += _of_cells(study, role, numbers)
     of_cells: Floats = study.block * total / study.sharing + PER_UNIT
     return of_cells

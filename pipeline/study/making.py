@@ -104,7 +104,8 @@ def _checked_cost(role: str, name: str, method: str, cost_of: Callable[[], Any])
     except Exception as error:
         reason = f"{method} raises {type(error).__name__}: {shorten(error)}"
         raise WrongPart(role, name, reason) from error
-    whole_or_real = isinstance(cost, int | float | np.number) and not isinstance(cost, bool)
+    is_number = isinstance(cost, int | float | np.number)
+    whole_or_real = is_number and not isinstance(cost, bool)
     if not whole_or_real or not 0 <= cost < math.inf:
         reason = f"{method} must give a number of steps, at least 0, gives {shorten(repr(cost))}"
         raise WrongPart(role, name, reason)

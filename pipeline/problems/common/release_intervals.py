@@ -20,6 +20,7 @@ from pipeline.privacy.integer_laws import (
 from pipeline.study.arrays import Array, Floats
 from pipeline.study.intervals import Interval, checked_level
 
+from .heavy_tails import MOST, chance_beyond
 from .normal_scores import NormalScores
 from .ranks import RankIntervals
 
@@ -158,12 +159,17 @@ def joined(
     return [(*row, *cells_of_row) for row, cells_of_row in zip(rows, more, strict=True)]
 
 
-def chance_wrong(leads: Floats, errors: Floats) -> list[str | float]:
-    """P(the true lead has the other sign) of normal leads with these errors; empty for NaN."""
+def chance_wrong(leads: Floats, errors: Floats, excess: Floats | None = None) -> list[str | float]:
+    """P(the true lead has the other sign) of leads with these errors; empty for NaN.
+
+    excess: kurtosis of each, where a curator's noise has heavier tails than normal errors.
+    """
     chances: list[str | float] = []
-    for lead, error in zip(leads.tolist(), errors.tolist(), strict=True):
+    kurtosis = np.zeros(len(leads)) if excess is None else excess
+    shares = np.sqrt(np.clip(kurtosis, 0, MOST) / MOST)
+    for lead, error, share in zip(leads.tolist(), errors.tolist(), shares.tolist(), strict=True):
         if math.isnan(error) or error == 0:
             chances.append("")
         else:
-            chances.append(0.5 * math.erfc(abs(lead) / error / math.sqrt(2)))
+            chances.append(chance_beyond(abs(lead) / error, share) / 2)
     return chances

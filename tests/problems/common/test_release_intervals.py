@@ -108,6 +108,15 @@ def test_difficulties_of_a_release_without_the_number_of_persons_cover() -> None
     assert 0.93 - band <= covered.mean() <= 0.97 + band
 
 
+def test_a_wrong_order_is_likelier_where_noise_is_laplace() -> None:
+    """Of Laplace noise alone half of e^(−√2 z) is beyond z standard errors."""
+    leads = np.array([3.0, 3.0])
+    normal = chance_wrong(leads, np.ones(2))
+    laplace = chance_wrong(leads, np.ones(2), np.array([0.0, 3.0]))
+    assert laplace[0] == pytest.approx(normal[0]) == pytest.approx(0.00135, abs=1e-5)
+    assert laplace[1] == pytest.approx(np.exp(-3 * np.sqrt(2)) / 2)
+
+
 def test_what_is_not_available_is_empty() -> None:
     drowned = count_scores(np.zeros(3), np.full((3, 2), -5), 9.0)
     assert score_cells(drowned)[0] == ("", "", 1, 3)

@@ -172,7 +172,9 @@ def _leads(scores: SingleScores) -> list[tuple[str | float, ...]]:
     leads = scores.theta[first] - scores.theta[second]
     errors = difference_errors(scores.covariance)[first, second]
     ends = cells(scores.differences_of(first, second, LEVEL))
-    chances = chance_wrong(leads, errors)
+    excess = scores.excess_of(slice(0, 1), of_differences=True)
+    of_leads = None if excess is None else excess[0, first, second]
+    chances = chance_wrong(leads, errors, of_leads)
     return [(*end, chance) for end, chance in zip(ends, chances, strict=True)]
 
 
