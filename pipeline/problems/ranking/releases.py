@@ -336,7 +336,7 @@ class NoisyScoreWins(NoisyWins):
         return np.asarray((trials + leads[:, None]) / 2)
 
 
-def leads_of(scores: Floats, compared: Integers | None) -> Floats:
+def leads_of(scores: Array, compared: Integers | None) -> Floats:
     """Wins less losses of pairs, (reps, pairs), whose sums are these scores of items, (reps, m).
 
     (x_i − x_j), with x = s/m where all pairs are compared, else K⁺s. compared: comparisons of
@@ -354,7 +354,7 @@ def leads_of(scores: Floats, compared: Integers | None) -> Floats:
     return leads
 
 
-def _heights(scores: Floats, is_compared: Booleans) -> Floats:
+def _heights(scores: Array, is_compared: Booleans) -> Floats:
     """x, (reps, m), whose differences over pairs that were compared sum up to these scores.
 
     is_compared: (reps, pairs). Of items that no pairs link each part's scores are taken to sum to
