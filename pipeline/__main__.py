@@ -3,7 +3,6 @@
 import contextlib
 import os
 import re
-import signal
 import sys
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -16,6 +15,7 @@ from pipeline.cli.exit_codes import EXIT_BAD_INPUT, EXIT_DONE, EXIT_FAILED, EXIT
 from pipeline.cli.task_words import HELP, QUOTES, spelled_out, task_of, tasks_in  # noqa: E402
 from pipeline.execution import copies  # noqa: E402
 from pipeline.execution.errors import SweepError  # noqa: E402
+from pipeline.study import signals  # noqa: E402
 from pipeline.study.parameters import InvalidInput  # noqa: E402
 from pipeline.workflow.tasks import TASKS  # noqa: E402
 
@@ -30,9 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is not None:
         return _answer(list(arguments))
     copies.allow()
-    signal.signal(
-        signal.SIGTERM, signal.default_int_handler
-    )  # as batch systems send it: like Ctrl-C
+    signals.end_like_an_interrupt()  # as batch systems send SIGTERM: like Ctrl-C
     _open_streams()
     code = _answer(sys.argv[1:])
     if (

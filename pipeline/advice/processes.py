@@ -4,8 +4,6 @@ order.
 
 import multiprocessing
 import os
-import signal
-import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -14,6 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import wait
 from typing import Any, TypeVar, cast
 
+from pipeline.study import forks, signals
 from pipeline.study.machine import cores, memory
 
 T = TypeVar("T")
@@ -39,7 +38,7 @@ def spread(
     if count < 2:
         yield from map(function, numbers)
         return
-    pool = ProcessPoolExecutor(count, multiprocessing.get_context("fork"), _begin, (function,))
+    pool = ProcessPoolExecutor(count, forks.context(), _begin, (function,))
     try:
         with warnings.catch_warnings():
             # The warning is of threads: a child uses none of their locks.
@@ -54,7 +53,7 @@ def spread(
 
 def most_processes(size: float = 0.0) -> int:
     """Processes that may compute at once, each of which takes so many bytes."""
-    if not sys.platform.startswith("linux"):  # only Linux forks safely
+    if not forks.are_safe():
         return 1
     if not size:
         return cores()
@@ -66,7 +65,7 @@ def _begin(function: Callable[[int], Any]) -> None:
     """In a child: what it computes is inherited, not sent; an interrupt is its parent's to see."""
     global _function
     _function = function
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signals.ignore_interrupts()
     end_with_parent()
 
 

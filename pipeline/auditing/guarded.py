@@ -8,13 +8,13 @@ import mmap
 import os
 import pickle
 import select
-import signal
 import struct
 import sys
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from pipeline.study import forks, signals
 from pipeline.study.parameters import InvalidInput
 
 T = TypeVar("T")
@@ -60,12 +60,12 @@ def guarded(call: Callable[[Clock], T], name: str, seconds: float) -> T:
     7
     """
     clock = Clock()
-    if not sys.platform.startswith("linux"):
+    if not forks.are_safe():
         return call(clock)
     sys.stdout.flush()
     sys.stderr.flush()
     reading, writing = os.pipe()
-    child = os.fork()
+    child = forks.fork()
     if child == 0:
         os.close(reading)
         _compute(call, clock, writing)
@@ -73,7 +73,7 @@ def guarded(call: Callable[[Clock], T], name: str, seconds: float) -> T:
     try:
         content = _read(reading, clock, name, seconds)
     except BaseException:
-        os.kill(child, signal.SIGKILL)
+        signals.kill(child)
         raise
     finally:
         os.close(reading)

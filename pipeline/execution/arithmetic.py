@@ -13,6 +13,8 @@ import sys
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 
+from pipeline.study import proc
+
 SETTING = "PIPELINE_ARITHMETIC"  # environment variable of a person
 FREE = "free"  # its value for what fits the processor best
 KERNELS = "OPENBLAS_CORETYPE"  # environment variable that OpenBLAS reads when it is loaded
@@ -24,7 +26,6 @@ BEYOND = "X86_V4 AVX512_ICL AVX512_SPR"
 # The same before that.
 BEYOND_BEFORE = "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR"
 NEEDED = {"avx2", "fma"}
-PROCESSORS = Path("/proc/cpuinfo")
 # In NumPy's version.py.
 VERSION = re.compile(r"""^(?:short_)?version\s*=\s*["'](\d+)\.(\d+)""", re.MULTILINE)
 
@@ -101,7 +102,7 @@ def has_baseline() -> bool:
     if platform.machine() not in ("x86_64", "AMD64"):
         return False
     try:
-        with PROCESSORS.open(encoding="ascii", errors="replace") as lines:
+        with proc.PROCESSORS.open(encoding="ascii", errors="replace") as lines:
             features = next((line for line in lines if line.startswith("flags")), "")
     except OSError:
         return False

@@ -15,11 +15,10 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import IO, NoReturn
 
-THREADS = Path("/proc/self/task")  # of Linux: one entry for each thread of this process
-FILES = Path("/proc/self/fd")
+from pipeline.study import forks, proc, signals
+
 STDIN = 0
 STDOUT = 1
 STDERR = 2
@@ -44,12 +43,12 @@ def possible(variables: Mapping[str, str]) -> bool:
     What C libraries read from the environment once, as the number of BLAS threads, must be set here
     already.
     """
-    if not _allowed or not THREADS.is_dir():
+    if not _allowed or not proc.THREADS.is_dir():
         return False
     fixed = {name: value for name, value in variables.items() if name not in NUMBERS_OF_OPTIONS}
     if any(os.environ.get(name) != value for name, value in fixed.items()):
         return False
-    return not _others_code() and len(os.listdir(THREADS)) == 1
+    return not _others_code() and len(os.listdir(proc.THREADS)) == 1
 
 
 def _others_code() -> bool:
@@ -84,7 +83,7 @@ class Copy:
     def kill(self) -> None:
         """End it, if it runs."""
         if self.poll() is None:
-            os.kill(self.pid, 9)
+            signals.kill(self.pid)
 
     def wait(self) -> int:
         """The exit code, once it has ended."""
@@ -103,7 +102,7 @@ def start(serve: Callable[[], None], variables: Mapping[str, str]) -> Copy:
     sys.stderr.flush()
     reading, writing = os.pipe()
     try:
-        pid = os.fork()
+        pid = forks.fork()
     except OSError:
         os.close(reading)
         os.close(writing)
@@ -135,7 +134,7 @@ def _let_go_of_files() -> None:
     Each number stays taken, so that no object of the original's closes a new file of that number.
     """
     nothing = os.open(os.devnull, os.O_RDWR)
-    for name in os.listdir(FILES):
+    for name in os.listdir(proc.FILES):
         number = int(name)
         if number > STDERR and number != nothing:
             os.dup2(nothing, number, inheritable=False)

@@ -8,16 +8,15 @@ import contextlib
 import copy
 import os
 import resource
-import signal
 import time
 import tracemalloc
 import warnings
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from pipeline.study import forks, proc, signals
 from pipeline.study.arrays import Floats
 from pipeline.study.grid import Level
 from pipeline.study.parameters import InvalidInput
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 SECONDS = 1.0  # of the processor for all that is simulated
-PAGES = Path("/proc/self/statm")  # of Linux: first the number that this process has
 BYTES = 200 * 2**20  # of memory that it may take
 PATIENCE = 10  # times SECONDS that this may take by the clock, on a machine with much to do
 WORKER = 150 * 2**20  # bytes of a worker process with nothing to do
@@ -73,8 +71,7 @@ def probe(study: Study, costs: Floats) -> Probe:
     that were not tried by their predicted cost.
     """
     cells = _cells_to_try(costs)
-    for cell in cells:
-        study.components(study.grid.labels(cell))  # imports, which are not timed
+    _load(study, cells)
     trials: dict[int, list[TimedTrial]] = {}
     too_large: list[int] = []  # numbers of replications
     for outcome in _trials(study, cells):
@@ -99,6 +96,12 @@ def probe(study: Study, costs: Floats) -> Probe:
         size = cuts[0].stop
     memory = WORKER + _memory(trials[most], size) * beyond
     return Probe(pace, longest, memory, min(too_large, default=None))
+
+
+def _load(study: Study, cells: list[int]) -> None:
+    """Import what the parts need, which is not timed; a copy of a process has it already."""
+    for cell in cells:
+        study.components(study.grid.labels(cell))
 
 
 def _cells_to_try(costs: Floats) -> list[int]:
@@ -141,9 +144,7 @@ def _trials(study: Study, cells: list[int]) -> Iterator[TimedTrial | TooLarge]:
 
     It is killed after PATIENCE times as many by the clock.
     """
-    import multiprocessing
-
-    context = multiprocessing.get_context("fork")  # which has read the study's files already
+    context = forks.context()  # a copy has read the study's files already
     receiver, sender = context.Pipe(duplex=False)
     child = context.Process(target=_measure, args=(study, cells, sender))
     with warnings.catch_warnings():
@@ -164,8 +165,8 @@ def _trials(study: Study, cells: list[int]) -> Iterator[TimedTrial | TooLarge]:
 
 def _measure(study: Study, cells: list[int], sender: "Connection") -> None:
     """In the child: try each cell with more and more replications."""
-    signal.signal(signal.SIGPROF, signal.SIG_DFL)  # which ends the process
-    signal.setitimer(signal.ITIMER_PROF, max(SECONDS, 1e-6))
+    _load(study, cells)
+    signals.end_after(max(SECONDS, 1e-6))
     _limit_memory()
     tracemalloc.start()
     # A file may be gone: the caller reads it, too, and says so.
@@ -219,7 +220,7 @@ def _part(study: Study, count: int) -> Study:
 def _limit_memory() -> None:
     """Let this process take BYTES more than it has."""
     with contextlib.suppress(OSError, ValueError):  # no Linux, or a lower limit already
-        pages = int(PAGES.read_text().split()[0])
+        pages = int(proc.PAGES.read_text().split()[0])
         limit = pages * os.sysconf("SC_PAGE_SIZE") + BYTES
         resource.setrlimit(resource.RLIMIT_AS, (limit, resource.getrlimit(resource.RLIMIT_AS)[1]))
 

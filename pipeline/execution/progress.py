@@ -3,7 +3,6 @@
 import contextlib
 import os
 import shutil
-import signal
 import sys
 import threading
 import time
@@ -13,13 +12,13 @@ from types import FrameType
 from typing import TextIO
 
 from pipeline.execution.amounts import format_time
+from pipeline.study import signals
 
 TERMINAL_EVERY = 0.1  # seconds
 NOTEBOOK_EVERY = 1.0
 NOTEBOOK_WIDTH = 90  # characters
 LOG_EVERY = 30.0
 STDERR = 2
-STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 
 @dataclass(frozen=True)
@@ -218,19 +217,12 @@ def interruptible(stop_after: float | None = None) -> Iterator[threading.Event]:
         if stop.is_set():
             raise KeyboardInterrupt
         stop.set()
-        name = signal.Signals(number).name
+        name = signals.name_of(number)
         line = f"{name}: finishing what is running, then stopping; once more to abandon it"
         os.write(STDERR, f"\n{line}\n".encode())
 
-    previous = {}
-    if threading.current_thread() is threading.main_thread():
-        previous = {number: signal.signal(number, handle) for number in STOPPING}
-    try:
-        with _after(stop_after, stop.set):
-            yield stop
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
+    with signals.handled(handle), _after(stop_after, stop.set):
+        yield stop
 
 
 @contextlib.contextmanager

@@ -10,10 +10,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from pipeline.study import proc
+
 KIB = 1024
 UNLIMITED = 2**62  # bytes
 PATIENCE = 10.0  # seconds that `quota` may take: it asks servers of the network
-MOUNTS = Path("/proc/self/mountinfo")
 QUOTA = ("quota", "--no-wrap", "--raw-grace", "--user")  # a row for each file system, of nine words
 
 
@@ -81,7 +82,7 @@ def _device(folder: Path) -> str:
     """
     number = os.stat(folder).st_dev
     name = f"{os.major(number)}:{os.minor(number)}"
-    for line in MOUNTS.read_text(errors="replace").splitlines():
+    for line in proc.MOUNTS.read_text(errors="replace").splitlines():
         mount, _, source = line.partition(" - ")
         if mount.split()[2] == name:
             return source.split()[1]

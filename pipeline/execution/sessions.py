@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.execution.progress import Advance
 from pipeline.execution.systems.registry import job
 from pipeline.storage.results import versions
+from pipeline.study import signals
 from pipeline.study.files import read_regular, write_whole
 from pipeline.study.machine import processors
 from pipeline.study.streams import canonical, digest
@@ -256,18 +257,7 @@ def _goes_on(path: Path, record: SessionRecord) -> bool:
     """
     if abs(time.time() - path.stat().st_mtime) > SILENT:
         return False
-    return record.host != platform.node() or process_exists(record.process)
-
-
-def process_exists(number: int) -> bool:
-    """Whether there is a process of that number on this machine."""
-    try:
-        os.kill(number, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # it is another user's
-        pass
-    return True
+    return record.host != platform.node() or signals.process_exists(record.process)
 
 
 def _file(record: SessionRecord) -> bytes:

@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterator
 
 from pipeline.execution.bundles import KILLS, Bundle
 from pipeline.execution.schedule import Schedule, Unit
-from pipeline.execution.sessions import RUNNING, process_exists, sessions
+from pipeline.execution.sessions import RUNNING, sessions
 from pipeline.execution.systems.registry import job
 from pipeline.storage import in_work
 from pipeline.storage.in_work import Driver
 from pipeline.storage.replications import Store
+from pipeline.study import signals
 
 SHARE = 0.01  # of the time in which units are simulated: what notes may take
 FIRST = 0.1  # seconds that they may take besides
@@ -172,4 +173,4 @@ def _is_at_work(driver: Driver, me: Driver, ended: set[tuple[str, int]]) -> bool
         return False
     if (driver.host, driver.process) in ended:
         return False
-    return driver.host != me.host or process_exists(driver.process)
+    return driver.host != me.host or signals.process_exists(driver.process)

@@ -4,16 +4,14 @@ import resource
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.execution.bundles import Bundle
 from pipeline.execution.progress import Advance
 from pipeline.storage.efforts import UnitEffort
+from pipeline.study import proc
 
-STATUS = Path("/proc/self/status")
-CLEAR = Path("/proc/self/clear_refs")
-RESET_PEAK = "5"  # for CLEAR: the peak is what the process has now
+RESET_PEAK = "5"  # for proc.CLEAR: the peak is what the process has now
 EVERY = 0.02  # seconds: units that took less together are measured together
 KIB = 1024
 
@@ -84,7 +82,7 @@ def peak() -> int:
     Since its start where that cannot be reset.
     """
     with suppress(OSError, ValueError, IndexError):
-        lines = STATUS.read_text().splitlines()
+        lines = proc.STATUS.read_text().splitlines()
         line = next(line for line in lines if line.startswith("VmHWM:"))
         return int(line.split()[1]) * KIB
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -95,4 +93,4 @@ def peak() -> int:
 
 def _reset_peak() -> None:
     with suppress(OSError):
-        CLEAR.write_text(RESET_PEAK)
+        proc.CLEAR.write_text(RESET_PEAK)

@@ -7,7 +7,6 @@ import json
 import logging
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import threading
@@ -17,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.execution import arithmetic, copies
+from pipeline.study import signals
 
 # Of a worker: one BLAS thread, and a C library that keeps memory for the next arrays.
 ENVIRONMENT = {
@@ -24,7 +24,6 @@ ENVIRONMENT = {
     "MALLOC_MMAP_THRESHOLD_": str(1 << 25),  # the most that every glibc takes
     "MALLOC_TRIM_THRESHOLD_": str(1 << 27),
 }
-DRAIN_SIGNALS = {signal.SIGINT, signal.SIGTERM}
 # These have levels of their own; lost workers are reported by the sweep.
 NOISY = (
     "distributed",
@@ -194,11 +193,8 @@ class Processes:
         # A Ctrl-C or a batch system's SIGTERM reaches the whole group: workers must finish their
         # bundle, so they start with these signals blocked. They end when this process closes their
         # standard input.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, DRAIN_SIGNALS)
-        try:
+        with signals.blocked():
             process = _start_process()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return _Worker(process, f"worker-{self.started}", time.monotonic())
 
     def _introduce(self, worker: _Worker) -> None:

@@ -26,11 +26,12 @@ from types import FrameType
 from typing import Any, TypeAlias, cast
 
 from pipeline.identity.places import is_own
+from pipeline.study import proc
 from pipeline.study.files import open_regular, read_regular
 
 Named: TypeAlias = str | bytes | os.PathLike[str] | int  # how a program names a file
 OWN_CODE = "<--with "  # what the name of code of a file given with --with starts with
-SYSTEM = ("/proc/", "/sys/", "/dev/")
+SYSTEM = (f"{proc.ROOT}/", "/sys/", "/dev/")
 SECRET = (
     "KEY",
     "TOKEN",

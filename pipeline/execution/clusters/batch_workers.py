@@ -32,10 +32,10 @@ from pipeline.execution.clusters.jobs import WORKERS, Jobs
 from pipeline.execution.clusters.keys import temporary
 from pipeline.execution.clusters.open_files import check_workers
 from pipeline.execution.clusters.private_files import check_sourced, source_lines
-from pipeline.execution.sessions import process_exists
 from pipeline.execution.systems.base import UNTRIED, System
 from pipeline.execution.systems.commands import Refused, call
 from pipeline.execution.workers import variables_of_workers
+from pipeline.study import signals
 from pipeline.study.parameters import InvalidInput
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ class BatchWorkers(Cluster):
         try:
             self.system.make_folders()
             for left in root.glob(f"keys-{host}-*"):
-                if not process_exists(int(left.name.split("-")[2])):
+                if not signals.process_exists(int(left.name.split("-")[2])):
                     shutil.rmtree(left, ignore_errors=True)
             prefix = f"keys-{host}-{os.getpid()}-"
             folder = tempfile.TemporaryDirectory(prefix=prefix, dir=root)
