@@ -1,5 +1,6 @@
 """The studies of one task, each with where it is stored."""
 
+import contextlib
 import dataclasses
 import os
 from collections.abc import Mapping, Sequence
@@ -7,14 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pipeline.execution import suspects, sweep
+from pipeline.execution import notices, suspects, sweep
 from pipeline.execution.clusters import Cluster
-from pipeline.execution.runner import Runner
+from pipeline.execution.runner import Runner, writer
 from pipeline.execution.schedule import NeededBlocks, Schedule, Unit, failures
 from pipeline.execution.systems.registry import job
 from pipeline.storage import agreement, results
 from pipeline.storage.in_work import Driver
 from pipeline.storage.replications import Listing, Store
+from pipeline.storage.units import Damaged
 from pipeline.study.study import Study
 from pipeline.study.untyped import Config
 from pipeline.workflow.experiment import Experiment
@@ -70,6 +72,7 @@ def stored_studies(
 def scheduled(stored: StoredStudy, settings: Settings, cluster: Cluster) -> Schedule:
     """What is left to do of a study that was begun; takes failed units back if asked to.
 
+    Those that failed by other code than that of now are taken back without being asked.
     Results that were sealed are removed where units are missing: they were lost, or taken away.
     """
     # Before the listing: another driver may come to its end in between.
@@ -81,10 +84,12 @@ def scheduled(stored: StoredStudy, settings: Settings, cluster: Cluster) -> Sche
             results.unseal(stored.store, every=False)
         known = needed_blocks(stored.store, listing, cluster)
     schedule = _schedule(stored, settings, listing, known)
-    if settings.retry_failed:
+    failed = [unit for unit in failures(listing) if schedule.mine[unit]]
+    if failed and not settings.retry_failed:
+        failed = _of_other_code(stored, failed)
+    if failed or settings.retry_failed:
         agreement.forget_tries(stored.store)
         suspects.forget(stored.store)
-        failed = [unit for unit in failures(listing) if schedule.mine[unit]]
         if failed:
             _take_back(stored.store, listing, failed)
             known = needed_blocks(stored.store, listing, cluster)
@@ -99,6 +104,34 @@ def _schedule(
     """What is left to do, in an order of this driver's own."""
     order = np.random.default_rng()
     return Schedule(stored.study, listing, settings.shard_numbers, known, order)
+
+
+def _of_other_code(stored: StoredStudy, failed: Sequence[Unit]) -> list[Unit]:
+    """Units that failed in code which has changed since; a note says how many, and what changed.
+
+    A unit whose record is damaged, or whose writer is not known, is left out.
+    """
+    now = writer(stored.study).code
+    changed = {}
+    for agreed in agreement.recorded(stored.store):
+        before = agreed.writer.code
+        names = [name for name in agreement.unlike(before, now) if name in before and name in now]
+        if names:
+            changed[agreed.writer.id] = names
+    if not changed:
+        return []
+    taken = []
+    parts: set[str] = set()
+    for unit in failed:
+        with contextlib.suppress(Damaged):
+            by = stored.store.read(*unit, failed=True).writer
+            if by in changed:
+                taken.append(unit)
+                parts.update(changed[by])
+    if taken:
+        named = agreement.some(sorted(parts))
+        notices.note(f"{len(taken)} failed units run again, as the code of {named} has changed")
+    return taken
 
 
 def _take_back(store: Store, listing: Listing, failed: Sequence[Unit]) -> None:

@@ -21,6 +21,7 @@ from pipeline.problems.ranking.estimators.moments import Debiased
 from pipeline.storage.replications import Store
 from pipeline.study.status import FAILED, NOT_CONVERGED, OK
 from pipeline.workflow.config import read_experiment
+from tests.helpers.commands_counted import command_in_a_fork
 from tests.helpers.engine import arguments, contents, stamps, without_report
 
 CELL = dict(m=4, L=20, epsilon=0.5)
@@ -325,3 +326,45 @@ def test_replay_of_a_study_under_another_name(words, monkeypatch, capsys):
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  failed: ")]
     assert main(shlex.split(lines[0].removeprefix("  failed: "), comments=True)[1:]) == 1
     assert "planted" in capsys.readouterr().err
+
+
+OWN = """
+from dataclasses import dataclass
+import pipeline as pl
+
+@dataclass(frozen=True)
+class Mine(pl.ranking.Debiased):
+    def fit(self, release, rng):
+        if self.m == 3:
+            {fault}
+        return super().fit(release, rng)
+
+pl.register("ranking", estimators={{"mine": Mine}})
+"""
+
+
+def test_units_that_failed_run_again_once_their_code_has_changed(tmp_path):
+    """And only then: the same code again changes nothing, and neither does another comment."""
+    words = [
+        "--with",
+        "parts.py",
+        "experiment=xu/lemmas",
+        "grid={m: [3, 4], L: [20], epsilon: [1]}",
+        "replications=20",
+        "block=10",
+        "parameters.estimator=mine",
+        "metrics=[estimate_sum]",
+        "cluster=synchronous",
+        "claims=false",
+    ]
+    for fault, code, said in (
+        ("raise ArithmeticError('planted')", 1, "4 units to do"),
+        ("raise ArithmeticError('planted')  # why?", 1, "nothing to do"),
+        ("pass", 0, "2 units to do, 2 done before"),
+        ("pass", 0, "nothing to do"),
+    ):
+        (tmp_path / "parts.py").write_text(OWN.format(fault=fault))
+        done = command_in_a_fork(words, tmp_path)
+        assert (done.returncode, said in done.stdout) == (code, True), done.stdout + done.stderr
+        note = "note: 2 failed units run again, as the code of estimator mine has changed"
+        assert (note in done.stdout + done.stderr) == said.startswith("2 units")
