@@ -64,6 +64,7 @@ NAMES = {
     "designs": "drawing answers where people are asked some questions, over where they are asked all",
     "planted_faults": "audits of 78 faults in nine right mechanisms: how many are found",
     "false_alarms": "1,000 audits of right mechanisms at 99.9 %: false alarms",
+    "bad_inputs": "200 drawn mistakes of a newcomer: is each answered by one helpful line?",
     "falsification": (
         "1,000 checks each of archives with .1, 1, 5 and 10 % of false units: how many are refused"
     ),
@@ -79,6 +80,7 @@ COUNTED = (
     "persons",
     "planted_faults",
     "false_alarms",
+    "bad_inputs",
     "falsification",
     "histograms",
 )

@@ -160,8 +160,12 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - each name has a type of its
 
         if (parts := parts_of(name)) is not None:
             return parts
+    from pipeline.study.parameters import closest
+
+    close = closest(name, dir(sys.modules[__name__]))
+    meant = f"did you mean {close!r}? " if close else ""
     raise AttributeError(
-        f"module {__name__!r} has no attribute {name!r}; dir({__name__}) lists all"
+        f"module {__name__!r} has no attribute {name!r}; {meant}dir({__name__}) lists all"
     )
 
 

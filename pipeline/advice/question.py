@@ -24,6 +24,7 @@ from pipeline.study.protocols import Components, Estimator
 from pipeline.study.study import Study
 from pipeline.study.untyped import Config, ParameterValues
 
+SETTINGS = {"target", "unknown", "trust", "risk", "rounds", "seed"}  # of a question, no parameters
 FILES = ("path", "items", "truth")  # of a person's own data, as in a config
 SEED = fields(Study)["seed"]
 # What one level of an unknown is called, where that is not its word.
@@ -562,5 +563,5 @@ def _check_names(question: Question) -> None:
             raise InvalidInput(
                 question._typed_key(name),
                 value,
-                f"no part of this question has such a parameter; {nearest(name, known | words)}",
+                f"no part of this question has such a parameter; {nearest(name, known | words | SETTINGS)}",
             )

@@ -9,10 +9,11 @@ from pipeline.execution.clusters import CLUSTERS
 from pipeline.execution.systems.registry import systems
 from pipeline.identity.registry import problems
 from pipeline.reporting import specs
-from pipeline.study.parameters import InvalidInput, describe, fields, nearest
+from pipeline.study.parameters import InvalidInput, closest, describe, fields, nearest
 from pipeline.study.problem import Problem
 from pipeline.study.protocols import Mechanism, Metric
 from pipeline.workflow.config_files import options
+from pipeline.workflow.tasks import TASKS
 
 SINGULAR = {
     "models": "model",
@@ -35,13 +36,20 @@ def text(kind: str) -> str:
     if kind in others:
         return "\n".join(others[kind]())
     if kind not in SINGULAR:
-        kinds = [*SINGULAR, *others]
-        raise InvalidInput("--help", kind, f"takes kinds of parts only; {nearest(kind, kinds)}")
+        raise InvalidInput("--help", kind, _instead(kind, [*SINGULAR, *others]))
     lines: list[str] = []
     for problem in problems().values():
         if problem.names(SINGULAR[kind]):
             lines += _parts(problem, SINGULAR[kind])
     return "\n".join(lines)
+
+
+def _instead(typed: str, kinds: list[str]) -> str:
+    """What --help takes: kinds of parts, unless a task was meant."""
+    close = closest(typed, [*kinds, *TASKS])
+    if close in TASKS:
+        return f"no such task; did you mean {close!r}? pipeline --help lists all"
+    return f"takes kinds of parts only; {nearest(typed, kinds)}"
 
 
 def _problems() -> Iterator[str]:

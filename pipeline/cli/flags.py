@@ -8,10 +8,11 @@ from contextlib import redirect_stdout
 
 from pipeline.identity import own_files
 from pipeline.identity.own_files import FLAG, OwnFile
-from pipeline.study.parameters import InvalidInput
+from pipeline.study.parameters import InvalidInput, closest
 
 GRID = "the levels of a grid are all run, in one study: write grid.m=[10,20]"
 OWN = "an experiment of your own is experiment=PATH.yaml"
+KNOWN = (FLAG, "--json", "--help", "--version", "--cfg")
 INSTEAD = {  # flags of Hydra -> what does here what they do there
     "-m": GRID,
     "--multirun": GRID,
@@ -104,5 +105,7 @@ def refuse_flags(arguments: Sequence[str]) -> None:
     """Raises InvalidInput for any flag, with what to write instead."""
     for word in arguments:
         if word.startswith("-") and not word.startswith(f"{FLAG}="):
-            unknown = "no such flag; write key=value pairs, or --help"
+            close = closest(word.partition("=")[0], KNOWN)
+            meant = f"did you mean {close!r}? " if close else ""
+            unknown = f"no such flag; {meant}write key=value pairs, or --help"
             raise InvalidInput("command line", word, INSTEAD.get(word.partition("=")[0], unknown))

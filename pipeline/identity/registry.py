@@ -96,6 +96,7 @@ def register(
     metrics: Mapping[str, Any] | None = None,
     derivations: Mapping[str, Any] | None = None,
     claims: Sequence[Any] | str = (),
+    **others: object,
 ) -> None:
     """Add a problem, or parts to the problem of that name, in this process.
 
@@ -114,6 +115,9 @@ def register(
     >>> "doubled" in pl.ranking.problem.estimators
     True
     """
+    for key, value in others.items():
+        kinds = [f"{kind}s" for kind in KINDS]
+        raise InvalidInput(key, value, f"no such kind of parts; {nearest(key, [*kinds, 'claims'])}")
     brought = addition(new, (models, mechanisms, estimators, metrics, derivations), claims)
     if brought.new is None:
         problem(brought.problem)

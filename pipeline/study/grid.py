@@ -42,6 +42,8 @@ class Grid:
     products: tuple[Product, ...]
 
     def __post_init__(self) -> None:
+        if isinstance(self.products, Mapping):
+            raise InvalidInput("products", self.products, "are levels of axes; write Grid.of(…)")
         products = read_products([dict(product) for product in self.products])
         object.__setattr__(self, "products", tuple(_checked(product) for product in products))
         if len(self) > CELLS_MOST:

@@ -27,6 +27,7 @@ from pipeline.study.untyped import AnyField, ParameterValues
 Declared = TypeVar("Declared")
 LISTED = 110  # characters of a list of names in a message
 ALIKE = 0.66  # likeness of two names from which on one is suggested for the other
+SLIP = 0.92  # and from which on they differ by a slip of the finger
 SHORTEST = 3  # letters that say how a name begins
 PLAIN = frozenset({int, float, bool, str, type(None)})  # types of values that nothing changes
 
@@ -136,8 +137,9 @@ def nearest(name: object, valid: Iterable[str]) -> str:
 
 
 def closest(name: str, valid: Sequence[str]) -> str:
-    """The valid name that was meant, if one is near: the same but for the case of its letters, the
-    only one that begins so or is part of it, or one of much the same letters. Empty where none is.
+    """The valid name that was meant, if one is near: the same but for the case of its letters or one
+    slip, the only one that begins so or is part of it, or one of much the same letters. Empty where
+    none is.
 
     >>> closest("l", ["L", "m"]), closest("replicate", ["replications", "repair"])
     ('L', 'replications')
@@ -147,6 +149,9 @@ def closest(name: str, valid: Sequence[str]) -> str:
     for other in valid:
         if other.lower() == name.lower():
             return other
+    slip = difflib.get_close_matches(name, valid, 1, SLIP)
+    if slip:
+        return slip[0]
     inside = [other for other in valid if len(other) > SHORTEST and other in name]
     if len(inside) == 1:
         return inside[0]

@@ -9,7 +9,7 @@ from typing import Any
 from pipeline.study import refinement, statistics, until
 from pipeline.study.checks import mapping
 from pipeline.study.grid import Grid, Level
-from pipeline.study.parameters import DataFile, InvalidInput, path_of, shorten
+from pipeline.study.parameters import DataFile, InvalidInput, closest, path_of, shorten
 from pipeline.study.study import NAME, NAME_LONGEST, Study
 from pipeline.study.targets import config_of
 from pipeline.workflow import yaml_text
@@ -129,11 +129,11 @@ def checked(experiment: object) -> dict[str, Any]:
     """An experiment that holds nothing but what experiments may; InvalidInput names what else."""
     experiment = mapping(experiment, "experiment")
     for key in experiment.keys() - KEYS:
-        raise InvalidInput(
-            key,
-            experiment[key],
-            "is no part of an experiment; give it with the command or call, or leave it out",
-        )
+        instead = "give it with the command or call, or leave it out"
+        close = closest(str(key), sorted(KEYS))
+        if close:
+            instead = f"did you mean {close!r}? Otherwise {instead}"
+        raise InvalidInput(key, experiment[key], f"is no part of an experiment; {instead}")
     return {"coordinates": [], "derive": {}, "figures": [], **experiment}
 
 

@@ -79,6 +79,8 @@ def study(
     >>> pl.simulate(made)["difference"].dims
     ('n', 'shift', 'replication')
     """
+    if not callable(generate):
+        raise InvalidInput("generate", generate, "must be a function that gives one data set")
     title = name or re.sub(r"\W", "_", generate.__name__.strip("<>"))
     options: dict[str, Any] = {**rest}
     for key in options.keys() - Rest.__annotations__.keys():

@@ -148,7 +148,7 @@ def columns(
 ) -> list[tuple[str, ...]]:
     """The columns of rows that all must have that width, as `like` says."""
     if not read:
-        raise Unreadable("has a header and nothing below it")
+        raise Unreadable("has a header and nothing below it; must have a row for each answer")
     for number, row in zip(numbers, read, strict=True):
         if len(row) != width:
             raise Unreadable(f"row {number}: has {len(row)} fields; must have {width}{like}")

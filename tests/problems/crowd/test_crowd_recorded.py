@@ -123,7 +123,11 @@ def test_names_may_break_lines(tmp_path):
             TRUTH,
             "row 1: is 'task,label'; must be the header task,worker,label, or begin with worker",
         ),
-        ("task,worker,label\n", TRUTH, "has a header and nothing below it$"),
+        (
+            "task,worker,label\n",
+            TRUTH,
+            "has a header and nothing below it; must have a row for each answer$",
+        ),
         (ANSWERS + "t1,cy\n", TRUTH, "row 7: has 2 fields; must have 3, as the header$"),
         (ANSWERS + "t1,,1\n", TRUTH, "row 7: the worker has no name$"),
         (
