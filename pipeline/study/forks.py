@@ -7,7 +7,7 @@ Elsewhere, callers compute in their own process, or start a new one.
 import multiprocessing
 import os
 import sys
-from multiprocessing.context import BaseContext
+from multiprocessing.context import ForkContext, SpawnContext
 
 
 def are_safe() -> bool:
@@ -20,7 +20,7 @@ def fork() -> int:
     return os.fork()
 
 
-def context() -> BaseContext:
+def context() -> ForkContext | SpawnContext:
     """For processes that compute: copies of this one where they work, and new ones elsewhere."""
     if are_safe():
         return multiprocessing.get_context("fork")
