@@ -147,7 +147,9 @@ _NAMES = {  # name -> module that holds it
     "unprotected": "study.guarantee",
     "verify": "library.answers",
 }
-__all__ = [*_NAMES]  # the public names, besides the problems; `study` makes a study of two functions
+__all__ = [
+    *_NAMES
+]  # the public names, besides the problems; `study` makes a study of two functions
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - each name has a type of its own
