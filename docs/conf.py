@@ -34,9 +34,18 @@ html_title = project
 html_show_sourcelink = False
 html_sidebars = dict.fromkeys(
     (
+        "survey",
         "tutorial",
+        "advise",
+        "audit",
+        "audits",
+        "publish",
+        "sure",
         "extending",
         "r",
+        "installing",
+        "calibration",
+        "statements",
         "design",
         "glossary",
         "statements",
