@@ -45,9 +45,10 @@ the paper has its own.
 - *asked*: the values that support the claim, *in each cell* of its grid or of all cells together. *Each meets 1*: the
   interval of every cell contains 1, at confidence 1 − 10⁻⁶.
 - *verdict*: at the quick size (`size=quick`), unless it says *full*. A small grid may leave a claim inconclusive that
-  the full one decides; claims on people's files were judged on these files. *Tested*: compared with an exact law or an
-  enumeration by the test that is named. A name such as X6 is that of a row of [papers.md](papers.md), which shows a
-  mistake or a gap.
+  the full one decides; claims on people's files were judged on these files. *Identity*: true by construction. *Not
+  refuted*: a bound that no plausible data could support. *Tested*: compared with an exact law or an enumeration by the
+  test that is named, below `tests/problems`. A name such as X6 is that of a row of [papers.md](papers.md), which shows
+  a mistake or a gap.
 - *interval*: the estimate that decides, with its 99 % interval; of cells, all at once.
 - *figure*: of the paper. The report of an experiment draws its own.
 
@@ -184,7 +185,10 @@ def shown(place: Place) -> str:
 def _row_without_claim(place: Place) -> Cells:
     named, verdict = NOTHING, place.why
     if place.test:
-        named, verdict = f"`tests/{place.test}`", "tested"
+        file, _, test = place.test.removeprefix("problems/").partition("::")
+        named, verdict = f"`{file}`", "tested"
+        if test:
+            named += f": `{test}`"
     return (shown(place), place.says, named, NOTHING, verdict, NOTHING, place.figure or NOTHING)
 
 
