@@ -61,9 +61,10 @@ def commit() -> str:
 
 @cache
 def mistakes() -> dict[str, tuple[str, ...]]:
-    """The mistakes of papers, name of the row -> its cells: where, printed, right, how to see it.
+    """The mistakes of papers, name of the row -> its cells.
 
-    From docs/papers.md, inside the installed package or in its checkout; empty without it.
+    These are where, printed, right, how to see it, and of what kind it is. From docs/papers.md,
+    inside the installed package or in its checkout; empty without it.
     """
     package = Path(__file__).resolve().parent.parent
     file = package / "papers.md"
