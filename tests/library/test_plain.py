@@ -1,5 +1,8 @@
 """A study of two plain functions is an ordinary study: simulated, resumed, judged, reported."""
 
+import re
+
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from scipy import stats
@@ -8,6 +11,7 @@ import pipeline as pl
 from pipeline.__main__ import main
 from pipeline.identity.registry import registered
 from pipeline.study.parameters import InvalidInput
+from tests.helpers.engine import ROOT
 
 GRID = {"n": [5, 20], "shift": [0.0, 1.0]}
 FILE = """
@@ -203,3 +207,18 @@ def test_what_is_no_number_is_refused_by_the_name_of_its_measure(generate, resul
     )
     with pytest.raises(InvalidInput, match=r"^analyse\.rejects=.*: must be"):
         pl.simulate(study)
+
+
+@pytest.mark.parametrize("page, lines", [("t_test", 3), ("agents", 3)])
+def test_the_pages_of_the_gallery_on_plain_functions_run(page, lines, capsys, monkeypatch):
+    """Each with few replications; the numbers have their intervals."""
+    text = (ROOT / f"docs/gallery/studies/{page}.py").read_text()
+    few = re.sub(r"replications=\d+", "replications=4", text)
+    few = re.sub(r'"people": \[.*?\]', '"people": [5, 10]', few)
+    few = re.sub(r'"steps": \[.*?\]', '"steps": [0, 2]', few)
+    shown = []
+    monkeypatch.setattr(plt, "show", lambda: shown.append(plt.gcf()))
+    exec(compile(few, page, "exec"), {"__name__": "__main__"})
+    plt.close("all")
+    said = capsys.readouterr().out.splitlines()
+    assert shown and len(said) <= lines and re.search(r"\[|±", said[-1])
