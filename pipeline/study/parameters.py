@@ -5,6 +5,7 @@ Models, mechanisms, estimators and metrics are frozen dataclasses. Each field is
 and the labels of a dataset are all read from there.
 """
 
+import copy
 import dataclasses
 import difflib
 import functools
@@ -221,6 +222,13 @@ class Checked:
     number 10, a path becomes a `DataFile`. Raises InvalidInput, naming the field, for a value that
     is not allowed.
     """
+
+    def __init_subclass__(cls) -> None:
+        """Give the class fields of its own: a dataclass writes into them, and classes share some."""
+        super().__init_subclass__()
+        for name, value in list(vars(cls).items()):
+            if isinstance(value, dataclasses.Field):
+                setattr(cls, name, copy.copy(value))
 
     def __post_init__(self) -> None:
         last = _last_checked(cast(Hashable, type(self)))

@@ -192,3 +192,20 @@ def test_shortened_text_is_one_printable_line(text, width):
 )
 def test_shown_as_a_config_writes_it(value, text):
     assert shorten(value) == text
+
+
+def test_classes_that_share_a_field_are_independent():
+    """A dataclass writes into its fields whether they are given by name only."""
+    shared = parameter("people", low=1)
+
+    @dataclasses.dataclass(frozen=True, kw_only=True)
+    class ByName(Checked):
+        people: int = shared
+
+    @dataclasses.dataclass(frozen=True)
+    class ByPosition(Checked):
+        people: int = shared
+
+    assert ByPosition(3).people == ByName(people=3).people == 3
+    with pytest.raises(TypeError):
+        ByName(3)
