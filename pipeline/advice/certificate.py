@@ -146,9 +146,13 @@ def certify(simulator: Simulator, reached: Reached) -> Certificate:
 def _number_of_questions(attempts: _Attempts) -> Certificate:
     """The certificate of the first number of questions in turn that can be shown to meet the
     targets, or the last attempt.
+
+    Where few replications show one, others are spent on those that are nearer to the advised one.
     """
     waiting = in_turn(attempts.reached)
+    first = waiting[0]
     best = min(waiting, key=lambda tried: tried.height)
+    given: Certificate | None = None
     while attempts.left:
         promising = _promising(attempts, waiting)
         if promising is None:
@@ -156,10 +160,21 @@ def _number_of_questions(attempts: _Attempts) -> Certificate:
         attempts.reps = max(FEWEST, math.ceil(_needed(promising, attempts.alpha)))
         certificate = attempts.at(promising.number)
         if certificate.targets_shown:
-            return certificate
-        _learn(waiting, promising, certificate)
+            given = certificate
+            waiting = _nearer(attempts.reached.axis, waiting, first, promising)
+        else:
+            _learn(waiting, promising, certificate)
+    if given is not None:
+        return given
     attempts.reps = CERTIFICATE
     return attempts.at(best.number)
+
+
+def _nearer(axis: Axis, waiting: Sequence[Tried], first: Tried, given: Tried) -> list[Tried]:
+    """Numbers from the advised one on that are nearer to it than one with a certificate is."""
+    start = axis.position(first.number)
+    end = axis.position(given.number) - FAR_OFF
+    return [tried for tried in waiting if start <= axis.position(tried.number) < end]
 
 
 def _learn(waiting: list[Tried], tried: Tried, certificate: Certificate) -> None:

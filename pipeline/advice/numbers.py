@@ -6,7 +6,7 @@ by those from one on, by all, or by none; a ladder of levels sees the first chan
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -124,14 +124,16 @@ class _Trials:
                 return
 
 
-def advised(known: Mapping[int, Tried]) -> int | None:
+def advised(known: Mapping[int, Tried], better: int | None = None) -> int | None:
     """The number that is advised: the fewest questions that meet the targets; where these are
     missed by more of them, and met by the fewest there are, the most. None where none meets them.
+
+    better: which of the two it is, as `better_side` says unless given.
     """
     stretches = _stretches(known)
     if not stretches:
         return None
-    if better_side(known) > 0:
+    if (better or better_side(known)) > 0:
         return stretches[0][0]
     return stretches[0][-1]
 
@@ -219,6 +221,26 @@ def precisely(simulator: Simulator, rough: Rough) -> Reached:
     return _reached(trials, CLOSER)
 
 
+def side_of_all(mechanisms: Iterable[Reached]) -> int:
+    """The better side of several mechanisms, a number of questions by the one that is best at it.
+
+    So 1 where one mechanism can ask one question and meets the targets, and another can ask two or
+    more, all of which meet them.
+    """
+    known = dict[int, Tried]()
+    for reached in mechanisms:
+        for number, tried in reached.numbers.items():
+            other = known.get(number, tried)
+            known[number] = min(other, tried, key=lambda one: one.height)
+    return better_side(known)
+
+
+def towards(simulator: Simulator, reached: Reached, better: int) -> Reached:
+    """The same numbers, with the fewest (1) or the most (−1) of them advised."""
+    trials = _Trials(simulator, dict(reached.numbers))
+    return _reached(trials, CLOSER, better)
+
+
 def _look_again(trials: _Trials) -> None:
     """Look longer; Nowhere where no number meets the targets then."""
     trials.look_closer()
@@ -232,12 +254,13 @@ def _rough(trials: _Trials) -> Rough:
     return Rough(reached, *reached.window, LOOK)
 
 
-def _reached(trials: _Trials, replications: int) -> Reached:
+def _reached(trials: _Trials, replications: int, better: int | None = None) -> Reached:
     """Where the targets begin to be met: on the way to the advised number from the one before."""
     known = trials.known
-    number = advised(known)
+    side = better or better_side(known)
+    number = advised(known, side)
     assert number is not None
-    axis = Axis(trials.simulator.question, better_side(known))
+    axis = Axis(trials.simulator.question, side)
     before = _before(known, number, axis.better)
     deviations = known[number].deviations.tolist()
     if before is None:

@@ -43,15 +43,19 @@ class Trusted:
         """What the way needs that needs least, as the person names the unknown."""
         return self.best.value
 
-    def table(self) -> list[str]:
-        """The table, line by line: whom to trust, what is needed, questions, mechanism."""
+    def cells(self) -> list[list[str]]:
+        """The table's heads, then its rows: whom to trust, what is needed, questions, mechanism."""
         heads = ["trust", self.question.level_name, "questions each", "mechanism"]
         rows = [_cells(row) for row in self.rows]
         if any(isinstance(row, Certified) and row.all_questions for row in self.rows):
             heads.append("with all questions")
         if self.question.parameter != self.question.advice.parameter_of("person"):
             heads.append("budget of a person")
-        return table([heads, *(_under(heads, row) for row in rows)])
+        return [heads, *(_under(heads, row) for row in rows)]
+
+    def table(self) -> list[str]:
+        """The table, line by line."""
+        return table(self.cells())
 
     def lines(self) -> list[str]:
         """The question, the table, and what each row asks of people; lines for a person."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from pipeline.advice.certificate import Certificate, certify
 from pipeline.advice.levels import narrowed
-from pipeline.advice.numbers import is_about_numbers
+from pipeline.advice.numbers import is_about_numbers, side_of_all, towards
 from pipeline.advice.question import Question
 from pipeline.advice.reached import Nowhere, Reached, Rough
 from pipeline.advice.risk import Risk
@@ -177,6 +177,17 @@ class _Search:
             way = max(unsure, key=lambda candidate: candidate.reach)
             self.tried[way.questions] = self._looked_at(way)
             looked += 1
+
+    def face(self, better: int) -> None:
+        """Advise the fewest questions (1) or the most (−1), where their number is the unknown."""
+        for asked, way in self.tried.items():
+            if way.simulator is None or way.reached is None or way.reached.axis.better == better:
+                continue
+            turned = towards(way.simulator, way.reached, better)
+            if way.precise is not None:
+                self.tried[asked] = replace(way, precise=turned)
+            elif way.rough is not None:
+                self.tried[asked] = replace(way, rough=way.rough._replace(reached=turned))
 
     def _looked_at(self, way: Way) -> Way:
         """A way after a longer look, which may tell that it reaches the targets nowhere."""
@@ -392,11 +403,27 @@ def _try_between(search: _Search) -> None:
         search.at(round(math.sqrt(best * other)))
 
 
+def _face_one_way(searches: Sequence[_Search]) -> None:
+    """Where the number of questions is asked for, let all plans of a kind of trust advise the
+    fewest, or all the most: else none could be called the best.
+    """
+    every = [way.reached for search in searches for way in search.tried.values()]
+    about_numbers = [reached for reached in every if reached is not None and reached.numbers]
+    sides = {reached.axis.better for reached in about_numbers}
+    if len(sides) < 2:
+        return
+    better = side_of_all(about_numbers)
+    for search in searches:
+        search.face(better)
+
+
 def _certified(searches: Sequence[_Search]) -> Certified | Way:
     """The best way of several plans of one kind of trust, certified where there is one."""
+    _face_one_way(searches)
     search = max(searches, key=lambda candidate: candidate.best().reach)
     while search.best().is_rough:
         search.look_closer()
+        _face_one_way(searches)
         search = max(searches, key=lambda candidate: candidate.best().reach)
     way = search.best()
     if way.reached is None or way.simulator is None:

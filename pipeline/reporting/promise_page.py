@@ -37,7 +37,8 @@ class PromisePage:
 
     headline: the budget and whom to trust. about: what it is the promise of. warning: of a budget
     that is too high, or None. learned, not_learned: sentences. facts: name and value of what the
-    page was made from. trade_offs: those of the figure, none where no attack is bounded.
+    page was made from. trade_offs: those of the figure, none where no attack is bounded. by_trust: heads
+    and rows of a table of the same survey for each kind of trust, or nothing.
     """
 
     title: str
@@ -50,6 +51,7 @@ class PromisePage:
     not_learned: Sequence[str]
     facts: Sequence[Sequence[str]]
     trade_offs: Sequence[TradeOff]
+    by_trust: Sequence[Sequence[str]] = ()
 
 
 def page(content: PromisePage) -> str:

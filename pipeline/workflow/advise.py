@@ -102,12 +102,11 @@ def advise(request: AdviceRequest, early: bool = False) -> Iterator[Event]:
     else:
         certified = answer(request.question)
     if request.save is not None and request.saves_answer:
-        best = certified.best if isinstance(certified, Trusted) else certified
-        yield _save_page(request.save, best)
+        yield _save_page(request.save, certified)
     yield certified
 
 
-def _save_page(path: Path, certified: Answer) -> Saved:
+def _save_page(path: Path, certified: Answer | Trusted) -> Saved:
     """Write the page of an answer, or of what it promises to people, as the file's name says."""
     if is_promise(path):
         from pipeline.workflow.promise_page import save_promise  # Jinja
@@ -115,7 +114,8 @@ def _save_page(path: Path, certified: Answer) -> Saved:
         return save_promise(path, certified)
     from pipeline.workflow.answer_page import save_answer  # Matplotlib
 
-    return save_answer(path, certified)
+    best = certified.best if isinstance(certified, Trusted) else certified
+    return save_answer(path, best)
 
 
 def first_answer(question: Question) -> First:

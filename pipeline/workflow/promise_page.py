@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -9,6 +10,8 @@ from pipeline.advice import words
 from pipeline.advice.answer import Answer
 from pipeline.advice.person import HIGH, certainty
 from pipeline.advice.text import MOST_ODDS
+from pipeline.advice.trusted import Trusted
+from pipeline.advice.ways import Certified
 from pipeline.reporting.promise_figure import percent
 from pipeline.reporting.promise_page import Aspect, PromisePage, Risk, page
 from pipeline.study.disclosure import LARGEST, Disclosure, TradeOff, promised_trade_off, trade_off
@@ -60,10 +63,27 @@ AT_BEST = (
 )
 
 
-def save_promise(path: Path, answer: Answer) -> Saved:
-    """Write the page of a certified answer's promise; InvalidInput where it cannot be written."""
-    write(path, page(promise_of_answer(answer)).encode())
+def save_promise(path: Path, certified: Answer | Trusted) -> Saved:
+    """Write the page of a certified answer's promise; InvalidInput where it cannot be written.
+
+    By trust it is that of the way that needs least, with what all others need beside it.
+    """
+    content = _by_trust(certified)
+    write(path, page(content).encode())
     return Saved(path, "what is promised to people, as one page")
+
+
+def _by_trust(certified: Answer | Trusted) -> PromisePage:
+    """What the page says; of several kinds of trust also what each needs, in the words of the
+    answer.
+    """
+    if isinstance(certified, Answer):
+        return promise_of_answer(certified)
+    content = promise_of_answer(certified.best)
+    rows = [row for row in certified.rows if isinstance(row, Certified)]
+    if len(rows) < 2:
+        return content
+    return replace(content, by_trust=certified.cells())
 
 
 def promise_of_answer(answer: Answer) -> PromisePage:

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from pipeline.advice import numbers, search, ways
+from pipeline.advice.axis import Axis
 from pipeline.advice.certificate import certify
 from pipeline.advice.question import read
-from pipeline.advice.reached import Nowhere
+from pipeline.advice.reached import Nowhere, Reached
 from pipeline.advice.refusal import refusal
 from pipeline.advice.simulation import Sample, Simulator
 from pipeline.advice.tried import Tried
@@ -91,6 +92,47 @@ def test_what_only_just_reaches_the_target_is_hardly_ever_certified():
             continue
     print(f"{shown} of 12 certified at the border, bound 6")
     assert shown <= 6  # of Binomial(12, 0.05) more have a chance of 1e-6
+
+
+def test_a_number_that_is_nearer_is_shown_by_more_replications():
+    """Four questions are shown at once; five, which only just meet the target, by more than 100,000."""
+    shares = with_hump(1, 4, inside=0.8, outside=0.66)
+    shares[4] = 0.726
+    simulator = stub(shares)
+    reached = search.find(simulator)
+    certificate = certify(simulator, reached)
+    print(f"{certificate.level} questions by {certificate.replications:,} replications")
+    assert reached.axis.better == -1
+    assert certificate.targets_shown
+    assert certificate.level == 5
+
+
+def test_mechanisms_of_which_one_cannot_ask_one_question_advise_one_way():
+    """Pairs need two questions, of which any number suffices; shares of items need no more than
+    one: the fewest are advised, though by themselves the second would advise the most.
+    """
+    sizes = {"problem": "response", "items": 4, "people": 232, "person": 1.1, "seed": 55}
+    asked = {"unknown": "questions", "trust": "nobody", "target": "error_l2<=0.8"}
+    (row,) = ways.certified_ways(read({**sizes, **asked}))
+    assert row.certificate.targets_shown
+    assert row.level == 1
+    assert row.way.plan.parameters["estimator"] == "item_shares"
+    (other,) = row.others
+    assert other.reached.axis.better == row.way.reached.axis.better == 1
+    assert other.boundary == 2
+
+
+def test_the_side_is_that_of_the_best_mechanism_at_each_number():
+    def reached(means):
+        known = {k: Tried(k, np.array([mean]), np.ones(1), 400) for k, mean in means.items()}
+        return Reached(Axis(stub(np.ones(MOST)).question, 1), [], [], (0.0, 0.0), known)
+
+    shares, pairs = reached({1: -0.1, 2: 0.2, 3: 0.4}), reached({2: -0.1, 3: -0.05})
+    assert numbers.better_side(shares.numbers) == -1
+    assert numbers.better_side(pairs.numbers) == 1
+    assert numbers.side_of_all([shares, pairs]) == 1
+    some_miss = reached({2: -0.1, 3: 0.05})
+    assert numbers.side_of_all([shares, some_miss]) == -1
 
 
 def test_replications_of_one_number_add_up():

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 
 import pytest
@@ -16,6 +17,7 @@ from pipeline.advice.risk_budgets import largest_budget, power
 from pipeline.advice.simulation import Simulator
 from pipeline.advice.text import three_digits
 from pipeline.privacy.attacks import FlippedBits
+from pipeline.workflow.promise_page import save_promise
 
 SMALL = {"problem": "ranking", "m": 4, "target": "kendall<=0.25"}
 FEW = dict(unknown="people", person=1.0)
@@ -69,6 +71,20 @@ def test_what_is_certified_is_met_and_near_the_best_of_a_grid(answer):
         assert excess.mean() < 4.9 * error, f"n=2000, mean {excess.mean():.4f}, α=1e-6"
         (far,) = simulator.excess([max(1, round(row.level / 2))], 2000)
         assert far.mean() > 4.9 * far.std() / math.sqrt(len(far)), "half the people are too few"
+
+
+def test_the_page_of_the_promise_says_what_every_trust_needs(answer, tmp_path):
+    """Each cell of the table stands on the page, in its row; of one trust alone there is none."""
+    page = tmp_path / "promise.html"
+    save_promise(page, answer)
+    _, *rows = answer.cells()
+    assert len(rows) == len(answer.rows) > 1
+    content = page.read_text("utf-8")
+    found = re.findall(r"<tr>(.*?)</tr>", content.partition("by who is trusted</h2>")[2], re.S)
+    shown = [re.findall(r"<t[dh][^>]*>([^<]*)<", row) for row in found[1:]]
+    assert shown == rows
+    save_promise(page, replace(answer, rows=answer.rows[:1]))
+    assert "by who is trusted" not in page.read_text("utf-8")
 
 
 def test_the_table_says_people_questions_and_what_all_pairs_need(answer):

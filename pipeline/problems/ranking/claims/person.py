@@ -195,7 +195,8 @@ CLAIMS = (
         id="person.ranking.best",
         headline=True,
         statement=(
-            "A budget of E nats a person is best spent on max(1, E/2.177) questions, within one."
+            "Where nobody is trusted, a budget of E nats a person is best spent on "
+            "max(1, E/2.177) questions, within one."
         ),
         source=("root of sinh y = 2y, where tanh²(y/2)/y is largest; not in the papers"),
         experiment=QUESTIONS,
