@@ -22,7 +22,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "gallery", "paper"]
+exclude_patterns = ["_build", "gallery", "paper", "theme"]
 myst_heading_anchors = 3
 autodoc_default_options = {"members": True, "member-order": "bysource"}
 autodoc_typehints = "none"
@@ -30,6 +30,9 @@ add_module_names = False
 suppress_warnings = ["ref.python"]  # names of axes, as in (reps, pairs), are no references
 
 html_theme = "pydata_sphinx_theme"
+templates_path = ["theme"]
+html_static_path = ["theme/static"]
+html_js_files = [("versions.js", {"defer": "defer"})]
 html_title = project
 html_show_sourcelink = False
 html_sidebars = dict.fromkeys(
@@ -58,7 +61,7 @@ html_sidebars = dict.fromkeys(
 )  # pages without pages below them
 html_theme_options = {
     "header_links_before_dropdown": 6,
-    "navbar_end": ["theme-switcher"],
+    "navbar_end": ["versions", "theme-switcher"],  # see theme/static/versions.js
     "footer_start": ["copyright"],
     "footer_end": [],
     "pygments_light_style": "a11y-high-contrast-light",
@@ -81,6 +84,7 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "reset_modules": ("matplotlib", "gallery_style.set_colours"),
     "show_memory": False,
+    "write_computation_times": False,  # whose pages ask others for scripts
     "show_signature": False,
 }
 

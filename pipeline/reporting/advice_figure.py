@@ -29,7 +29,7 @@ def draw(
     name -> label, target, and whether the axis begins at 0, for a share; else it is logarithmic.
     """
     with style.applied():
-        width = style.WIDTH * max(1, 0.8 * len(metrics))
+        width = style.WIDE.width * max(1, 0.8 * len(metrics))
         figure, grid = style.new_figure(columns=len(metrics), width=width)
         for axes, (metric, (label, target, share)) in zip(grid.flat, metrics.items(), strict=True):
             for k, curve in enumerate(curves):
@@ -40,7 +40,7 @@ def draw(
                 axes.set_ylim(bottom=0)
             else:
                 style.scale(axes.yaxis, _values(curves, metric), True)
-            axes.set_xlabel(style.wrapped(along, style.WIDTH))
+            axes.set_xlabel(style.wrapped(along, style.WIDE.width))
             axes.set_ylabel(style.wrapped(label, style.HEIGHT))
         grid.flat[0].legend()
         return style.images(figure, (kind,))[kind]

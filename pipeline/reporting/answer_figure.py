@@ -12,9 +12,7 @@ from pipeline.reporting.formatting import number
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-WIDTH = 4.4
-# Inches of a panel: letters of 9 points are then some 10 pixels high on a telephone.
-HEIGHT = 3.2
+HEIGHT = 3.0  # inches of a panel
 CURVE = style.NAMED[1]
 ADVISED = style.NAMED[2]
 BAND = style.NAMED[1]
@@ -55,14 +53,14 @@ class Curves:
 def draw(curves: Curves) -> bytes:
     """The figure as SVG: a panel for each target, one below the other."""
     rows = len(curves.panels)
-    with style.applied():
-        figure, grid = style.new_figure(rows=rows, width=WIDTH, height=HEIGHT * rows, sharex=True)
+    with style.laid_out(style.NARROW), style.applied():
+        figure, grid = style.new_figure(rows=rows, height=HEIGHT * rows, sharex=True)
         for axes, panel in zip(grid.flat, curves.panels, strict=True):
             _panel(axes, curves, panel)
         grid.flat[0].legend(loc="best", handlelength=1.4)
         last = grid.flat[rows - 1]
         style.scale(last.xaxis, curves.levels, curves.log)
-        last.set_xlabel(style.wrapped(curves.along, WIDTH))
+        last.set_xlabel(style.below(curves.along))
         return style.images(figure, ("svg",))["svg"]
 
 

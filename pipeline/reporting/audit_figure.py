@@ -9,7 +9,6 @@ from pipeline.reporting import style
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-WIDTH = 4.4
 HEIGHT = 4.0
 PROMISED = style.NAMED[0]
 CERTIFIED = style.NAMED[1]
@@ -34,8 +33,8 @@ class TradeOff:
 
 def draw(trade_off: TradeOff, formats: Sequence[str] = ("svg",)) -> dict[str, bytes]:
     """The figure, in each format."""
-    with style.applied():
-        figure, grid = style.new_figure(rows=1, width=WIDTH, height=HEIGHT)
+    with style.laid_out(style.NARROW), style.applied():
+        figure, grid = style.new_figure(rows=1, height=HEIGHT)
         axes = grid.flat[0]
         _promised(axes, trade_off)
         _certified(axes, trade_off)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ import xarray as xr
 from pipeline.analysis.boundaries import INSIDE, crossing
 from pipeline.reporting import style
 from pipeline.reporting.captions import caption
-from pipeline.reporting.cells import Drawing, Mark, columns_of, values_in_words, varying
+from pipeline.reporting.cells import Drawing, Mark, Sheet, columns_of, values_in_words, varying
 from pipeline.reporting.curve_styles import CurveStyles, Levels, curves_of, distinct
 from pipeline.reporting.formatting import (
     axis_label,
@@ -44,11 +45,13 @@ def boundaries(spec: Boundaries, results: xr.Dataset, summary: xr.Dataset) -> Dr
     )
     table = _table(crossed, columns["n_run"], _predicted(at, spec), spec)
     panels = _Panels(spec, table)
-    figure = panels.figure(axis_label(summary[spec.across]), axis_label(at))
+    labels = (axis_label(summary[spec.across]), axis_label(at))
+    figure = panels.figure(*labels)
     title = spec.title or f"Where the {metric_label(summary[spec.metric], spec.metric)} crosses"
     text = caption(spec, summary, *_words(spec, summary, table))
     marks = tuple(panels.marks)
-    return Drawing(spec.kind, spec.picture, figure, title, table, text, marks, spec.across)
+    again = partial(_Panels(spec, table).sheet, *labels)
+    return Drawing(spec.kind, spec.picture, figure, title, table, text, marks, spec.across, again)
 
 
 def _predicted(at: xr.DataArray, spec: Boundaries) -> xr.DataArray:
@@ -103,11 +106,11 @@ class _Panels:
     def figure(self, across: str, at: str) -> "Figure":
         """The whole figure; across, at: labels of its axes."""
         panels = self.panels
-        columns = max(1, min(2, len(panels)))
+        columns = max(1, min(style.layout().columns, len(panels)))
         rows = max(1, math.ceil(len(panels) / columns))
         styles = CurveStyles(self.table, self.spec.by, self.spec.split)
         height = 3.4 * rows + 0.4 + styles.height
-        figure, grid = style.new_figure(columns, rows, style.WIDTH, height, True, True)
+        figure, grid = style.new_figure(columns, rows, height=height, sharex=True, sharey=True)
         self._scale(grid[0, 0], columns)
         for axes, panel in zip(grid.flat, panels, strict=False):
             self._panel(axes, panel, styles)
@@ -116,9 +119,14 @@ class _Panels:
         if self.spec.theory is not None:
             others[f"theory: {symbol(self.spec.along)} = {number(self.spec.theory)}"] = THEORY
         styles.legend(figure, others)
-        figure.supxlabel(across, fontsize=9)
-        figure.supylabel(at, fontsize=9)
+        figure.supxlabel(style.below(across), fontsize=9)
+        figure.supylabel(style.wrapped(at, height - styles.height), fontsize=9)
         return figure
+
+    def sheet(self, across: str, at: str) -> Sheet:
+        """The whole figure with its marks, in the layout of the moment."""
+        figure = self.figure(across, at)
+        return Sheet(figure, tuple(self.marks))
 
     def _scale(self, axes: "Axes", columns: int) -> None:
         """Scales and limits, shared by all panels."""
@@ -132,7 +140,7 @@ class _Panels:
         shown = self.table
         if self.spec.panels:
             shown = shown[shown[self.spec.panels] == panel[0]]
-            axes.set_title(style.wrapped(levels({self.spec.panels: panel[0]}), 2.4))
+            axes.set_title(style.wrapped(levels({self.spec.panels: panel[0]}), 2.4, most=3))
         for key, rows in curves_of(shown, (*self.spec.by, *styles.split)):
             ordered = rows.sort_values(self.spec.across)
             x = ordered[self.spec.across].to_numpy(float)

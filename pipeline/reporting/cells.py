@@ -1,6 +1,6 @@
 """The cells that a figure draws, as one table: what is drawn is what the CSV file says."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -31,12 +31,20 @@ class Mark(NamedTuple):
     text: str
 
 
+class Sheet(NamedTuple):
+    """A figure with its marks."""
+
+    figure: "Figure"
+    marks: tuple[Mark, ...] = ()
+
+
 @dataclass(frozen=True)
 class Drawing:
     """A figure, its heading, the table of the numbers in it, a caption, the marks with their
     values, and the axis along which these are followed.
 
-    picture: what is seen, in words, such as "Coloured tiles".
+    picture: what is seen, in words, such as "Coloured tiles". again: draws the same in the layout
+    of the moment, with as many marks in the same order; None where there is one layout only.
     """
 
     kind: str
@@ -47,6 +55,7 @@ class Drawing:
     caption: str
     marks: tuple[Mark, ...] = ()
     along: str = ""
+    again: Callable[[], Sheet] | None = None
 
     @property
     def value_column(self) -> str:

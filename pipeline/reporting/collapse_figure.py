@@ -13,7 +13,15 @@ import xarray as xr
 from pipeline.analysis.collapse import collapse, collapse_exponent
 from pipeline.reporting import style
 from pipeline.reporting.captions import bars, caption, missing
-from pipeline.reporting.cells import Drawing, Mark, columns_of, tabulate, values_in_words, varying
+from pipeline.reporting.cells import (
+    Drawing,
+    Mark,
+    Sheet,
+    columns_of,
+    tabulate,
+    values_in_words,
+    varying,
+)
 from pipeline.reporting.curve_styles import CurveStyles, curves_of, error_bars, extent
 from pipeline.reporting.formatting import (
     axis_label,
@@ -51,7 +59,8 @@ def collapsed(spec: Collapse, results: xr.Dataset, summary: xr.Dataset) -> Drawi
     table = tabulate(columns.assign(rescaled=at * size**spec.exponent), summary, spec)
     label = metric_label(summary[spec.metric], spec.metric)
     rescaled = f"{symbol(spec.position)}·{power(product(spec.size), spec.exponent)}"
-    panels = _Panels(spec, table, label, axis_label(summary[spec.position]), rescaled)
+    raw = axis_label(summary[spec.position])
+    panels = _Panels(spec, table, label, raw, rescaled)
     figure = panels.figure()
     content = (
         f"Mean of the {label}; left against {symbol(spec.position)}, right against {rescaled}."
@@ -65,9 +74,9 @@ def collapsed(spec: Collapse, results: xr.Dataset, summary: xr.Dataset) -> Drawi
         missing(table),
     )
     title = spec.title or f"One curve in {rescaled}?"
-    return Drawing(
-        spec.kind, spec.picture, figure, title, table, text, tuple(panels.marks), spec.along
-    )
+    marks = tuple(panels.marks)
+    again = _Panels(spec, table, label, raw, rescaled).sheet
+    return Drawing(spec.kind, spec.picture, figure, title, table, text, marks, spec.along, again)
 
 
 @dataclass
@@ -88,15 +97,23 @@ class _Panels:
         """The whole figure."""
         table = self.table
         styles = CurveStyles(table, self.spec.size)
-        figure, grid = style.new_figure(2, height=3.2 + styles.height, sharey=True)
-        self._panel(grid[0, 0], self.spec.position, self.raw, styles)
-        self._panel(grid[0, 1], "rescaled", self.rescaled, styles)
+        columns = style.layout().columns
+        rows = 2 // columns
+        height = 3.2 * rows + styles.height
+        figure, grid = style.new_figure(columns, rows, height=height, sharey=True)
+        self._panel(grid.flat[0], self.spec.position, self.raw, styles)
+        self._panel(grid.flat[1], "rescaled", self.rescaled, styles)
         finite = table["mean"][np.isfinite(table["mean"])]
         y_log = bool(len(finite)) and bool((finite > 0).all())
         style.scale(grid[0, 0].yaxis, extent(table, y_log), y_log)
         grid[0, 0].set_ylabel(style.wrapped(self.label, 3.2))
         styles.legend(figure)
         return figure
+
+    def sheet(self) -> Sheet:
+        """The whole figure with its marks, in the layout of the moment."""
+        figure = self.figure()
+        return Sheet(figure, tuple(self.marks))
 
     def _panel(self, axes: "Axes", column: str, name: str, styles: CurveStyles) -> None:
         """The curves against one column of positions."""

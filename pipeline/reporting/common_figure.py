@@ -15,6 +15,7 @@ from pipeline.reporting.captions import replications
 from pipeline.reporting.cells import (
     Drawing,
     Mark,
+    Sheet,
     columns_of,
     shown_part,
     tabulate,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 BROKEN = 0.5  # loss, relative to that without information, at which learning has broken down
+EFFECTIVE = "effective sample size: answers per unknown, as far as privacy lets them count"
 PICTURE = "Curves of several studies"
 NUMBERS = ("effective", "mean", "mcse", "low", "high")
 
@@ -64,7 +66,10 @@ def draw(common: Common, summaries: Mapping[str, xr.Dataset]) -> Drawing:
     )
     caption = " ".join(filter(None, (common.caption, *sentences, how)))
     marks = tuple(figure.marks)
-    return Drawing("common", PICTURE, picture, common.title, table, caption, marks, "effective")
+    again = _Figure(studies).sheet
+    return Drawing(
+        "common", PICTURE, picture, common.title, table, caption, marks, "effective", again
+    )
 
 
 def _sentence(study: _Measured) -> str:
@@ -165,12 +170,15 @@ class _Figure:
             losses += study.table["mean"].tolist()
         style.scale(axes.xaxis, sizes, True, 8)
         style.scale(axes.yaxis, losses, False)
-        axes.set_xlabel(
-            "effective sample size: answers per unknown, as far as privacy lets them count"
-        )
+        axes.set_xlabel(style.below(EFFECTIVE))
         axes.set_ylabel("loss, relative to that without information")
         figure.legend(handles=entries, loc="outside upper center", handlelength=3.2, ncols=1)
         return figure
+
+    def sheet(self) -> Sheet:
+        """The whole figure with its marks, in the layout of the moment."""
+        figure = self.figure()
+        return Sheet(figure, tuple(self.marks))
 
     def _draw(self, axes: "Axes", study: _Measured, k: int) -> "Line2D":
         """Draw the curves of the k-th study; its entry of the legend."""
@@ -192,4 +200,5 @@ class _Figure:
             for at, height, text in zip(x.tolist(), curve["mean"].tolist(), texts, strict=True):
                 words = f"{series.name}, effective {number(at, 3)}, {text}"
                 self.marks.append(Mark(axes, at, height, words))
-        return Line2D([], [], label=f"{series.name}\n{study.where}", **options)
+        label = f"{style.filled(series.name)}\n{style.filled(study.where)}"
+        return Line2D([], [], label=label, **options)

@@ -1,7 +1,7 @@
 """What the page shows of one study, as plain records for the template."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,10 +10,11 @@ import xarray as xr
 
 from pipeline.reporting import endings, grid_tables, runs
 from pipeline.reporting.beliefs import BeliefTable, beliefs
-from pipeline.reporting.drawn import Drawn
+from pipeline.reporting.drawn import NARROW, Drawn
 from pipeline.reporting.findings import Extreme, extremes, ranked
 from pipeline.reporting.formatting import percent
 from pipeline.reporting.methods import paragraphs
+from pipeline.reporting.promise_tables import PromiseTable, promise_tables
 from pipeline.reporting.promises import promises
 from pipeline.reporting.section import Facts, PastSession, Section
 from pipeline.reporting.verdict_rows import VerdictRow
@@ -26,17 +27,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ShownFigure:
-    """A figure on the page. stem: of its files. aspect: width over height, as CSS has it.
+    """A figure on the page. stem: of its files. svg, narrow: for wide pages and for telephones.
 
-    points: places in percent from the left and from the top, with their values in words.
+    shape: width over height of both, as CSS has it. points: places in both, as CSS has them, with
+    their values in words.
     """
 
     stem: str
     title: str
     caption: str
     svg: "Markup"
-    aspect: str
-    points: Sequence[tuple[str, str, str]]
+    narrow: "Markup"
+    shape: str
+    points: Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ class Counts:
 class ShownSection:
     """One study on the page. id: for links. paper: whose claims are judged.
 
-    grid, levels, means, beliefs: tables. missing: what missing values could change. extremes: where no claim
+    grid, levels, means, beliefs, promises: tables. missing: what missing values could change. extremes: where no claim
     is judged. cells: that were run; most_run: replications of a cell, at most. confidence: of the
     intervals. targets, stopped, ends, unfinished: what ended the cells. mixed: reasons.
     results: where every replication is.
@@ -88,6 +91,7 @@ class ShownSection:
     means: grid_tables.MeansTable
     missing: Sequence[grid_tables.MissingEffect]
     beliefs: Sequence[BeliefTable]
+    promises: Sequence[PromiseTable]
     extremes: Sequence[Extreme]
     targets: endings.Targets | None
     stopped: str
@@ -136,6 +140,7 @@ def study(
         means=grid_tables.means(summary, table),
         missing=grid_tables.missing_effects(summary),
         beliefs=[*beliefs(summary, facts)],
+        promises=promise_tables(summary, facts),
         extremes=[*promises(summary, facts)] or [*extremes(summary)],
         targets=endings.targets(summary),
         stopped=endings.what_stopped(summary, section.verdicts, bool(facts.missing)),
@@ -166,6 +171,25 @@ def figure(
         (folder / f"{stem}.{ending}").write_bytes(content)
     # Markup: an SVG that Matplotlib wrote, in which all text is drawn as outlines
     svg = Markup(inline(drawn.files["svg"], f"f{number}", drawn.description, glyphs))
-    points = [(f"{100 * x:.2f}", f"{100 * y:.2f}", text) for x, y, text in drawn.points]
-    aspect = f"{drawn.aspect:.3f}"
-    return ShownFigure(stem, drawn.title, drawn.caption, svg, aspect, points)
+    narrow = Markup("")
+    if drawn.narrow is not None:
+        narrow = Markup(inline(drawn.files[NARROW], f"n{number}", drawn.description, glyphs))
+    return ShownFigure(
+        stem, drawn.title, drawn.caption, svg, narrow, _shape(drawn), [*_points(drawn)]
+    )
+
+
+def _shape(drawn: Drawn) -> str:
+    """Width over height, wide and narrow, as CSS has it."""
+    narrow = drawn.narrow.aspect if drawn.narrow else drawn.aspect
+    return f"--wide: {drawn.aspect:.3f}; --narrow: {narrow:.3f}"
+
+
+def _points(drawn: Drawn) -> Iterator[tuple[str, str]]:
+    """Places of points as CSS has them, with their values in words."""
+    for k, (x, y, text) in enumerate(drawn.points):
+        place = f"--x:{100 * x:.2f}%;--y:{100 * y:.2f}%"
+        if drawn.narrow is not None:
+            across, down = drawn.narrow.places[k]
+            place += f";--nx:{100 * across:.2f}%;--ny:{100 * down:.2f}%"
+        yield place, text

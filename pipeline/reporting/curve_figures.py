@@ -14,6 +14,7 @@ from pipeline.reporting.captions import bars, bars_of, caption, missing, shown
 from pipeline.reporting.cells import (
     Drawing,
     Mark,
+    Sheet,
     columns_of,
     is_numeric,
     name_in_words,
@@ -74,14 +75,16 @@ def curves(spec: Curves, results: xr.Dataset, summary: xr.Dataset) -> Drawing:
     )
     title = spec.title or _title(spec, summary)
     marks = tuple(panels.marks)
-    return Drawing(spec.kind, spec.picture, figure, title, table, text, marks, spec.along)
+    again = _Panels(spec, summary, table, label).sheet
+    return Drawing(spec.kind, spec.picture, figure, title, table, text, marks, spec.along, again)
 
 
 def ratio(spec: Ratio, results: xr.Dataset, summary: xr.Dataset) -> Drawing:
     """Mean of metric^power over the mean of its yardstick; a line at 1, where they are equal."""
     ratios = ratios_of(results, summary, spec, spec.power)
     table = tabulate(ratios.columns, results, spec)
-    panels = _Panels(spec, results, table, f"measured / {ratios.predicted}", level=1.0)
+    label = f"measured / {ratios.predicted}"
+    panels = _Panels(spec, results, table, label, level=1.0)
     figure = panels.figure()
     text = caption(
         spec,
@@ -93,9 +96,10 @@ def ratio(spec: Ratio, results: xr.Dataset, summary: xr.Dataset) -> Drawing:
         missing(table),
     )
     title = spec.title or f"Measured error over the {ratios.predicted}"
+    again = _Panels(spec, results, table, label, level=1.0).sheet
     table = table.rename(columns={"mean": "ratio"})
     marks = tuple(panels.marks)
-    return Drawing(spec.kind, spec.picture, figure, title, table, text, marks, spec.along)
+    return Drawing(spec.kind, spec.picture, figure, title, table, text, marks, spec.along, again)
 
 
 def _ends(table: "DataFrame") -> str:
@@ -165,7 +169,7 @@ class _Panels:
     @cached_property
     def columns(self) -> int:
         """Panels in a row."""
-        return max(min(len(self.panels), 2), 1)
+        return max(min(len(self.panels), style.layout().columns), 1)
 
     @cached_property
     def rows(self) -> int:
@@ -175,9 +179,10 @@ class _Panels:
     @cached_property
     def height(self) -> float:
         """Height of the figure in inches, without the legend."""
+        names = self._names_of_places.inches if self._names_of_places else 0.0
         if len(self.panels) <= 1:
-            return style.HEIGHT
-        return 2.3 * self.rows + 0.6
+            return style.HEIGHT + names
+        return 2.3 * self.rows + 0.6 + names
 
     @cached_property
     def x_log(self) -> bool:
@@ -208,7 +213,7 @@ class _Panels:
         """The whole figure."""
         height = self.height + self.styles.height
         figure, grid = style.new_figure(
-            self.columns, self.rows, style.WIDTH, height, sharex=True, sharey=True
+            self.columns, self.rows, height=height, sharex=True, sharey=True
         )
         self._scale(grid[0, 0])
         guide = self._guide()
@@ -219,6 +224,11 @@ class _Panels:
         self._name_axes(figure, grid[0, 0])
         self.styles.legend(figure, self._other_lines())
         return figure
+
+    def sheet(self) -> Sheet:
+        """The whole figure with its marks, in the layout of the moment."""
+        figure = self.figure()
+        return Sheet(figure, tuple(self.marks))
 
     def _other_lines(self) -> dict[str, Style]:
         """Entries of the legend besides the curves."""
@@ -264,7 +274,8 @@ class _Panels:
             self._curve(axes, key, rows)
         style.mark(axes, spec.marks)
         if spec.panels:
-            title = style.wrapped(levels({spec.panels: panel[0]}), 4.8 / self.columns)
+            room = (style.layout().width - 0.8) / self.columns
+            title = style.wrapped(levels({spec.panels: panel[0]}), room, most=3)
             axes.set_title(title, pad=15 if spec.marks else None)
 
     def _curve(self, axes: "Axes", key: Levels, rows: "DataFrame") -> None:
@@ -286,10 +297,11 @@ class _Panels:
 
     def _name_axes(self, figure: "Figure", axes: "Axes") -> None:
         """Labels of the axes, once for all panels; names of positions stand at their ticks."""
-        at = axis_label(self.data[self.spec.position])
-        label = style.wrapped(self.label, self.height)
-        if not is_numeric(self.shown, self.spec.position):
-            self._name_positions(axes)
+        at = style.below(axis_label(self.data[self.spec.position]))
+        names = self._names_of_places
+        label = style.wrapped(self.label, self.height - (names.inches if names else 0.0))
+        if names:
+            names.write(axes, range(len(names.labels)))
         if len(self.panels) > 1:
             figure.supxlabel(at, fontsize=9)
             figure.supylabel(label, fontsize=9)
@@ -297,14 +309,16 @@ class _Panels:
             axes.set_xlabel(at)
             axes.set_ylabel(label)
 
-    def _name_positions(self, axes: "Axes") -> None:
-        """Names at the ticks."""
+    @cached_property
+    def _names_of_places(self) -> style.PlaceNames | None:
+        """Names at the ticks; None where these are numbers, or none."""
+        if is_numeric(self.shown, self.spec.position):
+            return None
         names = ordered(self.shown, self.data, self.spec.position)
         if not names:
-            return
-        room = (style.WIDTH - 0.8) / self.columns / len(names)
-        labels = [style.wrapped(number(name), room) for name in names]
-        axes.set_xticks(range(len(names)), labels)
+            return None
+        room = (style.layout().width - 0.8) / self.columns / len(names)
+        return style.PlaceNames.of([number(name) for name in names], room)
 
     def _guide(self) -> tuple[Floats, Floats] | None:
         """Ends of a line of slope `theory` through the geometric mean of the first curve.

@@ -11,6 +11,7 @@ import numpy as np
 
 from pipeline.reporting import style
 from pipeline.reporting.formatting import number, symbol
+from pipeline.reporting.lettering import LETTERS_OF_AN_INCH, width
 from pipeline.study.arrays import Floats
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ PlotOption: TypeAlias = Any  # of matplotlib's lines and bars
 Style = dict[str, PlotOption]
 Column: TypeAlias = "list[tuple[Line2D, str]]"  # entries of a legend
 MOST_ENTRIES = 9  # of one list in a legend
+LINE_AND_GAP = 8  # letters that would stand where an entry has its line
 LONGEST = 22  # letters of an entry on one line
-LETTERS = 82  # in a line of a legend
 
 
 class CurveStyles:
@@ -112,11 +113,11 @@ class CurveStyles:
             return 0.0
         entries = list(itertools.chain.from_iterable(columns))
         if len(columns) == 1:
-            wide = max(1, int(LETTERS / _letters(entries)))
+            wide = max(1, int(style.layout().letters / _letters(entries)))
         elif _fit(columns):
             return 0.18 * max(map(_lines, columns))
         else:
-            wide = max(1, min(2, int(LETTERS / _letters(entries))))
+            wide = max(1, min(2, int(style.layout().letters / _letters(entries))))
         return 0.18 * math.ceil(_lines(entries) / wide)
 
     def _lists(self) -> "Iterator[_List]":
@@ -173,18 +174,18 @@ def _side_by_side(columns: list[Column]) -> tuple[Column, int]:
     """Entries of a legend in the order of its columns, and how many columns it has."""
     if len(columns) == 1:  # its heading, then entries in a few columns
         entries = columns[0]
-        return entries, max(1, min(len(entries), int(LETTERS / _letters(entries))))
+        return entries, max(1, min(len(entries), int(style.layout().letters / _letters(entries))))
     if _fit(columns):
         return _filled(columns), len(columns)
     entries = list(columns[0])
     for column in columns[1:]:
         entries += [_entry(""), *column]
-    return entries, 1 if _letters(entries) * 2 > LETTERS else 2
+    return entries, 1 if _letters(entries) * 2 > style.layout().letters else 2
 
 
 def _fit(columns: list[Column]) -> bool:
     """Whether columns fit side by side."""
-    return sum(map(_letters, columns)) <= LETTERS
+    return sum(map(_letters, columns)) <= style.layout().letters
 
 
 def _filled(columns: list[Column]) -> Column:
@@ -201,8 +202,8 @@ def _letters(entries: Column) -> int:
     """Width of a column of a legend in letters, with that of its lines."""
     longest = 0
     for _, label in entries:
-        longest = max(longest, *map(len, label.split("\n")))
-    return 8 + longest
+        longest = max(longest, *map(width, label.split("\n")))
+    return LINE_AND_GAP + longest
 
 
 def _lines(entries: Column) -> int:
@@ -223,7 +224,8 @@ def _entry(
 
 def _name(levels: Levels) -> str:
     """Levels of a curve, on a line each if they are long."""
-    names = [number(level) for level in levels]
+    room = (style.layout().letters - LINE_AND_GAP) / LETTERS_OF_AN_INCH
+    names = [style.wrapped(number(level), room, most=2) for level in levels]
     if sum(map(len, names)) <= LONGEST:
         return ", ".join(names)
     return ",\n".join(names)

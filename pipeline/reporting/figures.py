@@ -10,7 +10,7 @@ import xarray as xr
 
 from pipeline.analysis.summary import summarise
 from pipeline.reporting import style
-from pipeline.reporting.cells import Drawing, shown_part
+from pipeline.reporting.cells import Drawing, Sheet, shown_part
 from pipeline.reporting.specs import Spec
 
 NO_VALUE = "No cell has a value."
@@ -27,7 +27,12 @@ def draw(spec: Spec, results: xr.Dataset, summary: xr.Dataset | None = None) -> 
         drawing = _drawing(spec, shown_part(results, spec), shown_part(summary, spec))
         if len(drawing.values):
             return drawing
-        return replace(drawing, figure=style.only_text(NO_VALUE), marks=())
+        return replace(drawing, figure=style.only_text(NO_VALUE), marks=(), again=_nothing)
+
+
+def _nothing() -> Sheet:
+    """The figure of no values."""
+    return Sheet(style.only_text(NO_VALUE))
 
 
 def _drawing(spec: Spec, results: xr.Dataset, summary: xr.Dataset) -> Drawing:

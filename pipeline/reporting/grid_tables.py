@@ -2,6 +2,7 @@
 change.
 """
 
+import itertools
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 MOST_LEVELS = 24  # of an axis that are written out
+MOST_LETTERS = 2  # of a symbol
+NOT_TOLD = "input of a derivation"  # what an axis means that only others need
 MOST_ROWS = 60  # shown on the page; the files have all
 
 
@@ -62,6 +65,24 @@ class MissingEffect:
     lost: int
     reach: float
     unit: str
+
+
+def notation(grids: Sequence[Sequence[ParameterRow]]) -> str:
+    """What symbols mean, on one line: `m: number of items; L: number of users.`
+
+    Of one study all that have a meaning, of several the short ones; empty without any.
+    """
+    meanings: dict[str, dict[str, None]] = {}
+    for row in itertools.chain.from_iterable(grids):
+        is_short = len(symbol(row.name)) <= MOST_LETTERS
+        text = row.meaning.partition(";")[0]
+        if text and text not in (NOT_TOLD, row.name) and (is_short or len(grids) == 1):
+            unit = f" ({row.unit})" if row.unit else ""
+            meanings.setdefault(symbol(row.name), {})[text + unit] = None
+    if not meanings:
+        return ""
+    texts = [f"{name}: {' or '.join(of_name)}" for name, of_name in meanings.items()]
+    return f"{'; '.join(texts)}."
 
 
 def grid(summary: xr.Dataset) -> list[ParameterRow]:

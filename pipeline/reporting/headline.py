@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pipeline.analysis.claims import CONTRADICTED, INCONCLUSIVE, NOT_TESTED
 from pipeline.reporting.content import ShownFigure, ShownSection
 from pipeline.reporting.findings import MOST_WRONG, Extreme, findings
+from pipeline.reporting.grid_tables import notation
 from pipeline.reporting.section import PastSession
 from pipeline.reporting.verdict_rows import VerdictRow
 from pipeline.reporting.verdict_words import tally
@@ -25,7 +26,7 @@ class FirstScreen:
     checked; unsound: ids of those whose check is too weak. picture: the first figure.
     replications, cells, failed, not_converged, not_finite: of all sections. seconds, workers,
     interrupted: of their sessions. missing: sections of which units are missing; coarse: those
-    that missed their targets of precision.
+    that missed their targets of precision. notation: what symbols mean, on a line.
     """
 
     claims: int
@@ -47,6 +48,7 @@ class FirstScreen:
     interrupted: int
     missing: Sequence[ShownSection]
     coarse: Sequence[ShownSection]
+    notation: str
 
 
 def first_screen(
@@ -83,6 +85,7 @@ def first_screen(
         interrupted=sum(session.state != "finished" for session in sessions),
         missing=[section for section in sections if section.facts.missing],
         coarse=[section for section in sections if _is_coarse(section)],
+        notation=notation([section.grid for section in sections]),
     )
 
 

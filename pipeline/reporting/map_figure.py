@@ -5,7 +5,7 @@ numbers.
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +17,7 @@ from pipeline.reporting.captions import caption, missing, replications
 from pipeline.reporting.cells import (
     Drawing,
     Mark,
+    Sheet,
     columns_of,
     is_numeric,
     name_in_words,
@@ -37,6 +38,7 @@ from pipeline.reporting.formatting import (
     symbol,
     three,
 )
+from pipeline.reporting.lettering import LETTERS_OF_AN_INCH, width
 from pipeline.reporting.specs import Map
 from pipeline.study.arrays import Booleans, Floats
 
@@ -48,7 +50,13 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 MOST_NUMBERS = 100  # tiles of a panel that are also written as numbers
-SMALLEST = 5.0  # points
+SMALLEST = {"wide": 5.0, "narrow": 9.0}  # points of numbers in tiles
+MOST_NAMES = 40  # of rows, of which more have a name at every second row, third, and so on
+LINE = 0.165  # inches of a line of a name, with what parts it from the next
+BESIDE = {"wide": 2.2, "narrow": 1.5}  # inches beside the tiles: names, and the bar of colours
+BAR = 1.6  # inches for the bar of colours and for labels
+DIGIT = 0.64  # of the size of letters
+POINT = 0.32
 
 
 @dataclass(frozen=True)
@@ -106,10 +114,11 @@ def drawn(spec: Map, results: xr.Dataset, summary: xr.Dataset) -> Drawing:
         "Empty tiles were not run." if len(table) < layout.tiles else "",
         missing(table, "a cross"),
     )
+    again = partial(_MapFigure(spec, summary, table, layout).sheet, shown.label)
     if spec.yardstick:
         table = table.rename(columns={"mean": "ratio"})
     marks = tuple(map_figure.marks)
-    return Drawing(spec.kind, spec.picture, figure, title, table, text, marks, spec.along)
+    return Drawing(spec.kind, spec.picture, figure, title, table, text, marks, spec.along, again)
 
 
 class _Shown(NamedTuple):
@@ -171,7 +180,7 @@ class _MapFigure:
     @cached_property
     def columns(self) -> int:
         """Panels in a row."""
-        return max(min(len(self.layout.panels), 2), 1)
+        return max(min(len(self.layout.panels), style.layout().columns), 1)
 
     @cached_property
     def rows(self) -> int:
@@ -181,18 +190,23 @@ class _MapFigure:
     @cached_property
     def panel_height(self) -> float:
         """Inches."""
-        return min(max(0.42 * len(self.layout.rows) + 0.9, 1.9), 5.0)
+        rows = len(self.layout.rows)
+        high = min(max(0.42 * rows + 0.9, 1.9), 5.0)
+        return max(high, LINE * min(rows, MOST_NAMES) + 0.9)
 
     @cached_property
     def height(self) -> float:
         """Of the figure, in inches."""
-        label = 0.5 if self.columns > 1 else 0.0
-        return self.panel_height * self.rows + label
+        below = 0.5 if self.columns > 1 else 0.0
+        if style.layout() == style.NARROW:
+            below = tiles.BELOW
+        return self.panel_height * self.rows + below
 
     @cached_property
     def tile(self) -> tuple[float, float]:
         """Width and height of a tile in inches, about."""
-        wide = (style.WIDTH - 2.2) / self.columns / max(self.layout.wide, 1)
+        beside = BESIDE[style.layout().name]
+        wide = (style.layout().width - beside) / self.columns / max(self.layout.wide, 1)
         high = (self.panel_height - 0.7) / max(len(self.layout.rows), 1)
         return wide, high
 
@@ -204,15 +218,20 @@ class _MapFigure:
         """
         if self.layout.wide * len(self.layout.rows) > MOST_NUMBERS:
             return None
-        longest = max((len(three(value)) for value in self.table["mean"]), default=1)
+        numbers = [three(value) for value in self.table["mean"]]
         wide, high = self.tile
-        size = min(8.5, 72 * wide / (0.68 * longest), 72 * high / 1.5)
-        return size if size >= SMALLEST else None
+        layout = style.layout()
+        if layout == style.WIDE:
+            longest = 0.68 * max(map(len, numbers), default=1)
+        else:
+            longest = 0.2 + max(map(_width, numbers), default=1)
+        size = min(layout.small, 72 * wide / longest, 72 * high / 1.5)
+        return size if size >= SMALLEST[layout.name] else None
 
     def figure(self, label: str) -> "Figure":
         """The whole figure. label: of its colours."""
         figure, grid = style.new_figure(
-            self.columns, self.rows, style.WIDTH, self.height, sharex=True, sharey=True
+            self.columns, self.rows, height=self.height, sharex=True, sharey=True
         )
         panels = list(grid.flat[: len(self.layout.panels)])
         scale = tiles.norm(self.table["mean"])
@@ -220,12 +239,17 @@ class _MapFigure:
         for axes, panel in zip(panels, self.layout.panels, strict=False):
             mesh = self._panel(axes, panel, scale) or mesh
         style.hide_empty(grid, len(panels))
-        self._name_axes(figure, grid[0, 0])
+        self._name_axes(figure, grid[0, 0], panels[-1])
         self._mark(panels)
         if mesh is not None:
             level = 1.0 if self.spec.yardstick else None
             tiles.colour_bar(figure, panels, mesh, label, self.height, level)
         return figure
+
+    def sheet(self, label: str) -> Sheet:
+        """The whole figure with its marks, in the layout of the moment."""
+        figure = self.figure(label)
+        return Sheet(figure, tuple(self.marks))
 
     def _panel(self, axes: "Axes", panel: Levels, scale: "Normalize") -> "QuadMesh | None":
         """The tiles of one panel."""
@@ -241,8 +265,8 @@ class _MapFigure:
         texts = values_in_words(shown, varying(self.table, self.spec))
         self.marks += map(Mark, repeat(axes), self._columns_of(shown), self._rows_of(shown), texts)
         if self.spec.panels:
-            wide, _ = self.tile
-            title = style.wrapped(levels({self.spec.panels: panel[0]}), wide * self.layout.wide)
+            title = levels({self.spec.panels: panel[0]})
+            title = style.wrapped(title, self._room_of_title, most=3)
             axes.set_title(title, pad=15 if self.spec.marks else None)
         return mesh
 
@@ -288,25 +312,51 @@ class _MapFigure:
         for axes in panels:
             style.mark(axes, marks)
 
-    def _name_axes(self, figure: "Figure", axes: "Axes") -> None:
-        """Scales, ticks and labels, shared by all panels."""
+    def _name_axes(self, figure: "Figure", axes: "Axes", last: "Axes") -> None:
+        """Scales, ticks and labels, shared by all panels. axes, last: of the first and last."""
         rows = self.layout.rows
-        axes.set_yticks(range(len(rows)), [style.wrapped(number(row), 1.4) for row in rows])
+        self._name_rows(axes, rows)
         axes.set_ylim(-0.5, max(len(rows), 1) - 0.5)
         if self.layout.positions is None:
             style.scale(axes.xaxis, self.ends, True)
             axes.set_xlim(min(self.ends, default=1), max(self.ends, default=2))
         else:
             self._name_columns(axes, self.layout.positions)
-        x = axis_label(self.data[self.spec.position])
+        x = style.below(axis_label(self.data[self.spec.position]))
         y = axis_label(self.data[self.spec.across])
         height = figure.get_size_inches()[1]
         if len(self.layout.panels) > 1:
-            figure.supxlabel(x, fontsize=9)
+            if self.columns > 1:
+                figure.supxlabel(x, fontsize=9)
+            else:  # above the bar of the colours
+                last.set_xlabel(x)
             figure.supylabel(style.wrapped(y, height), fontsize=9)
         else:
             axes.set_xlabel(x)
             axes.set_ylabel(style.wrapped(y, height - 0.6))
+
+    def _name_rows(self, axes: "Axes", rows: list[Any]) -> None:
+        """Names beside their rows, in as many lines as a row has room for; not all of them if they
+        are very many.
+        """
+        step = math.ceil(len(rows) / MOST_NAMES)
+        _, high = self.tile
+        lines = max(int(step * high / LINE), 1)
+        names = [self._name_of_row(row, lines) for row in rows[::step]]
+        axes.set_yticks(range(0, len(rows), step), names)
+
+    @staticmethod
+    def _name_of_row(row: object, lines: int) -> str:
+        return style.wrapped(number(row), style.layout().width / 4, most=lines)
+
+    @cached_property
+    def _room_of_title(self) -> float:
+        """Inches above a panel, which is narrower where the names of rows are long."""
+        wide, _ = self.tile
+        lines = [self._name_of_row(row, 1) for row in self.layout.rows]
+        names = max(map(width, lines), default=0) / LETTERS_OF_AN_INCH
+        beside = (style.layout().width - BAR - names) / self.columns
+        return min(wide * self.layout.wide, beside)
 
     def _name_columns(self, axes: "Axes", at: list[Any]) -> None:
         """Positions below their tiles, not all of them if they are many numbers."""
@@ -314,9 +364,16 @@ class _MapFigure:
         step = 1
         if all(isinstance(position, (int, float)) for position in at):
             step = max(round(0.45 / wide), 1)
-        labels = [style.wrapped(number(position, 4), wide) for position in at[::step]]
-        axes.set_xticks(range(0, self.layout.wide, step), labels)
+        names = [number(position, 4) for position in at[::step]]
+        places = range(0, self.layout.wide, step)
+        style.PlaceNames.of(names, wide * step).write(axes, places)
         axes.set_xlim(-0.5, max(self.layout.wide, 1) - 0.5)
+
+
+def _width(digits: str) -> float:
+    """Width of a number, in units of the size of its letters."""
+    points = sum(map(digits.count, ".,"))
+    return DIGIT * (len(digits) - points) + POINT * points
 
 
 class _Block(NamedTuple):

@@ -4,6 +4,7 @@ Source: Rücker and Schwarzer (2014), Presenting simulation results in a nested 
 Research Methodology 14, 129.
 """
 
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from pipeline.reporting.captions import bars_of, caption, missing, shown
 from pipeline.reporting.cells import (
     Drawing,
     Mark,
+    Sheet,
     columns_of,
     ordered,
     tabulate,
@@ -37,33 +39,42 @@ def nested(spec: NestedLoop, results: xr.Dataset, summary: xr.Dataset) -> Drawin
     table = tabulate(columns_of(summary, spec.metric), summary, spec)
     axes_of_loop = (*spec.loops, spec.along)
     by_axis = {name: ordered(table, summary, name) for name in axes_of_loop}
-    scenarios = list(product(*by_axis.values()))
-    styles = CurveStyles(table, spec.by)
-    strips = STRIP * len(axes_of_loop) + 0.35
-    height = 2.7 + strips + styles.height
-    figure, grid = style.new_figure(1, 2, height=height, sharex=True)
-    grid[0, 0].get_gridspec().set_height_ratios([2.7, strips])
-    marks = []
-    places = {scenario: place for place, scenario in enumerate(scenarios)}
-    names = varying(table, spec)
-    for curve_levels, rows in curves_of(table, spec.by):
-        marks += _steps(grid[0, 0], rows, places, axes_of_loop, styles[curve_levels], names)
     label = metric_label(summary[spec.metric], spec.metric)
-    grid[0, 0].set_ylabel(style.wrapped(label, 2.4))
-    style.scale(grid[0, 0].yaxis, extent(table, False), False)
-    _levels(grid[1, 0], by_axis, scenarios)
-    styles.legend(figure)
+    again = partial(_sheet, spec, table, by_axis, label)
+    figure, marks = again()
     order = ", then ".join(symbol(name) for name in reversed(axes_of_loop))
     text = caption(
         spec,
         summary,
         f"{shown(summary, spec.metric, label)} in every cell; from left to right {order} changes, the first fastest. "
         "Below: the level of each, higher for a later one.",
-        bars_of(summary, spec.metric, table, grid[0, 0]),
+        bars_of(summary, spec.metric, table, figure.axes[0]),
         missing(table),
     )
     title = spec.title or f"{label} in all cells"
-    return Drawing(spec.kind, spec.picture, figure, title, table, text, tuple(marks), spec.along)
+    return Drawing(spec.kind, spec.picture, figure, title, table, text, marks, spec.along, again)
+
+
+def _sheet(
+    spec: NestedLoop, table: "DataFrame", by_axis: dict[str, list[Any]], label: str
+) -> Sheet:
+    """The whole figure: steps, and below them the levels, in the layout of the moment."""
+    scenarios = list(product(*by_axis.values()))
+    styles = CurveStyles(table, spec.by)
+    strips = STRIP * len(by_axis) + 0.35
+    height = 2.7 + strips + styles.height
+    figure, grid = style.new_figure(1, 2, height=height, sharex=True)
+    grid[0, 0].get_gridspec().set_height_ratios([2.7, strips])
+    marks: list[Mark] = []
+    places = {scenario: place for place, scenario in enumerate(scenarios)}
+    names = varying(table, spec)
+    for curve_levels, rows in curves_of(table, spec.by):
+        marks += _steps(grid[0, 0], rows, places, tuple(by_axis), styles[curve_levels], names)
+    grid[0, 0].set_ylabel(style.wrapped(label, 2.4))
+    style.scale(grid[0, 0].yaxis, extent(table, False), False)
+    _levels(grid[1, 0], by_axis, scenarios)
+    styles.legend(figure)
+    return Sheet(figure, tuple(marks))
 
 
 def _steps(
@@ -105,7 +116,11 @@ def _levels(axes: "Axes", by_axis: dict[str, list[Any]], scenarios: list[tuple[A
         ticks.append(base + 0.35)
         shown = ", ".join(number(level, 3) for level in axis_levels)
         labels.append(f"{symbol(name)}: {shown}")
-    axes.set_yticks(ticks, [style.wrapped(label, 1.6) for label in labels], fontsize=7.5)
+    axes.set_yticks(
+        ticks,
+        [style.wrapped(label, style.layout().width / 3.5, most=2) for label in labels],
+        fontsize=style.layout().tiny,
+    )
     axes.tick_params(axis="y", length=0)
     axes.tick_params(axis="x", bottom=False, labelbottom=False)
     axes.set_ylim(-0.2, len(by_axis) - 0.1)

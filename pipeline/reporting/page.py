@@ -6,6 +6,7 @@ import base64
 import functools
 import hashlib
 import os
+import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -185,6 +186,21 @@ class _Contents:
         )
 
 
+def with_heads(rows: "Markup", heads: Sequence[str]) -> "Markup":
+    """Rows of a table whose cells know the head of their column, for pages without columns."""
+    from markupsafe import Markup, escape
+
+    parts = []
+    for row in re.split(r"(?=<tr>)", str(rows)):
+        names = iter(heads)
+
+        def with_head(cell: re.Match[str], names: Iterator[str] = names) -> str:
+            return f'{cell[0]} data-head="{escape(next(names))}"'
+
+        parts.append(re.sub(r"<t[dh](?= |>)", with_head, row))
+    return Markup("".join(parts))
+
+
 @dataclass(frozen=True)
 class Script:
     """A script of a page. hash: of its text, as a policy of the page has it."""
@@ -226,7 +242,7 @@ def environment() -> "jinja2.Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for function in FILTERS:
+    for function in (*FILTERS, with_heads):
         environment.filters[function.__name__] = function
     return environment
 

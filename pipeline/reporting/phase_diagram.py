@@ -5,6 +5,7 @@ What it shows as tables and sentences; `phase_figure` draws it.
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -61,9 +62,10 @@ def phase_diagram(spec: PhaseDiagram, results: xr.Dataset, summary: xr.Dataset) 
     others = _others(spec, summary, edge)
     rate = boundary_exponent(boundary, confidence=confidence, size=size)
     slope = rate.exponents["size"]
-    diagram = Diagram(spec, cells, edge, theory, others, _slope_in_words(slope))
-    label = metric_label(summary[spec.metric], spec.metric)
-    figure = diagram.figure(label, axis_label(summary[spec.position]))
+    parts = (spec, cells, edge, theory, others, _slope_in_words(slope))
+    diagram = Diagram(*parts)
+    labels = (metric_label(summary[spec.metric], spec.metric), axis_label(summary[spec.position]))
+    figure = diagram.figure(*labels)
     meaning = name_in_words(summary, spec.metric)
     title = spec.title or f"Where the {meaning} crosses {_level(spec, summary)}"
     text = caption(
@@ -76,7 +78,8 @@ def phase_diagram(spec: PhaseDiagram, results: xr.Dataset, summary: xr.Dataset) 
     )
     table = _layers(diagram)
     marks = tuple(diagram.marks)
-    return Drawing(spec.kind, spec.picture, figure, title, table, text, marks, spec.along)
+    again = partial(Diagram(*parts).sheet, *labels)
+    return Drawing(spec.kind, spec.picture, figure, title, table, text, marks, spec.along, again)
 
 
 def _layers(diagram: Diagram) -> "DataFrame":

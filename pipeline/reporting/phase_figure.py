@@ -11,7 +11,8 @@ import numpy as np
 
 from pipeline.analysis.boundaries import INSIDE, LEFT, RIGHT
 from pipeline.reporting import style, tiles
-from pipeline.reporting.cells import Mark, values_in_words, varying
+from pipeline.reporting.cells import Mark, Sheet, values_in_words, varying
+from pipeline.reporting.curve_styles import LINE_AND_GAP
 from pipeline.reporting.formatting import levels, number, product, symbol, with_interval
 from pipeline.reporting.specs import PhaseDiagram
 from pipeline.study.arrays import Floats, Integers
@@ -77,7 +78,10 @@ class Diagram:
 
     def figure(self, label: str, at_label: str) -> "Figure":
         """The whole figure; the labels of its colours and of its ordinate."""
-        figure, grid = style.new_figure(width=style.WIDTH, height=HEIGHT)
+        height = HEIGHT
+        if style.layout() == style.NARROW:  # legend and bar stand above and below, not beside
+            height += tiles.BELOW + 0.5
+        figure, grid = style.new_figure(height=height)
         axes = grid[0, 0]
         axes.grid(False)
         mesh, ends = self._paint(axes)
@@ -88,13 +92,19 @@ class Diagram:
         style.scale(axes.yaxis, [*ends, *self.spec.marks.values()], True)
         style.mark(axes, self.spec.marks, upright=False)
         entries = [*self._boundary_entries(), *self._draw_theory(axes), *self._draw_others(axes)]
-        axes.set_xlabel(f"size {product(self.spec.size)}")
+        axes.set_xlabel(style.below(f"size {product(self.spec.size)}"))
         axes.set_ylabel(style.wrapped(at_label, 3.2))
         if mesh is not None:
             tiles.colour_bar(figure, axes, mesh, label, HEIGHT, self.spec.level)
         if entries:
-            figure.legend(handles=entries, loc="outside upper left", ncols=2)
+            wide = _columns_of(entries)
+            figure.legend(handles=entries, loc="outside upper left", ncols=wide)
         return figure
+
+    def sheet(self, label: str, at_label: str) -> Sheet:
+        """The whole figure with its marks, in the layout of the moment."""
+        figure = self.figure(label, at_label)
+        return Sheet(figure, tuple(self.marks))
 
     def _paint(self, axes: "Axes") -> "tuple[QuadMesh | None, list[float]]":
         """All strips with their crossings; the tiles, and the ends of the ordinate."""
@@ -205,6 +215,15 @@ class Diagram:
             steps = axes.hlines(other["boundary"], left, right, **options)
             steps.set_path_effects(style.outline("w", 3.2))
             yield Line2D([], [], **options, label=style.wrapped(name, 2.6))
+
+
+def _columns_of(entries: "list[Line2D]") -> int:
+    """How many columns a legend has: two, where a page is wide or all entries are short."""
+    if style.layout().columns > 1:
+        return style.layout().columns
+    lines = [line for entry in entries for line in str(entry.get_label()).split("\n")]
+    longest = LINE_AND_GAP + max(map(len, lines))
+    return 2 if 2 * longest <= style.layout().letters else 1
 
 
 def outermost(edge: "DataFrame", spec: PhaseDiagram) -> list[str]:

@@ -9,8 +9,7 @@ from pipeline.reporting.formatting import levels
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-WIDTH = 6.4
-ROW = 0.2  # inches
+ROW = 0.34  # inches: a cell's labels, and its interval below them
 EDGE = 1.2
 MOST = 40  # cells that are drawn of an opponent: those that differ most
 
@@ -62,12 +61,12 @@ def draw(name: str, label: str, opponents: Sequence[Opponent]) -> bytes:
     """The figure, as SVG. name: of the part; label: of the metric."""
     rows = max((min(len(opponent.cells), MOST) for opponent in opponents), default=1)
     height = len(opponents) * (EDGE + ROW * rows)
-    with style.applied():
-        figure, grid = style.new_figure(rows=len(opponents), width=WIDTH, height=height)
+    with style.laid_out(style.NARROW), style.applied():
+        figure, grid = style.new_figure(rows=len(opponents), height=height)
         for axes, opponent in zip(grid.flat, opponents, strict=True):
             _draw(axes, opponent)
-            axes.set_title(f"{name} less {opponent.opponent}", loc="left")
-            axes.set_xlabel(f"{label}:\ndifference in % of the other's mean")
+            axes.set_title(style.filled(f"{name} less {opponent.opponent}"), loc="left")
+            axes.set_xlabel(style.below(f"{label}: difference in % of the other's mean"))
         return style.images(figure, ("svg",))["svg"]
 
 
@@ -84,4 +83,14 @@ def _draw(axes: "Axes", opponent: Opponent) -> None:
         axes.plot(ends, [row, row], color=colour, linewidth=1.4)
         axes.plot([scale * cell.mean], [row], marker="o", markersize=3.5, color=colour)
     axes.axvline(0, color="0.3", linewidth=0.8)
-    axes.set_yticks(range(len(shown)), [levels(cell.labels) for cell in shown])
+    axes.set_yticks([])
+    axes.set_ylim(-0.5, len(shown) - 0.1)
+    for row, cell in enumerate(shown):
+        axes.text(
+            0,
+            row + 0.12,
+            style.wrapped(levels(cell.labels), style.layout().width - 0.3, most=1),
+            transform=axes.get_yaxis_transform(),
+            fontsize=style.layout().small,
+            path_effects=style.outline("w", 2.2),
+        )

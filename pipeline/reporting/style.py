@@ -2,13 +2,24 @@
 
 import io
 import math
-import textwrap
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
 
 from pipeline.reporting.formatting import number
+from pipeline.reporting.lettering import (
+    FONT,
+    LETTERS_OF_AN_INCH,
+    broken,
+    width,
+    with_fallbacks,
+    written,
+)
+from pipeline.reporting.lettering import wrapped as wrapped
 from pipeline.study.texts import visible
 
 if TYPE_CHECKING:
@@ -23,13 +34,10 @@ RC = {
     "svg.hashsalt": "report",
     "svg.fonttype": "path",
     "pdf.fonttype": 42,
-    "font.family": "DejaVu Sans",
+    "font.family": FONT,
     "font.size": 9,
     "axes.titlesize": 9.5,
     "axes.labelsize": 9,
-    "xtick.labelsize": 8.5,
-    "ytick.labelsize": 8.5,
-    "legend.fontsize": 8.5,
     "legend.frameon": False,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -45,8 +53,9 @@ RC = {
     "savefig.facecolor": "white",
     "axes.formatter.use_locale": False,
     "path.simplify": False,
-    "mathtext.fontset": "dejavusans",
+    "text.parse_math": False,
 }
+SMALL = ("xtick.labelsize", "ytick.labelsize", "legend.fontsize")
 # dark to light in steps that survive a grey printer; safe for the common colour blindnesses
 NAMED = ("#16163a", "#0072b2", "#d55e00", "#2ca58d", "#e6a100", "#8a4f9e", "#9ccbe8", "#a8a8a8")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
@@ -61,8 +70,45 @@ METADATA = {  # of a file, which would differ from day to day and between versio
     "pdf": ("CreationDate", "Creator", "Producer"),
     "png": ("Software",),
 }
-WIDTH = 5.6
-HEIGHT = 3.6  # inches, without the legend: letters of 9 points are then read on a telephone, too
+UPRIGHT = 1.6  # inches of a name that is turned
+HEIGHT = 3.6  # inches of one panel, without the legend
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a figure is laid out for those who look at it.
+
+    width: inches. columns: panels in a row, at most. letters: in a line of a legend. small, tiny:
+    points of ticks and legends, and of remarks.
+    """
+
+    name: str
+    width: float
+    columns: int
+    letters: int
+    small: float
+    tiny: float
+
+
+WIDE = Layout("wide", width=5.6, columns=2, letters=82, small=8.5, tiny=7.5)
+# On a telephone, 390 pixels wide, letters of 9 points in 4 inches are 11 pixels high.
+NARROW = Layout("narrow", width=4.0, columns=1, letters=52, small=9.0, tiny=9.0)
+_LAYOUT: ContextVar[Layout] = ContextVar("layout", default=WIDE)
+
+
+def layout() -> Layout:
+    """The layout in which figures are drawn now."""
+    return _LAYOUT.get()
+
+
+@contextmanager
+def laid_out(chosen: Layout) -> Iterator[None]:
+    """Figures that are drawn inside have this layout."""
+    before = _LAYOUT.set(chosen)
+    try:
+        yield
+    finally:
+        _LAYOUT.reset(before)
 
 
 @contextmanager
@@ -73,25 +119,30 @@ def applied() -> Iterator[None]:
     with matplotlib.rc_context():
         matplotlib.rcdefaults()  # a person's matplotlibrc must not change the bytes
         matplotlib.rcParams.update(RC)
-        yield
+        for name in SMALL:
+            matplotlib.rcParams[name] = layout().small
+        with warnings.catch_warnings():  # see `lettering`
+            warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
+            yield
 
 
 def new_figure(
     columns: int = 1,
     rows: int = 1,
-    width: float = WIDTH,
+    width: float | None = None,
     height: float = HEIGHT,
     sharex: bool = False,
     sharey: bool = False,
 ) -> "tuple[Figure, Any]":
     """A figure and the (rows, columns) array of its axes, laid out so that nothing overlaps.
 
-    Inches.
+    Inches; the width is that of the layout if none is given.
     """
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    figure = Figure((width, height), layout=ConstrainedLayoutEngine(w_pad=0.05, h_pad=0.05))
+    size = (width or layout().width, height)
+    figure = Figure(size, layout=ConstrainedLayoutEngine(w_pad=0.05, h_pad=0.05))
     return figure, figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)
 
 
@@ -99,7 +150,7 @@ def only_text(text: str) -> "Figure":
     """A low figure with nothing but a sentence."""
     from matplotlib.figure import Figure
 
-    figure = Figure((WIDTH, 0.6))
+    figure = Figure((layout().width, 0.6))
     figure.text(0.5, 0.5, text, ha="center", va="center")
     return figure
 
@@ -116,11 +167,14 @@ def hide_empty(grid: "NDArray[np.object_]", panels: int) -> None:
             panel.tick_params(labelbottom=True)
 
 
-def wrapped(label: str, inches: float) -> str:
-    """A label in as many lines as it needs along that length."""
-    letters = max(12, int(12.5 * inches))
-    lines = textwrap.wrap(label, letters, break_long_words=False)
-    return "\n".join(lines) or label
+def below(label: str) -> str:
+    """A label of an abscissa, in as many lines as it needs."""
+    return wrapped(label, layout().width - 0.6)
+
+
+def filled(text: str) -> str:
+    """A text in lines as long as those of a legend."""
+    return "\n".join(broken(text, layout().letters)) or text
 
 
 def colours(levels: Sequence[Any]) -> list[Any]:
@@ -225,6 +279,32 @@ def plain(axis: "Axis", at: Sequence[float]) -> None:
     axis.set_minor_locator(NullLocator())
 
 
+@dataclass(frozen=True)
+class PlaceNames:
+    """Names below places of an abscissa, in lines or upright."""
+
+    labels: Sequence[str]
+    are_upright: bool
+
+    @classmethod
+    def of(cls, names: Sequence[str], room: float) -> "PlaceNames":
+        """Names in lines, upright where they have no room. room: inches for each."""
+        labels = [wrapped(name, room, most=3) for name in names]
+        lines = [line for label in labels for line in label.split("\n")]
+        if max(map(width, lines), default=0) <= LETTERS_OF_AN_INCH * room + 1:
+            return cls(labels, False)
+        return cls([wrapped(name, UPRIGHT, most=2) for name in names], True)
+
+    @property
+    def inches(self) -> float:
+        """Height that they need beyond that of numbers."""
+        return UPRIGHT if self.are_upright else 0.0
+
+    def write(self, axes: "Axes", places: Sequence[float]) -> None:
+        """As ticks at these places."""
+        axes.set_xticks(places, self.labels, rotation=90 if self.are_upright else 0)
+
+
 def draw_target(axes: "Axes", target: float, text: str) -> None:
     """A dashed line across at a target, with its name at the right end."""
     axes.axhline(target, **GUIDE)
@@ -234,7 +314,7 @@ def draw_target(axes: "Axes", target: float, text: str) -> None:
         xycoords=("axes fraction", "data"),
         ha="right",
         va="bottom",
-        fontsize=8.5,
+        fontsize=layout().small,
     )
 
 
@@ -250,7 +330,7 @@ def mark(axes: "Axes", marks: Mapping[str, float], upright: bool = True) -> None
     at their ends.
     """
     options: dict[str, Any] = MARK | {"zorder": 2.5, "path_effects": outline("w", 2.2)}
-    label: dict[str, Any] = {"fontsize": 7.5, "color": "0.2", "clip_on": False}
+    label: dict[str, Any] = {"fontsize": layout().tiny, "color": "0.2", "clip_on": False}
     if upright:
         low, high = axes.get_xlim()
         label |= {"transform": axes.get_xaxis_transform(), "ha": "center", "va": "bottom"}
@@ -275,12 +355,14 @@ def images(figure: "Figure", formats: Iterable[str] = ("svg", "png", "pdf")) -> 
         engine.execute(figure)
         figure.set_layout_engine(None)
     files = {}
-    for kind in formats:
+    for kind in sorted(formats, key="svg".__ne__):  # before fonts of this machine come in
+        if kind != "svg":
+            with_fallbacks(figure)
         file = io.BytesIO()
         nothing = dict.fromkeys(METADATA[kind])
         figure.savefig(file, format=kind, metadata=nothing, dpi=180)
         content = file.getvalue()
         if kind == "svg":
-            content = visible(content.decode()).encode()
+            content = written(visible(content.decode())).encode()
         files[kind] = content
     return files

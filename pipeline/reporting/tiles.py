@@ -12,10 +12,12 @@ from pipeline.study.arrays import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.collections import QuadMesh
     from matplotlib.colors import Normalize
     from matplotlib.figure import Figure
 
+BELOW = 0.8  # inches of a bar below its tiles
 COLOURS = "cividis"  # dark to light, also in grey and for the colour-blind
 EQUAL_CONTRAST = 0.179  # luminance on which black and white are read equally well
 
@@ -72,14 +74,14 @@ def colour_bar(
     pad: float = 0.06,
 ) -> None:
     """The bar, as high as `axes`, in plain numbers, with a line at `level` where that is on it."""
+    if style.layout() == style.NARROW:
+        _bar_below(figure, axes, mesh, label, level)
+        return
     bar = figure.colorbar(mesh, ax=axes, pad=pad, aspect=26)
     bar.set_label(style.wrapped(label, inches))
-    low, high = mesh.get_clim()
-    if type(mesh.norm).__name__ == "LogNorm":
-        style.plain(bar.ax.yaxis, style.ticks((), low, high, 8))
-    else:
-        bar.ax.yaxis.set_major_formatter(lambda value, _: number(value))
+    _number_bar(bar.ax.yaxis, mesh, 8)
     bar.outline.set_linewidth(0.6)
+    low, high = mesh.get_clim()
     if level is not None and low <= level <= high:
         bar.ax.axhline(level, color="w", linewidth=3)
         bar.ax.axhline(level, color="k", linewidth=1.4)
@@ -91,5 +93,38 @@ def colour_bar(
             textcoords="offset points",
             ha="right",
             va="center",
-            fontsize=8.5,
+            fontsize=style.layout().small,
         )
+
+
+def _bar_below(
+    figure: "Figure",
+    axes: "Axes | list[Axes]",
+    mesh: "QuadMesh",
+    label: str,
+    level: float | None,
+) -> None:
+    """The bar below all tiles, which then have the whole width of a telephone."""
+    bar = figure.colorbar(mesh, ax=axes, location="bottom", aspect=26, pad=0.04, shrink=0.94)
+    low, high = mesh.get_clim()
+    text = style.wrapped(label, style.layout().width - 0.8)
+    if level is not None and low <= level <= high:
+        text += f"; line: {number(level)}"
+        bar.ax.axvline(level, color="w", linewidth=3)
+        bar.ax.axvline(level, color="k", linewidth=1.4)
+    bar.set_label(text)
+    _number_bar(bar.ax.xaxis, mesh, 5)
+    bar.outline.set_linewidth(0.6)
+
+
+def _number_bar(axis: "Axis", mesh: "QuadMesh", room: int) -> None:
+    """Plain numbers along the bar, about so many."""
+    low, high = mesh.get_clim()
+    if type(mesh.norm).__name__ == "LogNorm":
+        style.plain(axis, style.ticks((), low, high, room))
+        return
+    if style.layout() == style.NARROW:
+        from matplotlib.ticker import MaxNLocator
+
+        axis.set_major_locator(MaxNLocator(room - 1))
+    axis.set_major_formatter(lambda value, _: number(value))

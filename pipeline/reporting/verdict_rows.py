@@ -1,5 +1,6 @@
 """Verdicts as a page and its CSV file show them."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from pipeline.analysis.claims import Judgement
     from pipeline.analysis.measures import Measure
 
+PLACE = re.compile(r"(?:Figure|Table) \d+")  # of a paper
 COLUMNS = (
     "section",
     "id",
@@ -70,6 +72,11 @@ class VerdictRow:
     allowed: str
     computed: str
     cells: Sequence[tuple[str, str, str]]
+
+    @property
+    def place(self) -> str:
+        """Figures and tables of the paper that the claim is about; empty without one."""
+        return ", ".join(dict.fromkeys(PLACE.findall(self.source)))
 
 
 def verdict_row(

@@ -5,7 +5,8 @@ Statistics in Medicine 38, Figure 6.
 """
 
 import math
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -14,7 +15,7 @@ from pipeline.analysis.intervals import wilson
 from pipeline.analysis.summary import REPLICATION
 from pipeline.reporting import style
 from pipeline.reporting.captions import caption, missing
-from pipeline.reporting.cells import Drawing, Mark, ordered, tabulate
+from pipeline.reporting.cells import Drawing, Mark, Sheet, ordered, tabulate
 from pipeline.reporting.formatting import levels, percent, symbol, three, with_interval
 from pipeline.reporting.specs import ZipPlot
 from pipeline.study.arrays import Floats
@@ -22,9 +23,10 @@ from pipeline.study.intervals import normal_quantile
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from pandas import DataFrame
 
 MOST = 400  # intervals of a panel
-MOST_COLUMNS = 3  # of panels
+MOST_COLUMNS = {"wide": 3, "narrow": 2}  # of panels
 REACH = 6.0  # standard errors that a panel shows to either side
 COVERS = "0.72"  # grey of intervals that cover
 MISSES = "#8c1a1a"  # as dark in grey as it is
@@ -36,21 +38,8 @@ def zipped(spec: ZipPlot, results: xr.Dataset, summary: xr.Dataset) -> Drawing:
     reach = normal_quantile(spec.confidence)
     table = tabulate(_coverage(errors, summary, spec, reach), summary, spec)
     panels = ordered(table, summary, spec.along)
-    columns = min(len(panels), MOST_COLUMNS) or 1
-    rows = math.ceil(len(panels) / columns) or 1
-    figure, grid = style.new_figure(columns, rows, height=2.6 * rows, sharex=True, sharey=True)
-    marks = []
-    for axes, level in zip(grid.flat, panels, strict=False):
-        row = table[table[spec.along] == level].iloc[0]
-        values = errors.sel({spec.along: level}).values.ravel()
-        _draw(axes, values[np.isfinite(values)], reach)
-        text = f"{levels({spec.along: level})}: {three(row['mean'])} cover"
-        axes.set_title(style.wrapped(text, 5.2 / columns), fontsize=8.5)
-        share = with_interval(row["mean"], row["low"], row["high"])
-        marks.append(Mark(axes, 0.0, 0.5, f"{levels({spec.along: level})}: {share} cover"))
-    style.hide_empty(grid, len(panels))
-    figure.supxlabel("interval less the truth, in standard errors", fontsize=9)
-    figure.supylabel("share of replications with a smaller error", fontsize=9)
+    again = partial(_sheet, spec, errors, table, panels, reach)
+    figure, marks = again()
     text = caption(
         spec,
         summary,
@@ -61,7 +50,30 @@ def zipped(spec: ZipPlot, results: xr.Dataset, summary: xr.Dataset) -> Drawing:
         missing(table),
     )
     title = spec.title or f"Intervals by {symbol(spec.along)}: which cover?"
-    return Drawing(spec.kind, spec.picture, figure, title, table, text, tuple(marks), spec.along)
+    return Drawing(spec.kind, spec.picture, figure, title, table, text, marks, spec.along, again)
+
+
+def _sheet(
+    spec: ZipPlot, errors: xr.DataArray, table: "DataFrame", panels: list[Any], reach: float
+) -> Sheet:
+    """The whole figure, a panel for each level, in the layout of the moment."""
+    columns = min(len(panels), MOST_COLUMNS[style.layout().name]) or 1
+    rows = math.ceil(len(panels) / columns) or 1
+    figure, grid = style.new_figure(columns, rows, height=2.6 * rows, sharex=True, sharey=True)
+    room = (style.layout().width - 0.4) / columns
+    marks = []
+    for axes, level in zip(grid.flat, panels, strict=False):
+        row = table[table[spec.along] == level].iloc[0]
+        values = errors.sel({spec.along: level}).values.ravel()
+        _draw(axes, values[np.isfinite(values)], reach)
+        text = f"{levels({spec.along: level})}: {three(row['mean'])} cover"
+        axes.set_title(style.wrapped(text, room, most=3), fontsize=style.layout().small)
+        share = with_interval(row["mean"], row["low"], row["high"])
+        marks.append(Mark(axes, 0.0, 0.5, f"{levels({spec.along: level})}: {share} cover"))
+    style.hide_empty(grid, len(panels))
+    figure.supxlabel("interval less the truth, in standard errors", fontsize=9)
+    figure.supylabel("share of replications with a smaller error", fontsize=9)
+    return Sheet(figure, tuple(marks))
 
 
 def _coverage(errors: xr.DataArray, summary: xr.Dataset, spec: ZipPlot, reach: float) -> xr.Dataset:

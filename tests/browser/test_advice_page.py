@@ -16,6 +16,7 @@ from pipeline.advice import atlas, interpolation
 from pipeline.advice.first import first
 from pipeline.advice.question import read
 from tests.helpers.chromium import BROWSER, Chromium
+from tests.helpers.letters import letters
 
 if BROWSER is None:
     warnings.warn("no chromium here: the page was not looked at in a browser", stacklevel=1)
@@ -244,6 +245,7 @@ def test_nothing_runs_out_of_the_page(page, browser, width, dark):
         " && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 80))"
     )
     assert browser.run(out) == []
+    assert all(one.is_legible and one.texts > 8 for one in letters(browser))
     assert browser.run(
         "document.querySelector('#chart svg').getBoundingClientRect().width"
     ) > 0.8 * min(width, 800)

@@ -8,6 +8,7 @@ import pytest
 
 from pipeline.__main__ import main
 from tests.helpers.chromium import BROWSER, Chromium
+from tests.helpers.letters import letters
 
 if BROWSER is None:
     warnings.warn("no chromium here: the page was not looked at in a browser", stacklevel=1)
@@ -64,11 +65,9 @@ def test_nothing_runs_out_of_the_page(page, browser, width, dark, media):
     assert browser.run(out) == []
     figure = "document.querySelector('figure svg')"
     assert browser.run(f"{figure}.getBoundingClientRect().width") > 0.8 * min(width, 544) - 40
-    letters = 9 * browser.run(
-        f"{figure}.getBoundingClientRect().width / {figure}.viewBox.baseVal.width"
-    )
-    print(f"letters of the figure: {letters:.1f} pixels")
-    assert letters > 8
+    (measured,) = letters(browser)
+    print(f"letters of the figure: {measured.least:.1f} pixels")
+    assert measured.is_legible and measured.texts > 8
 
 
 @pytest.mark.skipif(AXE is None, reason="no axe-core here: accessibility was NOT checked")

@@ -10,6 +10,7 @@ from pipeline.privacy.attacks import GaussianShifts
 from pipeline.workflow.promise_page import page_of_release
 from tests.browser.test_answer_in_browser import AXE
 from tests.helpers.chromium import BROWSER, Chromium
+from tests.helpers.letters import letters
 from tests.workflow.test_promise_page import released
 
 if BROWSER is None:
@@ -52,6 +53,8 @@ def test_nothing_runs_out_of_the_page(page, browser, width, dark):
     browser.open(page.as_uri(), width, dark=dark)
     assert browser.asked_for() == [page.as_uri()]
     assert browser.run("document.documentElement.scrollWidth") <= width
+    (measured,) = letters(browser)
+    assert measured.is_legible and measured.texts > 8
     if AXE is not None:
         browser.run(AXE.read_text("utf-8") + "; 1")
         violations = "axe.run().then(r => r.violations.map(v => [v.id, v.help]))"
