@@ -206,7 +206,7 @@ def test_a_whole_paper_runs_as_its_page_says(installed, tmp_path):
     (folder,) = tmp_path.glob("outputs/frequency/*")
     page = (folder / "report.html").read_text()
     assert all(word in page for word in ("What one report tells", "pure ε-LDP per person"))
-    assert len(list((folder / "figures").glob("*.svg"))) == 1
+    assert len(list((folder / "figures").glob("*.narrow.svg"))) == 1
     (writer,) = json.loads(
         json.loads((folder / "results.zarr/zarr.json").read_text())["attributes"]["writers"]
     )
