@@ -703,7 +703,7 @@ def test_a_broken_figure_leaves_the_old_report(make, tmp_path, monkeypatch):
     monkeypatch.setattr("pipeline.reporting.inline.inline", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         page.write(tmp_path, "New", sections(data), page.About())
-    assert path.read_text() == before and len(list((tmp_path / "figures").iterdir())) == 8
+    assert path.read_text() == before and len(list((tmp_path / "figures").iterdir())) == 10
     assert not list(tmp_path.rglob("*.partial"))
 
 
