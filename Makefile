@@ -23,7 +23,7 @@ $(READY): pyproject.toml constraints.txt $(shell find pipeline -name '*.[ch]')
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed, this is " + sys.version.split()[0])'
 	$(PYTHON) -m venv $(VENV)
 	sed -n '/^uv==/,/[^\\]$$/p' constraints.txt > $(VENV)/uv.txt
-	$(BIN)/python -m pip install --quiet --require-hashes --requirement $(VENV)/uv.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $(VENV)/uv.txt
 	$(INSTALL) --compile-bytecode --extra installer $$(command -v cc > /dev/null || echo --extra compiler)
 	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
 	$(BIN)/python -m compileall -q pipeline
