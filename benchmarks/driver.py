@@ -25,6 +25,7 @@ from pipeline.execution.task import UnitFunction
 PROCESSES, BUNDLES, UNDER_WAY = 2, 4000, 240
 WORKERS = (20, 120, 480)
 IDLE = 10.0  # seconds
+CONNECTED = 1800.0  # seconds, until all workers are: a busy machine starts few at once
 AT_ONCE = 5  # workers of a process that connect together; one that waits for 10 s fails
 
 
@@ -83,7 +84,7 @@ def cost(
             for process in served:
                 process.stdin.write(order + "\n")
                 process.stdin.flush()
-            client.wait_for_workers(workers, timeout=300)
+            client.wait_for_workers(workers, timeout=CONNECTED)
             executor = Executor(
                 client,
                 workers,

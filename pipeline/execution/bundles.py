@@ -21,10 +21,12 @@ OVER = 2.0
 # the shortest ones at the end have.
 SHORT = 0.4
 # Workers, or whole jobs, that a unit may end, at least: one that has it in a bundle, others that
-# have it by itself, and all from the last ALONE on while nothing else runs. Where workers die of
-# other causes it may end more, see `deaths`.
+# have it by itself, and the last ALONE while nothing else runs. Where workers die of other causes
+# it may end more, see `deaths`.
 KILLS = 4
 ALONE = 2
+# Units that were tried alone and done, one after the other, after which others end workers.
+CLEARED = 3
 LEAST_COST = 1e-12  # of a unit or a bundle, so that a cost of 0 divides nothing by 0
 
 
@@ -36,8 +38,8 @@ class Bundle:
     expected: seconds that they should take, by what others took when they were handed out; None if
     none had ended. jobs: how many whole jobs ended with them, which are among the kills. share: of
     the workers that died in this sweep, those that count for these units, if all units that a
-    worker had count alike. not_before: how many bundles must have ended before these units are
-    tried again, if there are others.
+    worker had count alike. alone: how many of the workers died while nothing else ran. not_before:
+    how many bundles must have ended before these units are tried again, if there are others.
     """
 
     units: list[Any]
@@ -46,6 +48,7 @@ class Bundle:
     expected: float | None = field(default=None, repr=False, compare=False)
     jobs: int = field(default=0, repr=False, compare=False)
     share: float = field(default=0.0, repr=False, compare=False)
+    alone: int = field(default=0, repr=False, compare=False)
     not_before: int = field(default=0, repr=False, compare=False)
 
     def singles(self, not_before: int = 0) -> list["Bundle"]:

@@ -53,8 +53,9 @@ class Progress:
             another thread.
 
     The time left is the cost that is left, at the pace of the workers that there are now while they
-    have work. So time in a queue does not count. Use as a context manager: it writes a first line
-    on entering and a last one on leaving.
+    have work, and what the last bundle takes while others have nothing to do. So time in a queue
+    does not count. Use as a context manager: it writes a first line on entering and a last one on
+    leaving.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class Progress:
         self.workers = 0
         self.cost_made = 0.0
         self.seconds_made = 0.0
+        self.squares_made = 0.0  # of the seconds of each bundle
         self.waits = waits
         self.start = clock()
         self.written = self.start
@@ -107,6 +109,7 @@ class Progress:
         self.cost_done += done.cost
         self.cost_made += done.cost_made
         self.seconds_made += done.seconds
+        self.squares_made += done.seconds**2
         self.workers = done.workers
         if self.clock() - self.written >= self._every:
             self._expect()
@@ -164,11 +167,18 @@ class Progress:
     def seconds_left(self, elapsed: float) -> float | None:
         """How many seconds the rest will take; None while that is unknown.
 
+        With W seconds of work left, m workers, and bundles of s seconds, it is W/m + (1 - 1/m) S,
+        S = Σs²/Σs, and W at most. This is Graham's bound on the end of a list of jobs ("Bounds on
+        multiprocessing timing anomalies", 1969), with S in place of the longest job: the mean
+        duration of the bundle that a worker is at, at a random moment.
+
         elapsed: seconds since the start.
         """
         cost_left = max(self.cost - self.cost_done, 0.0)
         if self.seconds_made and self.workers:
-            return cost_left * self.seconds_made / self.cost_made / self.workers
+            work = cost_left * self.seconds_made / self.cost_made
+            last = self.squares_made / self.seconds_made
+            return min(work, work / self.workers + (1 - 1 / self.workers) * last)
         if self.cost_done:
             return cost_left * elapsed / self.cost_done
         if self.cost:

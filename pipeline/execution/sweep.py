@@ -9,11 +9,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pipeline.execution import notices
-from pipeline.execution.bundles import ALONE, KILLS, Bundle, Bundler, Bundling
+from pipeline.execution.bundles import ALONE, CLEARED, KILLS, Bundle, Bundler, Bundling
 from pipeline.execution.clusters.executor import Executor
 from pipeline.execution.deaths import DOUBT, SPACING, Deaths
 from pipeline.execution.errors import SweepError
@@ -48,7 +48,7 @@ class SweepOutcome:
 class LostWorkers:
     """What a sweep does where it loses workers or time; all is called in its own thread.
 
-    kills: how many workers a unit may end at least, from the last `ALONE` on while nothing else
+    kills: how many workers a unit may end at least, the last `ALONE` of them while nothing else
     runs, before it is given up. doubt: it is given up where other causes would end as many workers
     with this probability at most, see `deaths`. blame: called with such a unit and what happened;
     returns what the runner would, or None if it was not the unit, and the sweep goes on. Without
@@ -133,7 +133,8 @@ class Sweep:
     seconds: float = 0.0
     failure: Exception | None = None  # the first one
     halted: bool = False
-    alone: bool = False  # a bundle runs that killed workers before, and nothing besides it
+    alone: bool = False  # a bundle runs that may soon be blamed, and nothing besides it
+    survivors_alone: int = 0  # bundles that were done alone since one was lost alone
     abandoned: bool = False
 
     def complete(self, stop: threading.Event) -> None:
@@ -189,13 +190,18 @@ class Sweep:
     def collect(self) -> None:
         """Take what the pool has finished."""
         for bundle, ending in self.pool.finished():
+            was_alone = self.alone
             self.alone = False
             self.running -= 1
             if ending.state == "done":
+                self.survivors_alone += was_alone
                 self._done(bundle, ending)
             elif ending.state == "failed":
                 self._fail(ending.value)
             elif ending.state == "lost":
+                if was_alone:
+                    bundle.alone += 1
+                    self.survivors_alone = 0
                 self._lost(bundle, ending.value)
             else:  # halted, or its worker was unfit or unprepared
                 # First again: what ended workers must stay behind what did not.
@@ -216,13 +222,26 @@ class Sweep:
             self.retry.extend(self.bundler.last())
         if not self.retry:
             return None
-        # A dying worker takes down what waited there as well: before a unit is blamed it runs
-        # alone.
-        suspect = self.retry[0].kills >= max(1, self.lost_workers.kills - ALONE)
-        if suspect and self.running:
+        alone = self._must_run_alone(self.retry[0])
+        if alone and self.running:
             return None
-        self.alone = suspect
+        self.alone = alone
         return self.retry.popleft()
+
+    def _must_run_alone(self, bundle: Bundle) -> bool:
+        """Whether nothing may run beside a bundle, as its unit may be found to end workers.
+
+        A dying worker takes down what waited there as well. So the last attempts before a unit is
+        blamed are made alone; earlier ones, too, unless the last `CLEARED` units that were tried
+        alone were done: then others end workers. All are if whole jobs ended, since the next job is
+        told only what was in work.
+        """
+        if bundle.kills < max(1, self.lost_workers.kills - ALONE):
+            return False
+        if bundle.jobs or self.survivors_alone < CLEARED:
+            return True
+        after = replace(bundle, kills=bundle.kills + ALONE)
+        return self.deaths.chance(after) <= self.lost_workers.doubt
 
     def _done(self, bundle: Bundle, ending: Ending) -> None:
         self.ended += 1
@@ -260,6 +279,8 @@ class Sweep:
     def _is_to_blame(self, single: Bundle) -> bool:
         """Whether a unit itself ends its workers, as far as can be told."""
         if single.kills < self.lost_workers.kills:
+            return False
+        if single.alone < min(ALONE, self.lost_workers.kills - 1):
             return False
         return self.deaths.chance(single) <= self.lost_workers.doubt
 

@@ -3,6 +3,7 @@
 The sweep is the real one. Its workers are simulated, with their clock.
 """
 
+import io
 import math
 import random
 import threading
@@ -10,8 +11,9 @@ import threading
 import pytest
 
 from pipeline.execution import sweep as sweep_module
-from pipeline.execution.bundles import KILLS, Bundle, Bundler, Bundling
+from pipeline.execution.bundles import ALONE, KILLS, Bundle, Bundler, Bundling
 from pipeline.execution.deaths import DOUBT, MEMORY, PRIOR, SPACING, Deaths
+from pipeline.execution.progress import Advance, Progress
 from pipeline.execution.sweep import LostWorkers, Sweep
 from pipeline.execution.task import Ending
 
@@ -29,6 +31,7 @@ class Disturbed:
     """
 
     lost, deserted = 0, False
+    now = last_kill = 0.0  # seconds
 
     def __init__(self, seed, workers, kills, deadly=()):
         self.workers = self.capacity = self.most = workers
@@ -54,9 +57,11 @@ class Disturbed:
         if self.kills_left and self.quiet <= 0:
             until_kill = self.chance.expovariate(self.workers)
         step = min(seconds, until_kill)
+        self.now += step
         self.seconds_left = [left - step for left in self.seconds_left]
         if until_kill < seconds:
             self.kills_left -= 1
+            self.last_kill = self.now
             yield from self._die(self.chance.randrange(self.workers))
             return
         self.quiet -= 1
@@ -90,6 +95,35 @@ class Disturbed:
         pass
 
 
+def followed(seed, workers, kills):
+    """Seconds that a sweep takes, and its predictions from a tenth of the units on.
+
+    Each is (predicted over true seconds that are left, whether kills were still to come), at
+    moments at which a second or more is left.
+    """
+    pool = Disturbed(seed, workers, kills)
+    costs = [BY_COST[unit % len(BY_COST)] for unit in range(UNITS)]
+    progress = Progress(UNITS, sum(costs), io.StringIO(), clock=lambda: pool.now)
+    predicted = []
+
+    def count(values, bundle, workers):
+        units = len(values)
+        progress.advance(Advance(units, bundle.cost, workers, units, bundle.cost, bundle.cost))
+        if progress.units_done >= UNITS / 10:
+            predicted.append((pool.now, progress.seconds_left(pool.now)))
+
+    bundling = Bundling(total_cost=sum(costs), seconds=1.0)
+    sweep = Sweep(pool, Bundler(enumerate(costs), bundling), LostWorkers(), count)
+    sweep.drive(threading.Event())
+    assert sweep.units_done == UNITS
+    ratios = [
+        (left / (pool.now - now), now < pool.last_kill)
+        for now, left in predicted
+        if pool.now - now >= 1
+    ]
+    return pool.now, ratios
+
+
 def blamed_in(seed, workers, kills, deadly=(), units=UNITS, doubt=DOUBT):
     """Units that are blamed in a sweep, and its workers; all other units must be done."""
     blamed = []
@@ -115,6 +149,39 @@ def test_random_kills_blame_nobody(workers):
     for seed in range(SEEDS // 10):
         assert not blamed_in(seed, workers, 10**9)[0], seed
     print(f"{SEEDS} sweeps of {UNITS} units, {RANDOM_KILLS} kills each, on {workers}: 0 blamed")
+
+
+@pytest.mark.parametrize(
+    "workers, kills, least",
+    [(1, 0, 1.0), (2, 0, 0.95), (20, 0, 1.0), (1, 40, 1.0), (2, 40, 0.95), (20, 40, 0.7)],
+)
+def test_the_time_left_is_known_from_a_tenth_on_also_where_workers_were_killed(
+    workers, kills, least
+):
+    """Within 1.5 times, until the last second; what somebody kills later cannot be known.
+
+    On 20 workers, the 40 kills come within two seconds, and which units are tried alone after them
+    is seen only then.
+    """
+    followed_sweeps = [followed(seed, workers, kills)[1] for seed in range(SEEDS // 5)]
+    ratios = [ratio for ratios in followed_sweeps for ratio, to_come in ratios if not to_come]
+    share = sum(1 / 1.5 < ratio < 1.5 for ratio in ratios) / len(ratios)
+    print(f"{min(ratios):.2f} to {max(ratios):.2f} of the truth, {share:.1%} within 1.5 times")
+    assert share >= least
+
+
+def test_what_many_random_kills_met_is_done_beside_other_units(monkeypatch):
+    """The control is the rule as it was: nothing ran beside a unit that had ended two workers."""
+
+    def mean_seconds(kills):
+        seconds = [followed(seed, 20, kills)[0] for seed in range(SEEDS // 10)]
+        return sum(seconds) / len(seconds)
+
+    undisturbed, killed = mean_seconds(0), mean_seconds(RANDOM_KILLS)
+    monkeypatch.setattr(Sweep, "_must_run_alone", lambda _, bundle: bundle.kills >= KILLS - ALONE)
+    before = mean_seconds(RANDOM_KILLS)
+    print(f"{undisturbed:.1f} s without kills, {killed:.1f} s with them, {before:.1f} s before")
+    assert killed < 2.5 * undisturbed and before > 4 * undisturbed
 
 
 @pytest.mark.parametrize("workers", [1, 2])

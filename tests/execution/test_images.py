@@ -22,6 +22,7 @@ from tests.helpers.servers.pods import Pod
 JOBS = ROOT / "jobs"
 INSTRUCTIONS = {"ARG", "FROM", "WORKDIR", "COPY", "RUN", "ENV", "USER", "ENTRYPOINT", "CMD"}
 ENGINES = ("buildah", "podman", "docker", "apptainer")
+NO_BASE = re.compile("(pinging|initializing source|pulling) .*docker", re.I)
 VALUE_OF_KUBERNETES = re.compile(r"\$\((\w+)\)")
 
 
@@ -212,6 +213,7 @@ def engine():
     return None
 
 
+@pytest.mark.skipif(os.environ.get("FAULTS") != "full", reason="installs all packages: make faults")
 @pytest.mark.skipif(engine() is None, reason="no program is here that builds images")
 def test_the_image_is_built_and_starts(tmp_path):
     name = engine()
@@ -234,6 +236,8 @@ def test_the_image_is_built_and_starts(tmp_path):
             "--version",
         ]
     built = subprocess.run(build, cwd=ROOT, capture_output=True, text=True)
+    if NO_BASE.search(built.stderr):
+        pytest.skip("the base image cannot be had here")
     assert built.returncode == 0, built.stderr[-2000:]
     if name != "buildah":  # which starts none
         started = subprocess.run(start, capture_output=True, text=True)

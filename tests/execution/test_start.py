@@ -81,6 +81,13 @@ def test_what_a_worker_needs_loads_nothing_that_only_reports_need():
     assert not loaded & {"matplotlib", "pandas", "xarray", "hydra", "jinja2", "distributed"}
 
 
+def test_the_parts_of_a_study_load_no_optimizer():
+    """It brings two hundred modules of SciPy, and what needs it loads it then."""
+    words = ["task=show", "experiment=xu/lemmas", "size=quick"]
+    loaded = modules(f"from pipeline.__main__ import main; main({words!r})")
+    assert "scipy.special" in loaded and not loaded & {"scipy.optimize", "scipy.sparse"}
+
+
 def test_the_package_loads_nothing_but_what_it_chooses_arithmetic_by():
     assert not modules("import pipeline") & {"numpy", "dask", "importlib.metadata"}
 

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
+import scipy
 
 from pipeline.study.arrays import Integers
 
@@ -16,8 +15,10 @@ def unconnected(first: Integers, second: Integers, nodes: int, names: Sequence[s
     each edge. nodes: their number; the items come first, and persons may
     follow. names: of items. O(nodes + edges).
     """
-    graph = coo_array((np.ones(len(first), bool), (first, second)), shape=(nodes, nodes))
-    _, component = connected_components(graph, directed=False)
+    graph = scipy.sparse.coo_array(
+        (np.ones(len(first), bool), (first, second)), shape=(nodes, nodes)
+    )
+    _, component = scipy.sparse.csgraph.connected_components(graph, directed=False)
     return outside_largest(component[: len(names)], names)
 
 

@@ -16,7 +16,8 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy import optimize, special
+import scipy
+from scipy import special
 
 from pipeline.study.arrays import Floats
 from pipeline.study.frozen import read_only
@@ -126,7 +127,7 @@ def _quantiles(level: float) -> Floats:
     quantiles = np.empty(NODES)
     widest = 10 * normal_quantile(level) + 10
     for node, share in enumerate(_shares().tolist()):
-        quantiles[node] = optimize.brentq(_excess_chance, 0.0, widest, (share, level))
+        quantiles[node] = scipy.optimize.brentq(_excess_chance, 0.0, widest, (share, level))
     return quantiles
 
 

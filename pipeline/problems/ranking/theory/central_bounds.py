@@ -24,7 +24,7 @@ squared error of s² at least, of each of its two items:
 import math
 
 import numpy as np
-from scipy import optimize
+import scipy
 
 from pipeline.privacy.accounting import zcdp_rho
 
@@ -67,7 +67,7 @@ def worst_spread(person: float, person_delta: float, questions: int, m: int, use
     best = int(np.argmax(bounds))
     low = grid[max(0, best - 1)]
     high = grid[min(len(grid) - 1, best + 1)]
-    optimum = optimize.minimize_scalar(
+    optimum = scipy.optimize.minimize_scalar(
         lambda spread: -least_squared_error(spread, person, person_delta, questions, m, users),
         bounds=(low, high),
         method="bounded",

@@ -10,7 +10,7 @@ error is what one asks for.
 
 import math
 
-from scipy import optimize
+import scipy
 
 from pipeline.privacy.accounting import zcdp_epsilon
 from pipeline.privacy.gaussian_account import gaussian_delta
@@ -93,5 +93,5 @@ def gaussian_epsilon(rho: float, delta: float) -> float:
 
     if gaussian_delta(0.0, rho) <= delta:
         raise InvalidInput(("person_delta"), delta, "is as large as what no ε at all would give")
-    root: float = optimize.brentq(excess, 0.0, high, rtol=1e-10, xtol=1e-14)
+    root: float = scipy.optimize.brentq(excess, 0.0, high, rtol=1e-10, xtol=1e-14)
     return root
