@@ -79,7 +79,8 @@ def main(words: Sequence[str], page: Path = PAGE) -> None:
             sys.exit(f"no folder of finished studies: {folder}")
         for path in sorted(folder.rglob("verdicts.csv")):
             for name, one in _verdicts(path, is_full):
-                if NOT_TESTED in one.verdict and name in found:
+                before = found.get(name)
+                if NOT_TESTED in one.verdict and before and before.verdict != NOT_RUN:
                     continue  # by a study of other data, or of too few cells
                 found[name] = one
     page.write_text(document(found), "utf-8")
