@@ -95,7 +95,7 @@ def start(where, scratch=None, variables=None, **changes):
     return driver
 
 
-def reaches(driver, condition, seconds=120):
+def reaches(driver, condition, seconds=1200):
     """Whether the condition came true before the driver ended."""
     end = time.monotonic() + seconds
     while not condition():
