@@ -381,6 +381,32 @@ def two_coins_real(file=RTE):
     return found
 
 
+def task_difficulty():
+    axes = dict(wanted_wisdom=[8, 16, 32, 48], estimator=WORKERS)
+
+    def error(c):
+        return levels(c, "estimator", dawid_skene=0.4, majority_vote=0.46) / np.sqrt(
+            c["wanted_wisdom"]
+        )
+
+    def best(c):
+        return 0.39 / np.sqrt(c["wanted_wisdom"]) + 0 * error(c)
+
+    found = sealed(axes, {}, noise=0.01, label_error=error)
+    exact = sealed(
+        axes,
+        {},
+        noise=0,
+        task_vote_error=error,
+        task_oracle_error=best,
+        task_error_bound=lambda c: 6 * error(c),
+        label_error_bound=lambda c: 2 * np.exp(-c["wanted_wisdom"] / 8) + 0 * error(c),
+        label_error_expected=lambda c: error(c) / 4,
+        majority_error_exact=lambda c: np.exp(-c["wanted_wisdom"] / 7) / 3 + 0 * error(c),
+    )
+    return found.assign(exact.data_vars)
+
+
 MAKERS = (
     privacy,
     limits,
@@ -396,6 +422,7 @@ MAKERS = (
     rare,
     real,
     lemmas,
+    task_difficulty,
     two_coins,
     two_coins_real,
 )

@@ -494,6 +494,7 @@ def mixed(seed, reps):
         hamming_top_k=error,
         kendall=error,
         kendall_predicted=error,
+        radius_ratio=lambda c: 0.5 + 0 * c["m"],
     )
     return found.assign(exact_top_k=1 - found["hamming_top_k"])
 

@@ -64,6 +64,7 @@ PROBLEM = Problem(
         "variance_ratio": ".metrics.proof_lemmas:variance_ratio",
         "supremum_ratio": ".metrics.proof_lemmas:supremum_ratio",
         "entry_ratio": ".metrics.proof_lemmas:entry_ratio",
+        "radius_ratio": ".metrics.proof_lemmas:radius_ratio",
         "inversion_surprisal": ".metrics.tails:inversion_surprisal",
         "large_error_surprisal": ".metrics.tails:large_error_surprisal",
         "large_excess_surprisal": ".metrics.tails:large_excess_surprisal",

@@ -46,6 +46,11 @@ SLOW = {
     "wang.rare",
     "wang.rare.vote",
     "wang.start.spectral",
+    "wang.task_difficulty.vote",
+    "wang.task_difficulty.bound",
+    "wang.task_difficulty.oracle",
+    "wang.task_difficulty.rate",
+    "wang.task_difficulty.theorem_2",
     "wang.two_coins.law",
 }
 

@@ -421,3 +421,16 @@ def test_radius_of_equation_7_needs_one_power_of_kappa(m, kappa):
     assert radius <= 4 * rate
     beyond = tails.largest_error_radius(1e-9, m, 10, 100.0, kappa)
     assert beyond == math.inf  # too few users to say anything
+
+
+def test_radius_ratio_of_replications():
+    """The metric by its definition, of mixed budgets; 0 where no radius is known."""
+    truth, release, estimate = trial(L=50_000)
+    found = proof_lemmas.radius_ratio()(truth, release, estimate)
+    gain = (math.tanh(0.3) ** -2 + math.tanh(1.2) ** -2) / 2
+    for theta, fit, ratio in zip(truth.theta, estimate.theta, found, strict=True):
+        kappa = math.exp(theta.max() - theta.min())
+        pull = 2 * estimate.ridge * np.abs(theta).max()
+        radius = tails.largest_error_radius(0.2, 4, 50_000, gain, kappa, pull)
+        assert ratio == pytest.approx(np.abs(fit - theta).max() / radius)
+    assert (proof_lemmas.radius_ratio()(*trial(L=5)) == 0).all() and (found > 0).all()

@@ -12,6 +12,7 @@ from . import (
     start,
     strength,
     surveys,
+    task_difficulty,
     two_coins,
 )
 
@@ -27,5 +28,6 @@ CLAIMS = (
     *projection.CLAIMS,
     *recorded.CLAIMS,
     *surveys.CLAIMS,
+    *task_difficulty.CLAIMS,
     *two_coins.CLAIMS,
 )

@@ -37,6 +37,7 @@ from ..metrics.rare import first_label_wrong, first_label_wrong_weighted
 from ..model import Answers, CrowdTruth
 from ..model import DawidSkene as Crowd
 from ..releases import ReleasedAnswers
+from ..task_difficulty import DifficultyTruth
 from ..two_coins import TwoCoinTruth
 
 NO_FLIP = 50.0  # ε at which no answer is ever flipped
@@ -234,6 +235,15 @@ def _equal_coins(truth: CrowdTruth) -> CrowdTruth:
     return replace(truth, sensitivities=truth.abilities, specificities=truth.abilities)
 
 
+def _tasks_alike(truth: CrowdTruth) -> CrowdTruth:
+    """All tasks have the mean easiness, and workers the abilities that they have on average."""
+    if not isinstance(truth, DifficultyTruth):
+        return truth
+    mean = truth.easiness.mean(axis=1, keepdims=True)
+    return replace(truth, easiness=np.broadcast_to(mean, truth.easiness.shape))
+
+
+TASKS_ALIKE = SimulatedControl("tasks that are as easy as the mean task", data_of(_tasks_alike))
 EQUAL_COINS = SimulatedControl(
     "workers who are as often right on either label", data_of(_equal_coins)
 )

@@ -15,11 +15,13 @@ from ..releases import ReleasedWins
 from ..theory import rates
 from ..theory.ordering import bernoulli_divergence
 from ..theory.risk import curvature
+from ..theory.tails import largest_error_radius
 
 WIDEST = 700.0  # logits that θ may span where `curvature` is computed
 # δ over κG log(mL)/(mL), which the theorem leaves open: 16/log(mL) is enough for
 # Lemma S7.
 CONSTANT = 4
+RADIUS_CHANCE = 0.2  # of an error beyond the radius, at most
 
 
 @metric("eigenvalues of the Hessian over their bounds", least=0.0)
@@ -107,6 +109,26 @@ def entry_ratio(truth: Preferences, release: ReleasedWins, estimate: PreferenceE
     of_the_item = m * np.abs(truth.theta) * (delta / square)[:, None]
     scaled = error / (2 * (1 + kappa) ** 2 / kappa)[:, None]
     ratio: Floats = (scaled / (of_all_items[:, None] + of_the_item)).max(axis=1)
+    return ratio
+
+
+@metric("largest error over the radius that one in five may exceed", least=0.0)
+def radius_ratio(truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
+    """‖θ̂ − θ*‖∞ over the radius that it exceeds with probability 0.2 at most; O(reps · m).
+
+    0 where no radius is known. Source: `theory.tails.largest_error_radius`, for eq. (7).
+    """
+    m = release.items
+    users = int(release.users.sum())
+    gain = float(np.average(release.gain, weights=release.users))
+    kappa = rates.condition_number(truth.theta)
+    pull = 2 * estimate.ridge * np.abs(truth.theta).max(axis=1)
+    radius = [
+        largest_error_radius(RADIUS_CHANCE, m, users, gain, float(spread), float(ridge))
+        for spread, ridge in zip(kappa, pull, strict=True)
+    ]
+    error = np.abs(estimate.theta - truth.theta).max(axis=1)
+    ratio: Floats = error / np.array(radius)
     return ratio
 
 
