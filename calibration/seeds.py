@@ -35,6 +35,7 @@ FOLDER = Path("outputs/calibration")
 WHOLE = {  # experiments whose small grid leaves a claim undecided that the whole one decides
     "banerjee/adaptive",
     "banerjee/distortion",
+    "banerjee/equal_eigenvalues",
     "banerjee/maxsense",
     "banerjee/multi",
     "banerjee/pairs",

@@ -1,6 +1,7 @@
 """Block model: classes of users rate clusters of items. Users are counted, never stored singly."""
 
 import copy
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +19,7 @@ from .design import BlockLaw, proportions, rating_probabilities, sizes
 from .releases import SeenRatings
 
 FEW = 3  # clusters, up to which there are few kinds of users
+FEW_KINDS = 128  # ways to spread ratings over more clusters, up to which there are few kinds, too
 BATCH = 1 << 18  # users at a time, where there are so many clusters that few users are alike
 
 
@@ -142,10 +144,13 @@ class Users:
     def portions(self) -> Iterator[UserCounts]:
         """All users by columns rep and user_class.
 
-        In batches where there are so many clusters that few users are
-        alike, else all at once.
+        In batches where there are so many clusters and ratings that
+        few users are alike, else all at once.
         """
-        most = None if self.truth.count <= FEW else BATCH
+        clusters = self.truth.count
+        kinds = math.comb(self.w + clusters - 1, self.w)
+        are_alike = clusters <= FEW or kinds <= FEW_KINDS
+        most = None if are_alike else BATCH
         return _portions(self.classes, len(self.truth.clusters), most)
 
     def batches(self) -> Iterator[UserCounts]:
@@ -153,8 +158,8 @@ class Users:
 
         Columns rep, user_class, rated_0, …, rated_{Lc−1}. rated:
         multivariate hypergeometric, w of N items without replacement. At
-        most one row a user; up to 3 clusters, a number of rows that does
-        not grow with U.
+        most one row a user; up to 3 clusters, and where a user has rated
+        few items, a number of rows that does not grow with U.
         """
         rng = copy.deepcopy(self._streams[0])
         names = [f"rated_{cluster}" for cluster in range(self.truth.count)]

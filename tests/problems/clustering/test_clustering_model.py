@@ -95,24 +95,24 @@ def test_users_answer_the_same_again(beta):
 
 
 def test_rated_items_of_clusters_are_hypergeometric():
-    """Both in batches, where there are many clusters, and not."""
-    for clusters in (np.repeat([0, 1], [12, 18]), np.repeat(range(5), [12, 3, 5, 6, 4])):
+    """In batches where there are many clusters and many ratings, else at once."""
+    few, many = np.repeat([0, 1], [12, 18]), np.repeat(range(5), [12, 3, 5, 6, 4])
+    for clusters, w, number in ((few, 8, 1), (many, 8, 2), (many, 5, 1)):
         data = Users(
             BlockTruth(clusters[None], clusters.max() + 1),
             np.array([400_000]),
-            8,
+            w,
             np.full((1, clusters.max() + 1), 0.5),
             rng(2),
         )
         batches = list(data.batches())
-        assert len(batches) == (1 if clusters.max() == 1 else 2)
-        found = sum(np.bincount(rows["rated_0"], rows.count, 9) for rows in batches)
+        assert len(batches) == number
+        found = sum(np.bincount(rows["rated_0"], rows.count, w + 1) for rows in batches)
+        values = range(w + 1)
         assert counts_agree(
-            found, stats.hypergeom.pmf(range(9), 30, 12, 8), "rated of the first cluster"
+            found, stats.hypergeom.pmf(values, 30, 12, w), "rated of the first cluster"
         )
-        assert not counts_agree(
-            found, stats.binom.pmf(range(9), 8, 0.4), "control: with replacement"
-        )
+        assert not counts_agree(found, stats.binom.pmf(values, w, 0.4), "control: with replacement")
 
 
 @pytest.mark.parametrize("users", [1, 3, 40, 10**6])

@@ -130,8 +130,8 @@ CLAIMS = (
         tolerance=Within(1.05, 0.3),
         why=_PLACE.format("1.00 to 1.10") + " That was computed for up to three clusters.",
         conditions="β = (0.8, 0.2), (0.4, 0.3, 0.3) and (0.3, 0.3, 0.2, 0.2), α = (0.7, "
-        "0.3) and (½, ½), θ = ½ and 2; N = 50 to 200 (50 for MaxSense and four "
-        "clusters), ε = 1, w = N/5 for MaxSense and N/2 for pairs.",
+        "0.3) and (½, ½), θ = ½ and 2; N = 50 to 200, ε = 1, w = N/5 for MaxSense (5 with four "
+        "clusters and N ≥ 100) and N/2 for pairs.",
         control=_TWICE,
     ),
     Claim(
