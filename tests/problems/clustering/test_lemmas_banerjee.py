@@ -152,3 +152,63 @@ def test_corollary_21_by_enumeration(told):
         assert near.sum(axis=1).max() == 2 ** sample_sizes.ball_bits(N, d)
         if d == 0 and told > 5:  # the wrong variant, without what answers tell
             assert least_error < sample_sizes.corollary_21(N, d, 0)
+
+
+def private_answers(rng, hypotheses, epsilon, users, kinds):
+    """P(history | z), (hypotheses, kinds^users): each answer ε-private, its question by history."""
+    histories = np.ones((hypotheses, 1))
+    for _ in range(users):
+        shape = (hypotheses, histories.shape[1], kinds)
+        law = rng.dirichlet(np.ones(kinds), histories.shape[1]) * np.exp(
+            rng.choice([0, epsilon / 2], shape)  # so that normalising at most doubles the exponent
+        )
+        law /= law.sum(axis=2, keepdims=True)
+        histories = (histories[:, :, None] * law).reshape(hypotheses, -1)
+    return histories
+
+
+def test_lemmas_5_and_20_and_corollary_22_by_enumeration():
+    """Adaptive private answers of two users, 40 schemes: the best decoder errs as often as they say.
+
+    Lemma 5 is Lemma 20 with d = 0. Corollary 22 has U ε log₂ e for the information (Lemma 6).
+    """
+    rng, N, users = RNG(20), 5, 2
+    z = labelings(N)[: 2 ** (N - 1)]
+    distance = (z[:, None] != z).sum(axis=2)
+    distance = np.minimum(distance, N - distance)
+    below_half = 0
+    for epsilon in (0.3, 2.0, 8.0, 14.0):
+        for _ in range(10):
+            histories = private_answers(rng, len(z), epsilon, users, 6)
+            told = special.rel_entr(histories, histories.mean(axis=0)).sum() / len(z) / math.log(2)
+            for d in (0, 1):
+                near = (distance <= d).astype(float)
+                least_error = 1 - (near @ histories).max(axis=0).sum() / len(z)
+                bits = math.log2(len(z) / near.sum(axis=1).max())
+                assert least_error >= 1 - (told + 1) / bits
+                assert least_error >= 1 - (users * epsilon + 1) / bits / math.log(2)
+                below_half += least_error < 1 - told / 2 / bits
+    assert below_half  # the wrong variant: half of the information, and without the 1
+
+
+def test_propositions_2_and_3_by_enumeration():
+    """Answers of two private channels have the sum of their budgets, and no channel after adds any."""
+    rng = RNG(23)
+
+    def budget(law):
+        logs = np.log(law)
+        return (logs[:, None] - logs).max()
+
+    def flips(epsilon):
+        return np.array([[special.expit(epsilon), special.expit(-epsilon)]] * 2)[
+            [[0], [1]], [[0, 1], [1, 0]]
+        ]
+
+    for _ in range(50):
+        first, second = rng.dirichlet(np.ones(3), 4), rng.dirichlet(np.ones(5), 4)
+        both = (first[:, :, None] * second[:, None]).reshape(4, -1)
+        assert budget(both) <= budget(first) + budget(second) + 1e-12
+        after = first @ rng.dirichlet(np.ones(4), 3)
+        assert budget(after) <= budget(first) + 1e-12
+    bits = (flips(1.0)[:, :, None] * flips(0.5)[:, None]).reshape(2, -1)
+    assert budget(bits) == pytest.approx(1.5)  # attained: no smaller sum would do

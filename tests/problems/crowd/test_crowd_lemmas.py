@@ -47,3 +47,20 @@ def test_log_odds_by_hand_and_nothing_is_said_without_the_event():
     assert one_step <= near[0] < 1
     far = lemma_3_share(projection=0.1)(CrowdTruth(np.full((1, 3), 0.2), labels), release, fit)
     assert far == 0
+
+
+def test_lemma_2_by_enumeration():
+    """Hoeffding's inequality of nine two-valued variables: all 512 outcomes, 30 laws, every t."""
+    rng = np.random.default_rng(2)
+    outcomes = (np.arange(512)[:, None] >> np.arange(9)) & 1
+    sharper_fails = 0
+    for _ in range(30):
+        widths, chances = rng.uniform(0.2, 2, 9), rng.uniform(0.05, 0.95, 9)
+        law = np.where(outcomes, chances, 1 - chances).prod(axis=1)
+        away = np.abs((outcomes - chances) @ widths) / 9
+        order = np.argsort(away)[::-1]
+        beyond = np.cumsum(law[order])  # P(|mean − E| ≥ t) at each t that occurs
+        exponent = 2 * 81 * away[order] ** 2 / np.square(widths).sum()
+        assert (beyond <= 2 * np.exp(-exponent) + 1e-12).all()
+        sharper_fails += (beyond > 2 * np.exp(-2 * exponent)).any()
+    assert sharper_fails  # the wrong variant: twice the exponent
