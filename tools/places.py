@@ -320,13 +320,15 @@ BANERJEE = (
     Place(
         "Lemma 20",
         "Fano's inequality where d items may be wrong.",
-        test="problems/clustering/test_lemmas_banerjee.py::test_corollary_21_by_enumeration",
+        test="problems/clustering/test_lemmas_banerjee.py"
+        "::test_lemmas_5_and_20_and_corollary_22_by_enumeration",
     ),
     Place("Corollary 21"),
     Place(
         "Corollary 22",
         "Corollary 21 with Lemma 6.",
-        test="problems/clustering/test_rows_banerjee.py",
+        test="problems/clustering/test_lemmas_banerjee.py"
+        "::test_lemmas_5_and_20_and_corollary_22_by_enumeration",
         row="B14",
     ),
     Place("Theorem 23", row="B14"),
@@ -372,6 +374,7 @@ WANG = (
         "§2.2",
         "A worker's confusion matrix, of which one ability is a special case.",
         why="a definition; judged by `wang/two_coins`",
+        row="W19",
     ),
     Place(
         "eqs. (1) to (8)",
@@ -390,7 +393,11 @@ WANG = (
     Place("Theorem 4", row="W4, W8, W11"),
     Place("conclusion", row="W16"),
     Place("Lemma 1", row="W15"),
-    Place("Lemma 2", "Hoeffding's inequality.", why="known; used in Lemma 1"),
+    Place(
+        "Lemma 2",
+        "Hoeffding's inequality.",
+        test="problems/crowd/test_crowd_lemmas.py::test_lemma_2_by_enumeration",
+    ),
     Place("Lemma 3", row="W12, W13, W14"),
     Place(
         "Lemma 4",

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import optimize, special, stats
+from scipy import integrate, optimize, special, stats
 
 from pipeline.problems.crowd.claims import CLAIMS
 from pipeline.problems.crowd.theory import bounds, vote_errors
@@ -284,7 +284,19 @@ def w18():
     return "2.7e-5", "1.1e-7", "6.7e-4", "400", "0.6"
 
 
-IN_ORDER = (18, 17, 6, 3, 2, 9, 5, 7, 10, 8, 4, 11, 16, 15, 14, 12, 13, 1)  # of the paper
+def w19():
+    """The integral of Φ(−e√x) over e, by quadrature and by parts; the bound at ē = ½."""
+    x = 32
+    error = integrate.quad(lambda e: special.ndtr(-e * math.sqrt(x)), 0, 1)[0]
+    root = math.sqrt(x)
+    by_parts = special.ndtr(-root) + (1 - math.exp(-x / 2)) / (root * math.sqrt(2 * math.pi))
+    assert error == pytest.approx(by_parts) == pytest.approx(0.0705, abs=5e-5)
+    assert error == pytest.approx(1 / math.sqrt(2 * math.pi * x), rel=1e-3)
+    assert 2 * math.exp(-x / 4 / 2) == pytest.approx(0.0366, abs=5e-5)
+    return "n v̂ = 32", "0.0705", "0.0366", "`wang.task_difficulty.sure`"
+
+
+IN_ORDER = (18, 17, 19, 6, 3, 2, 9, 5, 7, 10, 8, 4, 11, 16, 15, 14, 12, 13, 1)  # of the paper
 ROWS = {f"W{number}": globals()[f"w{number}"] for number in IN_ORDER}
 
 
