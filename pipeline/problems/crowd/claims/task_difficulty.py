@@ -142,7 +142,8 @@ CLAIMS = (
         measure=_over_first_order,
         tolerance=Within(1, 0.15),
         why="A share of 0.8/√(n v̂) of the tasks is too hard for this crowd, and half of their "
-        "labels are wrong. Equal tasks would have a tenth of the errors at n v̂ = 32.",
+        "labels are wrong. Equal tasks would have a tenth of the errors at n v̂ = 32. "
+        "The tolerance was set after a look at 20 replications.",
         conditions=f"{_CONDITIONS}; n v̂ from {LEARNED} to 48.",
         control=NegativeControl(
             "errors divided by √(n v̂)",
@@ -163,7 +164,8 @@ CLAIMS = (
         ),
         tolerance=AtMost(1.1),
         why="Easiness multiplies all leans of a task, so that weights of private answers keep "
-        "their proportions. A vote has 1.12 to 1.16 times the oracle's errors.",
+        "their proportions. A vote has 1.12 to 1.16 times the oracle's errors. "
+        "The tolerance was set after a look at 20 replications.",
         conditions=f"{_CONDITIONS}; n v̂ from {SURE} on.",
         control=NegativeControl(
             "majority vote in place of Dawid and Skene",
@@ -185,7 +187,8 @@ CLAIMS = (
         ),
         tolerance=AtLeast(2),
         why="With one ability per worker, answers to hard tasks count as much as those to easy "
-        "ones. A posterior that is calibrated has 1.",
+        "ones. A posterior that is calibrated has 1. "
+        "The tolerance was set after a look at 20 replications.",
         conditions=f"{_CONDITIONS}; n v̂ from {LEARNED} on.",
         control=NegativeControl("a third of the wrong labels", scaled("label_error", 1 / 3)),
     ),
