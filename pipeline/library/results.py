@@ -59,26 +59,28 @@ def table(data: xr.Dataset) -> LoadedTable:
     """The tidy table of pandas of a dataset that this library gives, axes first.
 
     Results: a row for each replication of each cell, with its status in words. A summary: a row for
-    each metric of each cell. A boundary: a row for each curve.
+    each metric of each cell. A boundary: a row for each curve. Raises InvalidInput for what is no
+    dataset.
 
     >>> import pipeline as pl
     >>> results = pl.simulate("xu/lemmas", grid={"m": [2], "L": [50]}, replications=2000)
     >>> [*pl.table(pl.summarise(results)).columns][:6]
     ['m', 'L', 'epsilon', 'metric', 'mean', 'mcse']
     """
-    return exporting.tidy(data)
+    return exporting.tidy(_as_dataset(data))
 
 
 def export(data: xr.Dataset, save: str | os.PathLike[str]) -> None:
     """Write a dataset that this library gives: tidy as .csv or .parquet, or whole as .nc (netCDF).
 
-    Parquet needs the package fastparquet. Raises InvalidInput for a file of another kind.
+    Parquet needs the package fastparquet. Raises InvalidInput for a file of another kind, and for
+    what is no dataset.
 
     >>> import pipeline as pl
     >>> results = pl.simulate("xu/lemmas", grid={"m": [2], "L": [50]}, replications=2000)
     >>> pl.export(results, "lemmas.csv")
     """
-    exporting.write(data, os.fspath(save))
+    exporting.write(_as_dataset(data), os.fspath(save))
 
 
 def summarise(data: xr.Dataset, confidence: float = 0.95) -> xr.Dataset:
@@ -208,6 +210,18 @@ def _levels_of_claims(data: xr.Dataset, name: str) -> dict[str, Level]:
         if data.sizes[axis] > 1 and constant in data[axis].values.tolist():
             levels[str(axis)] = constant
     return levels
+
+
+def _as_dataset(data: object) -> xr.Dataset:
+    """What a person gave as a dataset. Raises InvalidInput for anything else."""
+    if isinstance(data, xr.Dataset):
+        return data
+    given = type(data).__name__
+    opened = "open_results, summarise and boundary"
+    if isinstance(data, str):
+        given = data
+        opened = f"pl.open_results({shorten(data)!r})"
+    raise InvalidInput("data", given, f"must be a dataset of xarray, such as from {opened}")
 
 
 def _identity(data: xr.Dataset) -> dict[str, str]:

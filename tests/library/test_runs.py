@@ -321,6 +321,11 @@ def cycle():
         ),
         (lambda: pl.register("ranking", claims=[1]), r"claims=\[1\]: must be a list of claims"),
         (lambda: pl.run(cycle()), "experiment=dict: holds itself"),
+        (
+            lambda: pl.export("nowhere", "a.csv"),
+            r"data=nowhere: must be a dataset of xarray, such as from pl.open_results\('nowhere'\)",
+        ),
+        (lambda: pl.table({}), "data=dict: must be a dataset of xarray"),
     ],
 )
 def test_mistakes_are_one_line(call, message):

@@ -56,6 +56,17 @@ def test_other_datasets_are_tables_of_cells(results):
     assert len(table) == 1 and {"m", "L", "value", "says"} <= {*table.columns}
 
 
+def test_xarray_writes_whatever_the_library_gives(results, tmp_path):
+    """Datasets, and one replication, metric or curve of them: attributes are texts and numbers."""
+    boundary = pl.boundary(results, "epsilon", "error_debiased_squared", 2)
+    one = results.isel(replication=0)
+    given = (results, pl.summarise(results), boundary, one, one["lean_true"], boundary["says"])
+    for number, data in enumerate(given):
+        data.to_netcdf(tmp_path / f"{number}.nc")
+    with xr.open_dataset(tmp_path / "3.nc") as written:
+        assert written["lean_true"].equals(one["lean_true"]) and written.attrs == one.attrs
+
+
 @pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
 def test_files_hold_the_table(name, results, tmp_path):
     pl.export(pl.summarise(results), tmp_path / name)
