@@ -72,7 +72,8 @@ class DaskPool:
 
     Args:
         window: bundles handed out for each worker, computing or waiting.
-        worker_timeout: seconds without any worker after which the sweep fails.
+        worker_timeout: seconds without any worker after which the sweep fails, unless a process of
+            this machine is still starting that is at least half as old.
         on_retired: called with one line for each worker that must not compute.
     """
 
@@ -233,7 +234,7 @@ class DaskPool:
             return
         self._count(now)
         absent = now - self.last_present
-        if not self.workers and absent > self.worker_timeout:
+        if not self.workers and absent > self.worker_timeout and not self._is_one_starting():
             raise self._without_workers()
         self.deserted = self.halted and not self.workers and absent > DESERTED
         if not self.halted:
@@ -241,6 +242,13 @@ class DaskPool:
                 self.executor.revive()
             except OSError as error:
                 raise SweepError(str(error)) from None
+
+    def _is_one_starting(self) -> bool:
+        """Whether a process of this machine is only slow to become a worker.
+
+        Processes that die young, one after the other, are not.
+        """
+        return self.executor.starting() >= self.worker_timeout / 2
 
     def _without_workers(self) -> SweepError:
         advice = "look at the workers' output"

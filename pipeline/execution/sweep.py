@@ -53,9 +53,10 @@ class LostWorkers:
     with this probability at most, see `deaths`. blame: called with such a unit and what happened;
     returns what the runner would, or None if it was not the unit, and the sweep goes on. Without
     it, such a unit ends the sweep.
-    worker_timeout: seconds without any worker after which the sweep gives up; the cluster's own
-    patience, as with a queue, counts instead. on_retired: called with one line for each worker
-    that is retired as unfit. on_halt: called when the sweep begins to stop early.
+    worker_timeout: seconds without any worker after which the sweep gives up, unless a process of
+    this machine is still starting; the cluster's own patience, as with a queue, counts instead.
+    on_retired: called with one line for each worker that is retired as unfit. on_halt: called when
+    the sweep begins to stop early.
     """
 
     kills: int = KILLS

@@ -38,8 +38,11 @@ START = (
     "as w; w._serve()"
 )
 STDERR = 2  # of this process
-# Seconds after which a worker process that the scheduler does not know is replaced.
+# Seconds after which a worker process that the scheduler does not know any more is replaced.
 UNANSWERED = 30.0
+# Seconds that its start may take, on a machine with much else to do.
+STARTING = 300.0
+CONNECT = "distributed.comm.timeouts.connect"
 
 
 def variables_of_workers() -> dict[str, str]:
@@ -96,6 +99,12 @@ class _Worker:
     name: str
     start: float  # seconds of the monotonic clock
     replaced: bool = True  # whether another worker replaces it when it ends
+    joined: bool = False  # whether the scheduler has known it
+
+    @property
+    def age(self) -> float:
+        """Seconds since its start."""
+        return time.monotonic() - self.start
 
     def write(self, line: bytes) -> None:
         assert self.process.stdin is not None
@@ -142,13 +151,15 @@ class Processes:
     def revive(self) -> None:
         """Replace workers that died, and those that the scheduler does not know.
 
-        These have `UNANSWERED` seconds to become known.
+        These have `STARTING` seconds to become known.
         """
-        known = {worker.name for worker in list(self.cluster.scheduler.workers.values())}
         with self.lock:
+            known = self._known()
             for slot, worker in enumerate(self.workers):
-                # Silent: stopped, or cut off from the scheduler.
-                silent = worker.name not in known and time.monotonic() - worker.start > UNANSWERED
+                allowed = STARTING
+                if worker.joined:  # stopped, or cut off from the scheduler
+                    allowed = UNANSWERED
+                silent = worker.name not in known and worker.age > allowed
                 if not silent and worker.process.poll() is None:
                     continue
                 worker.end()
@@ -159,6 +170,20 @@ class Processes:
                 for worker in self.workers
                 if worker.replaced or worker.process.poll() is None
             ]
+
+    def starting(self) -> float:
+        """Age in seconds of the oldest process that is yet to join; 0 where there is none.
+
+        It runs: it is slow, as it is where many other processes want the same processors.
+        """
+        with self.lock:
+            self._known()
+            ages = [
+                worker.age
+                for worker in self.workers
+                if not worker.joined and worker.process.poll() is None
+            ]
+        return max(ages, default=0.0)
 
     def retire(self, address: str) -> bool:
         """Note that a worker must not compute: a few are replaced, the others not.
@@ -181,6 +206,13 @@ class Processes:
             for worker in self.workers:
                 worker.end()
             self.workers = []
+
+    def _known(self) -> set[str]:
+        """Names of the workers that the scheduler knows, which have thereby joined."""
+        names = {worker.name for worker in list(self.cluster.scheduler.workers.values())}
+        for worker in self.workers:
+            worker.joined = worker.joined or worker.name in names
+        return names
 
     def _replace(self, slot: int) -> None:
         """Start another worker in a place, if that is possible now: the next call tries again."""
@@ -271,7 +303,7 @@ def _serve() -> None:
 
     import dask
 
-    dask.config.set(order.dask)
+    dask.config.set({**order.dask, CONNECT: STARTING})
     steady()
     # Where the scheduler is gone, nobody is there to read a message.
     with contextlib.suppress(Exception):
@@ -332,7 +364,7 @@ async def _work(order: Order) -> None:
         security=security,
         dashboard=False,
         dashboard_address="127.0.0.1:0",
-        death_timeout=30,
+        death_timeout=STARTING,
     )
     async with worker:
         await worker.finished()

@@ -1,6 +1,7 @@
 """Sweeps on every kind of cluster: all units, bounded, lazy, bundled, stopped, failed."""
 
 import contextlib
+import dataclasses
 import functools
 import os
 import random
@@ -8,9 +9,10 @@ import signal
 import threading
 import time
 
+import psutil
 import pytest
 
-from pipeline.execution import dask_pool
+from pipeline.execution import dask_pool, workers
 from pipeline.execution.bundles import MOST_UNITS, Bundle, Bundler
 from pipeline.execution.clusters import Executor, Local, Synchronous, Threads
 from pipeline.execution.clusters.executor import DASK
@@ -417,6 +419,55 @@ def test_no_worker_is_an_error_not_a_hang(tmp_path):
     with pytest.raises(SweepError, match=r"no worker for 0.5 s \(two imaginary workers\)"):
         run(empty, Heavy(), pairs(range(3)), lost_workers=LostWorkers(worker_timeout=0.5))
     assert revived
+
+
+@pytest.mark.parametrize("fate", [signal.SIGCONT, signal.SIGKILL], ids=["slow", "dead"])
+def test_a_worker_that_is_slow_to_start_is_waited_for_and_a_dead_one_is_not(
+    fate, tmp_path, monkeypatch
+):
+    """Its process stops itself before it loads anything, until much more time than the sweep's has
+    passed without a worker.
+    """
+    patience = 0.3
+    stop = "import os, signal; os.kill(os.getpid(), signal.SIGSTOP); "
+    monkeypatch.setattr(workers, "START", stop + workers.START)
+    looks = []
+
+    def look():
+        looks.append(time.monotonic())
+        if looks[-1] - looks[0] > 5 * patience:
+            os.kill(process.pid, fate)
+
+    with Local(workers=1).open() as executor:
+        process = psutil.Process().children()[0]
+        watched = dataclasses.replace(executor, revive=look)
+        sweep = functools.partial(
+            run,
+            watched,
+            functools.partial(record, tmp_path),
+            pairs(range(3)),
+            lost_workers=LostWorkers(worker_timeout=patience),
+        )
+        if fate == signal.SIGCONT:
+            assert sweep().units_done == 3
+        else:
+            with pytest.raises(SweepError, match="no worker for 0.3 s"):
+                sweep()
+    assert looks[-1] - looks[0] > 5 * patience
+
+
+def test_a_process_that_does_not_start_is_replaced_in_the_end(monkeypatch):
+    stop = "import os, signal; os.kill(os.getpid(), signal.SIGSTOP); "
+    monkeypatch.setattr(workers, "START", stop + workers.START)
+    monkeypatch.setattr(workers, "STARTING", 0.5)
+    with Local(workers=1).open() as executor:
+        [stopped] = psutil.Process().children()
+        while executor.starting() <= workers.STARTING:
+            executor.revive()
+            assert stopped.is_running()
+        executor.revive()
+        [another] = psutil.Process().children()
+        assert another.pid != stopped.pid
 
 
 def test_handlers_are_restored_and_a_second_signal_interrupts():

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from pipeline.execution.clusters.open_files import raise_limit
-from pipeline.execution.workers import NOISY, steady
+from pipeline.execution.workers import CONNECT, NOISY, STARTING, steady
 from pipeline.storage.file_locks import lock, lock_at_once
 from pipeline.study.files import open_regular
 from pipeline.study.parameters import InvalidInput
@@ -39,7 +39,7 @@ DASK = {
     "distributed.scheduler.active-memory-manager.start": False,
     # Without a sign of life: then a worker's bundles count as lost.
     "distributed.scheduler.worker-ttl": "60s",
-    "distributed.comm.timeouts.connect": "10s",
+    CONNECT: "10s",
     # Results are tiny, so there is nothing to spill; memory is limited by the operating system
     # instead.
     "distributed.worker.memory.target": False,
@@ -71,6 +71,8 @@ class Executor:
         description: one line for a person.
         patience: seconds without any worker after which the sweep gives up; None: the sweep's own
             default.
+        starting: age in seconds of the oldest process of this machine that is yet to become a
+            worker; 0 where there is none.
         admit: called in each worker before it gets units, also in those that join later; the reason
             why it must not compute, or None.
         window: bundles handed out for each worker, computing or waiting.
@@ -86,6 +88,7 @@ class Executor:
     retire: Callable[[str], bool] = lambda _: False
     description: str = "no cluster, computing in this process"
     patience: float | None = None
+    starting: Callable[[], float] = lambda: 0.0
     admit: Callable[[], str | None] | None = None
     window: int = 2
     guest: bool = False
@@ -231,18 +234,23 @@ def scheduler(folder: str, **options: object) -> Iterator[tuple[Any, Any]]:
     import distributed
 
     with quiet(), dask.config.set({"temporary-directory": folder}):
-        started = distributed.LocalCluster(
-            dashboard_address="127.0.0.1:0",
-            silence_logs=logging.CRITICAL,
-            **options,
-            scheduler_kwargs={"dashboard": _has_dashboard()},
-        )
+        # It connects to itself, which may take long on a machine with much else to do.
+        with dask.config.set({CONNECT: STARTING}):
+            started = distributed.LocalCluster(
+                dashboard_address="127.0.0.1:0",
+                silence_logs=logging.CRITICAL,
+                **options,
+                scheduler_kwargs={"dashboard": _has_dashboard()},
+            )
         with started as cluster:
             if not cluster.scheduler_address.startswith("inproc:"):
                 # For the client, which then encrypts nothing.
                 cluster.sync(cluster.scheduler.listen, "inproc://")
             address = cluster.scheduler.listeners[-1].contact_address
-            with distributed.Client(address, loop=cluster.loop, set_as_default=False) as client:
+            joined = distributed.Client(
+                address, timeout=STARTING, loop=cluster.loop, set_as_default=False
+            )
+            with joined as client:
                 yield cluster, client
 
 

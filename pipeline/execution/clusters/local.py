@@ -152,6 +152,7 @@ class Local(Cluster, Checked):
                         processes.revive,
                         functools.partial(_retire, processes, client),
                         describe(cluster, description),
+                        starting=processes.starting,
                     )
                     processes.close()
 
