@@ -91,18 +91,33 @@ def pairs(words: Sequence[str], as_typed: Sequence[str] = AS_TYPED) -> dict[str,
     """
     values: dict[str, Any] = {}
     for word in words:
-        parsed = _parsed(word, as_typed, "problem=NAME")
-        key = parsed.key_or_group
-        text = _text_of(word)
-        if Action(parsed.type.name) is not Action.CHANGE or parsed.package is not None:
-            allowed = "nothing is added or removed here; write key=value"
-            raise InvalidInput("command line", word, allowed)
-        if parsed.is_sweep_override():
-            raise InvalidInput(key, text, "must be one value")
-        if key in values:
-            raise InvalidInput(key, text, "is given twice")
-        values[key] = parsed.value()
+        pair = _pair(word, as_typed)
+        if pair.key in values:
+            raise pair.refused("is given twice")
+        values[pair.key] = pair.value
     return values
+
+
+def _pair(argument: str, as_typed: Sequence[str]) -> Word:
+    """An argument key=value; InvalidInput for any other one."""
+    not_changed = InvalidInput(
+        "command line", argument, "nothing is added or removed here; write key=value"
+    )
+    long_list = None
+    if argument.partition("=")[0] not in as_typed:
+        long_list = long_lists.read(argument)
+    if long_list is not None:
+        word = long_list_word(argument, long_list)
+        if word.action is not Action.CHANGE:
+            raise not_changed
+        return word
+    parsed = _parsed(argument, as_typed, "problem=NAME")
+    text = _text_of(argument)
+    if Action(parsed.type.name) is not Action.CHANGE or parsed.package is not None:
+        raise not_changed
+    if parsed.is_sweep_override():
+        raise InvalidInput(parsed.key_or_group, text, "must be one value")
+    return Word(parsed.key_or_group, Action.CHANGE, parsed.value(), text)
 
 
 def check_group(argument: str) -> None:

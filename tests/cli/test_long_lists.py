@@ -5,6 +5,7 @@ import yaml
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from pipeline.__main__ import main
+from pipeline.cli.arguments import pairs
 from pipeline.cli.compose import compose
 from pipeline.cli.long_lists import LONG, MOST_TYPED
 from pipeline.study import parameters
@@ -52,6 +53,7 @@ def test_the_parser_sees_short_lists_only(monkeypatch):
         lambda self, word: words.append(word) or parse(self, word),
     )
     compose([*SMALL, f"grid.epsilon={typed(LEVELS)}"])
+    assert pairs([f"person_spent={typed(LEVELS)}"]) == {"person_spent": LEVELS}  # of a task
     assert words and max(word.count(",") for word in words) < LONG
 
 
@@ -69,6 +71,21 @@ def test_what_cannot_be_read_is_one_line(value, says, capsys):
     assert main([*SMALL, f"grid.epsilon={value}", "task=show"]) == 2
     error = capsys.readouterr().err
     assert error.startswith("error: grid.epsilon=") and says in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "words, says",
+    [
+        (["+n=LIST"], "nothing is added or removed here"),
+        (["n=LIST", "n=LIST"], "is given twice"),
+        (["n={a:LIST}"], "write it into a file"),
+    ],
+)
+def test_a_task_without_a_config_refuses_long_lists_as_it_does_short_ones(words, says):
+    long = typed(LEVELS)
+    with pytest.raises(parameters.InvalidInput, match=says):
+        pairs([word.replace("LIST", long) for word in words])
+    assert pairs([f"save={long}"]) == {"save": long}  # a text
 
 
 def test_a_value_is_checked_once_for_all_cells(monkeypatch):

@@ -244,7 +244,14 @@ def too_long(*_):
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A folder with files to name, in which nothing is simulated."""
-    for name in ("tasks.run.run", "tasks.run.report", "submit.submit", "verify.verify"):
+    replaced = (
+        "tasks.run.run",
+        "tasks.run.report",
+        "submit.submit",
+        "verify.verify",
+        "protocol.write",
+    )
+    for name in replaced:
         monkeypatch.setattr(f"pipeline.cli.{name}", accepted)
     monkeypatch.setattr("pipeline.workflow.controls.controls", accepted)
     monkeypatch.setattr("pipeline.advice.answer.answer", accepted)
