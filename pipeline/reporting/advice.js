@@ -187,7 +187,7 @@ function ticks(low, high, log, most) {
 }
 
 function chart(found, axis, positions, people) {
-  const width = Math.max($("chart").clientWidth, 260), left = 58, right = 20, gap = 46;
+  const width = Math.max($("chart").clientWidth, 260), left = 58, right = 20, gap = 58;
   const x = v => left + (width - left - right) * (v - axis.logs[0]) / (axis.logs.at(-1) - axis.logs[0]);
   const look = x(Math.log(epsilon)), there = isShare(metric.limits) ? v => v : v => Math.log(Math.max(v, 1e-12));
   const all = found.flatMap(one => one.values.flat().concat(target)).map(there).filter(Number.isFinite);
@@ -198,7 +198,7 @@ function chart(found, axis, positions, people) {
       low: problem.axes[people].logs[0], high: problem.axes[people].logs.at(-1)},
     problem.risks.length && {kind: "risk", height: 110, name: "share found by the best attack, 5 % false alarms", log: false,
       low: 0, high: 1}].filter(Boolean);
-  let top = 20, parts = "";
+  let top = 28, parts = "";
   for (const panel of panels) {
     const {kind, height} = panel, bottom = top + height;
     const y = v => bottom - height * (v - panel.low) / (panel.high - panel.low);
@@ -212,8 +212,8 @@ function chart(found, axis, positions, people) {
         text(left - 6, y(v) + 4, value(v), 'text-anchor="end"');
     for (const v of ticks(axis.logs[0], axis.logs.at(-1), true, width / 55))
       parts += `<path class="grid" d="M${x(v)} ${top}V${bottom}"/>` +
-        text(x(v), bottom + 16, digits(Math.exp(v)), 'text-anchor="middle"');
-    parts += text(2, top - 8, escaped(panel.name), 'class="name"');
+        text(x(v), bottom + 22, digits(Math.exp(v)), 'text-anchor="middle"');  // below the lowest number on the left
+    parts += text(2, top - 14, escaped(panel.name), 'class="name"');  // above the highest
     parts += `<path class="frame" d="M${left} ${top}V${bottom}H${width - right}"/>`;
     found.forEach((one, k) => {
       const xs = positions.map(x);
@@ -230,12 +230,15 @@ function chart(found, axis, positions, people) {
       if (kind === "mean" && one.begins[1] !== null)
         parts += `<path class="begin m${k}" d="M${x(one.begins[1])} ${inside(there(target))}V${bottom}"/>`;
     });
-    if (kind === "mean") parts += `<path class="target" d="M${left} ${inside(there(target))}H${width - right}"/>` +
-      text(width - right, inside(there(target)) - 5, `target ${digits(target)}`, 'text-anchor="end" class="name"');
+    if (kind === "mean") {
+      const wanted = inside(there(target)), beside = wanted < top + 20 ? wanted + 15 : wanted - 5;
+      parts += `<path class="target" d="M${left} ${wanted}H${width - right}"/>` +
+        text(width - right, beside, `target ${digits(target)}`, 'text-anchor="end" class="name"');
+    }
     parts += `<path class="look" d="M${look} ${top}V${bottom}"/>`;
     top = bottom + gap;
   }
-  const height = top - gap + 40;
+  const height = top - gap + 48;
   parts += text((left + width - right) / 2, height - 6, escaped(axis.label), 'text-anchor="middle" class="name"');
   const names = found.map(one => words(one.one.name)).join(", ");
   const said = `${metric.label}, people needed and risk against ${axis.short}, for ${names}; ` +

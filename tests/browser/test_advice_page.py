@@ -245,7 +245,7 @@ def test_nothing_runs_out_of_the_page(page, browser, width, dark):
         " && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 80))"
     )
     assert browser.run(out) == []
-    assert all(one.least >= 11 and one.texts > 8 for one in letters(browser))
+    assert all(one.is_legible and one.texts > 8 for one in letters(browser))
     assert browser.run(
         "document.querySelector('#chart svg').getBoundingClientRect().width"
     ) > 0.8 * min(width, 800)
