@@ -11,6 +11,7 @@ import pytest
 from pipeline.execution import arithmetic
 from pipeline.execution.environment import environment as arithmetic_of_this_process
 from pipeline.execution.workers import variables_of_workers
+from pipeline.study import proc
 from tests.helpers.engine import ROOT, environment
 
 X86 = pytest.mark.skipif(
@@ -118,14 +119,14 @@ def test_only_processors_that_have_it_get_the_baseline(
     machine, flags, pinned, tmp_path, monkeypatch
 ):
     (tmp_path / "cpuinfo").write_text(f"model name : planted\n{flags}\n")
-    monkeypatch.setattr(arithmetic, "PROCESSORS", tmp_path / "cpuinfo")
+    monkeypatch.setattr(proc, "PROCESSORS", tmp_path / "cpuinfo")
     monkeypatch.setattr(platform, "machine", lambda: machine)
     monkeypatch.delitem(sys.modules, "numpy")
     variables = {}
     arithmetic.pin(variables)
     expected = {"OPENBLAS_CORETYPE": "Haswell", "NPY_DISABLE_CPU_FEATURES": arithmetic._beyond()}
     assert variables == (expected if pinned else {})
-    monkeypatch.setattr(arithmetic, "PROCESSORS", tmp_path / "none")
+    monkeypatch.setattr(proc, "PROCESSORS", tmp_path / "none")
     variables = {}
     arithmetic.pin(variables)
     assert variables == {}
