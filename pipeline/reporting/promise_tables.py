@@ -148,5 +148,9 @@ def _share(cell: xr.Dataset, metric: str, of: str) -> str:
     """A share with its interval, `71 % of releases [61 %, 79 %]`."""
     if metric not in cell or not math.isfinite(float(cell[metric])):
         return "–"
-    ends = [percent(float(cell[f"{metric}_{end}"])) for end in ("low", "high")]
+    low = max(
+        float(cell[f"{metric}_low"]), 0.0
+    )  # the interval of a mean may leave the range of shares
+    high = min(float(cell[f"{metric}_high"]), 1.0)
+    ends = [percent(low), percent(high)]
     return f"{percent(float(cell[metric]))} of {of} [{ends[0]}, {ends[1]}]"
