@@ -148,9 +148,8 @@ def _share(cell: xr.Dataset, metric: str, of: str) -> str:
     """A share with its interval, `71 % of releases [61 %, 79 %]`."""
     if metric not in cell or not math.isfinite(float(cell[metric])):
         return "–"
-    low = max(
-        float(cell[f"{metric}_low"]), 0.0
-    )  # the interval of a mean may leave the range of shares
+    # The interval of a mean may leave the range of shares.
+    low = max(float(cell[f"{metric}_low"]), 0.0)
     high = min(float(cell[f"{metric}_high"]), 1.0)
     ends = [percent(low), percent(high)]
     return f"{percent(float(cell[metric]))} of {of} [{ends[0]}, {ends[1]}]"
