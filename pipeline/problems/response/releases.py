@@ -231,10 +231,10 @@ class FlippedResponses(PairwiseRelease, ItemRelease, RedrawnRelease):
         Ŷ_ij = [(1 − f) Ỹ_ij + f Ỹ_ji − f(1 − f) B_ij]/(1 − 2f)², unbiased for
         i ≠ j. O(reps · n · m²).
         """
-        counts = self._flipped_differences()
+        counts = self._counted_differences
         flip = float(flip_probability(self.epsilon))
         if not debiased or flip == 0:
-            return counts
+            return counts.copy()
         both_flipped = flip * (1 - flip) * self.pairs
         counts = (1 - flip) * counts + flip * counts.swapaxes(1, 2) - both_flipped
         counts /= np.tanh(self.epsilon / 2) ** 2
@@ -266,6 +266,11 @@ class FlippedResponses(PairwiseRelease, ItemRelease, RedrawnRelease):
             answers &= release.observed
             observed = np.broadcast_to(release.observed, answers.shape)
         return FlippedResponses(answers, observed, self.epsilon)
+
+    @cached_property
+    def _counted_differences(self) -> Floats:
+        """Ỹ, which a fit and its standard errors share, as counting costs more than either."""
+        return self._flipped_differences()
 
     def _flipped_differences(self) -> Floats:
         """Ỹ of the flipped responses as they are; a new array."""

@@ -9,12 +9,19 @@ import pytest
 from scipy.special import expit
 
 from pipeline.problems.common import inference
+from pipeline.problems.response import releases
 from pipeline.problems.response.estimators.likelihood import JointLikelihood, PairwiseLikelihood
 from pipeline.problems.response.estimators.spectral import Spectral, SpectralDebiased
 from pipeline.problems.response.mechanisms.noisy_differences import CuratorDifferences
 from pipeline.problems.response.mechanisms.randomized_response import RandomizedResponse
 from pipeline.problems.response.model import Rasch
-from pipeline.problems.response.releases import Differences, Inclusion
+from pipeline.problems.response.releases import (
+    CountedResponses,
+    Differences,
+    FlippedResponses,
+    Inclusion,
+)
+from pipeline.problems.response.sampling.pair_counts import differences_of
 from pipeline.problems.response.theory import inference as theory
 from pipeline.problems.response.theory.fitted_abilities import (
     Abilities,
@@ -261,6 +268,44 @@ def test_sums_over_persons_are_those_of_their_definition(flip: float) -> None:
     part = wrong * (right @ weight) - right * (wrong @ weight.mT)
     computed = score_covariance(answers, observed, weight, flip)
     np.testing.assert_allclose(computed, part.mT @ part, rtol=1e-12)
+
+
+@pytest.mark.parametrize("estimator", [Spectral, SpectralDebiased])
+def test_persons_who_are_counted_vary_as_the_same_persons_one_by_one(estimator: type[Any]) -> None:
+    """Two items each: the sum over persons from counts of pairs alone."""
+    model = Rasch(n=300, m=4, questions=2)
+    mechanism = RandomizedResponse(n=300, m=4, person=3.0, questions=2)
+    truth = model.truth(rng(1), 5, rng(0))
+    counted = mechanism.release(model.simulate(truth, rng(2)), rng(3))
+    assert isinstance(counted, CountedResponses) and counted.patterns is not None
+    each = FlippedResponses(counted.answers, counted.observed, counted.epsilon)
+    rows = slice(1, 5)
+    theta = truth.theta[rows]
+    weight = theory._weights(theta, True)
+    matrices = []
+    for release in (counted, each):
+        law = theory.ResponseLaw(release, estimator.debiased)
+        matrices.append(law.covariance(theta, weight, rows))
+    np.testing.assert_allclose(*matrices, rtol=1e-11, atol=1e-11 * np.abs(matrices[0]).max())
+
+
+def test_a_fit_and_its_errors_count_pairs_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many slices of replications the errors are computed in."""
+    counted = []
+
+    def counting(*arrays: np.ndarray) -> np.ndarray:
+        counted.append(len(arrays[0]))
+        return differences_of(*arrays)
+
+    monkeypatch.setattr(releases, "differences_of", counting)
+    monkeypatch.setattr(theory, "SLICE_RESPONSES", 400)
+    model = Rasch(n=40, m=5)
+    truth = model.truth(rng(1), 6, rng(0))
+    mechanism = RandomizedResponse(n=40, m=5, person=50.0)
+    release = mechanism.release(model.simulate(truth, rng(2)), rng(3))
+    estimate = SpectralDebiased(m=5).fit(release, rng(0))
+    assert np.isfinite(estimate.errors).all() and estimate.ranks(0.95).low.min() == 1
+    assert counted == [6]
 
 
 @pytest.mark.parametrize(("mean", "spread"), [(0.0, 1.0), (0.7, 0.5), (-0.4, 1.8)])

@@ -73,6 +73,7 @@ Godambe (1960), An optimum property of regular maximum likelihood estimation; Bo
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -92,7 +93,7 @@ from pipeline.study.abstract import Abstract
 from pipeline.study.arrays import Array, Booleans, Floats
 from pipeline.study.intervals import Interval, normal_interval, normal_quantile
 
-from ..releases import Differences, FlippedResponses, PairwiseRelease
+from ..releases import CountedResponses, Differences, FlippedResponses, PairwiseRelease
 from .fitted_abilities import (
     PairShares,
     assumed_abilities,
@@ -128,14 +129,32 @@ class ResponseLaw(DifficultyLaw):
 
     def counts(self, rows: slice) -> Array:
         """Y of these replications."""
-        return without_diagonal(self.release.differences(self.debiased)[rows])
+        return self._every_count[rows]
+
+    @cached_property
+    def _every_count(self) -> Floats:
+        return without_diagonal(self.release.differences(self.debiased))
+
+    @cached_property
+    def _ahead(self) -> Floats:
+        """Ỹ, as it was released."""
+        return self.release.differences()
 
     def covariance(self, theta: Floats, weight: Floats, rows: slice) -> Floats:
-        """Σ_l ψ_l ψ_lᵀ: `theory.person_scores`. O(reps · n · m²)."""
+        """Σ_l ψ_l ψ_lᵀ: `theory.person_scores`. O(reps · n · m²); O(reps · m²) where persons are
+        counted by their answers to a pair.
+        """
         release = self.release
-        present = None if release.observed is None else release.observed[rows]
         flip = float(flip_probability(release.epsilon)) if self.debiased else 0.0
+        if self.is_counted:
+            return _pair_covariance(self._ahead[rows], release.pairs[rows], weight, flip)
+        present = None if release.observed is None else release.observed[rows]
         return score_covariance(release.answers[rows], present, weight, flip)
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the release has counts of persons, who answer two items each at most."""
+        return isinstance(self.release, CountedResponses) and self.release.patterns is not None
 
 
 @dataclass(frozen=True)
@@ -369,6 +388,26 @@ def _inflation(step: _Step, weight: Floats, count_variance: Floats) -> Floats:
     return inflation
 
 
+def _pair_covariance(ahead: Array, pairs: Array, weight: Floats, flip: float) -> Floats:
+    """Σ_l ψ_l ψ_lᵀ of persons who answer two items each at most, (reps, m, m).
+
+    ahead: Ỹ, persons whose released responses to i and j are right and wrong. pairs: who answered
+    both. ψ_lj = −ψ_li, so that this is a Laplacian; a right response counts h = (1 − f)/(1 − 2f)
+    as right and g = 1 − h as wrong, and a wrong one the reverse:
+
+        |ψ_li| = |h² a_ij − g² a_ji|, |h² a_ji − g² a_ij| or |gh (a_ij − a_ji)|
+
+    where i alone is right, j alone, or both or none. O(reps · m²).
+    """
+    hit = (1 - flip) / (1 - 2 * flip)
+    miss = 1 - hit
+    lead = hit**2 * weight - miss**2 * weight.mT
+    tie = hit * miss * (weight - weight.mT)
+    alike = pairs - ahead - ahead.mT
+    weights = ahead * lead**2 + ahead.mT * lead.mT**2 + alike * tie**2
+    return laplacian_of(without_diagonal(weights))
+
+
 def _step(theta: Floats, law: DifficultyLaw, is_spectral: bool, rows: slice) -> _Step:
     weight = _weights(theta, is_spectral)
     with np.errstate(all="ignore"):
@@ -413,7 +452,7 @@ def _edges(edges: Booleans | None, rows: slice) -> Booleans | None:
 
 def _slices(reps: int, m: int, law: DifficultyLaw) -> list[slice]:
     """Replications processed at a time."""
-    if isinstance(law, ResponseLaw):
+    if isinstance(law, ResponseLaw) and not law.is_counted:
         length = max(1, SLICE_RESPONSES // (max(1, law.release.persons) * m))
         return [slice(start, start + length) for start in range(0, reps, length)]
     return slices_of(reps, m)
