@@ -81,6 +81,43 @@ def clustering():
     return dataset(axes, lambda c: 0.95 - 0.2 * (c["U"] * np.tanh(c["epsilon"] / 2) ** 2 < 2e5))
 
 
+def threshold(axes, metric, answers, middle, low=0.0):
+    """A metric that rises with the budget, the second axis, from `low` to 1, half-way where
+    tanh(ε/2) of one of the answers that share it is middle(size)."""
+    size, budget = axes
+
+    def rising(c):
+        ratio = np.tanh(c[budget] / (2 * answers)) / middle(c[size])
+        return low + (1 - low) / (1 + ratio**-4.0)
+
+    data = dataset(axes, rising)
+    data[metric] = data["coverage"]
+    return data
+
+
+def budgets(most):
+    """As many as `refine` leaves."""
+    return np.geomspace(most / 100, most, 30).round(3).tolist()
+
+
+def crowd_threshold():
+    """Coverage, from 80 % on; 90 % is its middle."""
+    axes = dict(m=[400, 700, 1250, 2200, 4000], epsilon=budgets(4))
+    return threshold(axes, "coverage", 1, lambda m: 1.65 * m**-0.25, low=0.8)
+
+
+def response_threshold():
+    """Share of difficulties that have an interval."""
+    axes = dict(n=[125, 250, 500, 1000, 2000], person=budgets(16))
+    return threshold(axes, "intervals_known", 5, lambda n: 0.85 * n**-0.25)
+
+
+def clustering_threshold():
+    """Share of chances that have an interval."""
+    axes = dict(U=[3e5, 1e6, 3e6, 1e7, 3e7], epsilon=budgets(2))
+    return threshold(axes, "intervals_known", 1, lambda users: 170 * users**-0.5)
+
+
 def bootstrap_ranking():
     axes = dict(m=[5, 15], L=[400, 6400], x=[8.0, 16.0, 32.0, 64.0])
     return dataset(axes, lambda c: 0.95 - 0.05 * (c["x"] < 32))
@@ -98,7 +135,10 @@ MAKERS = (
     response_counts,
     response_flips,
     crowd,
+    crowd_threshold,
+    response_threshold,
     clustering,
+    clustering_threshold,
     bootstrap_ranking,
     bootstrap_response,
 )

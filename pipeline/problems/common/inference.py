@@ -98,6 +98,19 @@ def coverage(
     return _or_nan(_covers(truth, estimate, confidence).mean(axis=1), estimate, confidence)
 
 
+@share("numbers that have an interval", units="share of items")
+def intervals_known(
+    truth: Truth, estimate: EstimateWithErrors, *, confidence: float = CONFIDENCE
+) -> Floats:
+    """Share of items that have an interval: the others have none, as noise outweighs all there is.
+
+    Coverage and width are those of releases in which all items have one.
+    """
+    interval = interval_of(estimate, confidence)
+    known: Floats = np.isfinite(interval.high - interval.low).mean(axis=1)
+    return known
+
+
 @share("simultaneous coverage of intervals", units="probability")
 def coverage_of_all(
     truth: Truth, estimate: EstimateWithErrors, *, confidence: float = CONFIDENCE

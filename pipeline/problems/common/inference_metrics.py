@@ -12,6 +12,7 @@ _NAMES = (
     "coverage_of_all",
     "error_ratio_squared",
     "interval_width",
+    "intervals_known",
     "model_error",
     "rank_coverage",
     "rank_width",

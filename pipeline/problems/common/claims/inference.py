@@ -1,16 +1,28 @@
 """Claims on intervals that problems share: coverage, ranks, the cost of ignoring the mechanism."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
 import xarray as xr
 
+from pipeline.analysis.boundaries import INSIDE, boundary_exponent, crossing
 from pipeline.analysis.claims import Claim, NegativeControl, SimulatedControl
 from pipeline.analysis.controls import scaled
-from pipeline.analysis.measures import Cells, Measure, mean_cells, measure_every_cell
-from pipeline.analysis.selection import Condition, select
+from pipeline.analysis.estimate import Estimate
+from pipeline.analysis.measures import (
+    Cells,
+    Measure,
+    confidence_for,
+    mean_cells,
+    measure,
+    measure_every_cell,
+)
+from pipeline.analysis.selection import Condition, InsufficientEvidence, select
+from pipeline.analysis.summary import summarise
 from pipeline.analysis.tolerances import AtLeast, AtMost, Tolerance, Within
-from pipeline.problems.common.changes import changed_estimate
+from pipeline.problems.common.changes import all_of, changed_estimate, with_parameters
+from pipeline.study.arrays import Floats
 from pipeline.study.grid import Level
 
 LEVEL = 0.95
@@ -137,6 +149,92 @@ def even_the_bootstrap(
         conditions=setting.conditions,
         control=THRICE_COVERED,
         simulated=simulated,
+    )
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """The budget at which the mean of a metric crosses a level, for each number of people or tasks.
+
+    budget, size: axes. unit: budgets -> what theory measures them in, arrays (levels,).
+    """
+
+    metric: str
+    level: float
+    budget: str
+    size: str
+    unit: Callable[[Floats], Floats]
+
+    def exponent(self, cells: xr.Dataset) -> Estimate:
+        """Exponent in the size of the budget there, in theory's unit.
+
+        cells: a summary, over the two axes. Raises `InsufficientEvidence` for a crossing outside
+        the grid.
+        """
+        budget = cells[self.budget]
+        position = budget.copy(data=self.unit(budget.values))
+        errors = cells[f"{self.metric}_mcse"]
+        edge = crossing(cells[self.metric], errors, self.budget, self.level, at=position)
+        if (edge["side"] != INSIDE).any():
+            reason = f"some curve crosses outside the grid: add levels of {self.budget}"
+            raise InsufficientEvidence(reason)
+        rate = boundary_exponent(edge, (), confidence_for(), **{self.size: edge[self.size]})
+        return rate.exponents[self.size]
+
+
+def attenuation(answers: int) -> Callable[[Floats], Floats]:
+    """tanh(ε/2) of an answer, by which flips shrink it, of a budget that so many answers share."""
+
+    def of_budgets(budgets: Floats) -> Floats:
+        return np.asarray(np.tanh(budgets / (2 * answers)))
+
+    return of_budgets
+
+
+def always(size: str, number: int, of: str) -> SimulatedControl:
+    """The same number of people or tasks in every cell. size: the parameter that is this number."""
+    same = {size: number}
+    change = all_of(
+        *(with_parameters(role, **same) for role in ("model", "mechanism", "estimator"))
+    )
+    return SimulatedControl(f"{number:,} {of}, whatever number is said", change)
+
+
+def begins(
+    name: str,
+    statement: str,
+    setting: Setting,
+    threshold: Threshold,
+    world: SimulatedControl,
+    exponent: float,
+    why: str,
+) -> Claim:
+    """That budgets from which on intervals hold follow a power of a number of people or tasks."""
+
+    @measure(
+        f"exponent in {threshold.size} of the tanh(ε/2) at which {threshold.metric} is "
+        f"{threshold.level:g}"
+    )
+    def measured(results: xr.Dataset) -> Estimate:
+        data = select(results, threshold.metric, min_levels=setting.axes)
+        return threshold.exponent(summarise(data))
+
+    size = threshold.size
+    return Claim(
+        id=f"inference.{name}.threshold",
+        headline=True,
+        statement=statement,
+        source=setting.source,
+        experiment=setting.experiment,
+        measure=measured,
+        tolerance=Within(exponent, 0.05),
+        why=why,
+        conditions=setting.conditions,
+        control=NegativeControl(
+            f"numbers {size} of which square roots are written",
+            lambda results: results.assign_coords({size: results[size].values ** 0.5}),
+        ),
+        simulated=world,
     )
 
 

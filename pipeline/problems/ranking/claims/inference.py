@@ -5,11 +5,10 @@ from dataclasses import replace
 import numpy as np
 import xarray as xr
 
-from pipeline.analysis.boundaries import INSIDE, boundary_exponent, crossing
 from pipeline.analysis.claims import Claim, NegativeControl, SimulatedControl
 from pipeline.analysis.estimate import Estimate
-from pipeline.analysis.measures import confidence_for, measure
-from pipeline.analysis.selection import InsufficientEvidence, select
+from pipeline.analysis.measures import measure
+from pipeline.analysis.selection import select
 from pipeline.analysis.summary import summarise
 from pipeline.analysis.tolerances import Within
 from pipeline.problems.common.bootstrap import BootstrapScores
@@ -17,10 +16,12 @@ from pipeline.problems.common.changes import changed_estimate, replaced_part
 from pipeline.problems.common.claims.inference import (
     REVERSED,
     Setting,
+    Threshold,
     honest,
     ignorant,
     ranks_hold,
 )
+from pipeline.study.arrays import Floats
 
 from ..estimators.moments import Debiased, PlugIn, PreferenceEstimate
 
@@ -69,20 +70,20 @@ def _of_one_error(estimate: PreferenceEstimate) -> PreferenceEstimate:
     return replace(estimate, drawn=BootstrapScores(estimate.theta, errors, covariance))
 
 
+def _odds(budgets: Floats) -> Floats:
+    """e^ε + 1: twice its inverse is the share by which a score is shrunk."""
+    return np.asarray(np.exp(budgets) + 1)
+
+
+_END_OF_HONESTY = Threshold("coverage", _LEAVES, "epsilon", "L", _odds)
+
+
 @measure("exponent in L of the e^ε + 1 at which intervals that ignore the flips cover 40 %")
 def _boundary_of_honesty(results: xr.Dataset) -> Estimate:
     data = select(
         results, "coverage", at=dict(estimator="plug_in"), min_levels=dict(L=3, epsilon=3)
     )
-    cells = summarise(data)
-    epsilon = cells["epsilon"]
-    # Twice its inverse is the share by which a score is shrunk.
-    odds = epsilon.copy(data=np.exp(epsilon.values) + 1)
-    edge = crossing(cells["coverage"], cells["coverage_mcse"], "epsilon", _LEAVES, at=odds)
-    if (edge["side"] != INSIDE).any():
-        raise InsufficientEvidence("some curve crosses outside the grid: add levels of epsilon")
-    rate = boundary_exponent(edge, (), confidence_for(), L=edge["L"])
-    return rate.exponents["L"]
+    return _END_OF_HONESTY.exponent(summarise(data))
 
 
 _HONEST_TO_IGNORE = Claim(

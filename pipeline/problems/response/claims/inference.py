@@ -5,6 +5,10 @@ from pipeline.problems.common.changes import in_secret, replaced_part, with_para
 from pipeline.problems.common.claims.inference import (
     REVERSED,
     Setting,
+    Threshold,
+    always,
+    attenuation,
+    begins,
     even_the_bootstrap,
     honest,
     ignorant,
@@ -37,6 +41,15 @@ _SMALL = Setting(
     _SOURCE,
     lambda cells: cells["person"] <= 5,
 )
+_AROUND = Setting(
+    "inference/response_threshold",
+    dict(n=4, person=4),
+    "m = 5, n = 125 to 2,000 persons who answer all items; half of the releases have intervals, "
+    "located with `refine`.",
+    "debiased counts of pairs, of which both responses are flipped: tanh²(ε/2) against 1/√n; not "
+    "in the paper",
+)
+_BEGINS = Threshold("intervals_known", 0.5, "person", "n", attenuation(5))
 _JOINT = Setting(
     "inference/bootstrap_response",
     dict(n=1),
@@ -71,6 +84,17 @@ CLAIMS = (
         _OF_FLIPS,
         dict(estimator="spectral_debiased"),
         _CARELESS,
+    ),
+    begins(
+        "response",
+        "Difficulties begin to have intervals at a budget at which tanh(ε/2) of a response falls "
+        "with the fourth root of the number of persons.",
+        _AROUND,
+        _BEGINS,
+        always("n", 500, "persons"),
+        exponent=-0.25,
+        why="to first order where hardly a response is right for another reason than chance, "
+        "tanh(ε/2) ≪ 1",
     ),
     even_the_bootstrap(_JOINT, dict(estimator="joint_likelihood"), _CONSISTENT),
     ignorant("response.flips", "difficulties", _SMALL, dict(estimator="spectral"), _CAREFUL),
