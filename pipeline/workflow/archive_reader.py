@@ -32,14 +32,27 @@ class Unpacked:
     wrong: tuple[str, ...]
 
 
+def check_archive(archive: str | None) -> None:
+    """Raise InvalidInput for what cannot be opened as an archive, before any folder is made."""
+    with _opened_as_named(archive):
+        pass
+
+
 def unpack(archive: str | None, folder: Path) -> Unpacked:
     """Check all files of an archive and unpack them; InvalidInput if it is no archive."""
+    with _opened_as_named(archive) as source:
+        return _unpacked(source, folder)
+
+
+@contextmanager
+def _opened_as_named(archive: str | None) -> Iterator[zipfile.ZipFile]:
+    """An archive as a person names it; InvalidInput where it is none, also while it is read."""
     if archive is None:
         raise InvalidInput("archive", None, f"is needed: {MADE_BY}")
     path = path_of(archive, "archive")
     try:
         with opened(path) as source:
-            return _unpacked(source, folder)
+            yield source
     except zipfile.BadZipFile as error:
         raise InvalidInput("archive", archive, f"{MADE_BY} ({error})") from None
     except NO_ARCHIVE as error:

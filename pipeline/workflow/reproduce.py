@@ -29,7 +29,7 @@ from pipeline.study.parameters import InvalidInput, shorten
 from pipeline.workflow import archive_contents, archive_readme, report_record, reports
 from pipeline.workflow.archive import write_report
 from pipeline.workflow.archive_contents import ArchivedStudy
-from pipeline.workflow.archive_reader import Unpacked, unpack
+from pipeline.workflow.archive_reader import Unpacked, check_archive, unpack
 from pipeline.workflow.archived_numbers import (
     ArchivedNumbers,
     differences,
@@ -73,6 +73,7 @@ def reproduce(
     Raises InvalidInput for what is no archive, and where files of data or parts are missing.
     """
     nonce = nonce or secrets.token_hex(16)
+    check_archive(request.archive)
     with tempfile.TemporaryDirectory(prefix="pipeline-reproduce-") as name:
         folder = Path(name)
         check = _Check(request, tell, unpack(request.archive, folder / "archive"), nonce)

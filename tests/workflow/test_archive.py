@@ -8,6 +8,7 @@ import json
 import platform
 import re
 import stat
+import tempfile
 import zipfile
 
 import numpy as np
@@ -393,6 +394,17 @@ def test_a_file_that_is_not_in_the_metadata_is_found(archive, tmp_path):
         more.writestr("outputs/more.txt", "more")
     unpacked = unpack(str(target), tmp_path / "unpacked")
     assert unpacked.wrong == ("outputs/more.txt: is not in the metadata",)
+
+
+@pytest.mark.parametrize("words", [[], ["archive=missing.zip"], ["archive=text.zip"]])
+def test_what_is_no_archive_is_refused_before_a_folder_is_made(
+    words, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "text.zip").write_text("no archive")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))  # none could be made
+    assert main(["task=reproduce", "--json", *words]) == 2
+    assert "must be a zip file" in capsys.readouterr().err
 
 
 def _entry(name, kind=0, flags=0):
