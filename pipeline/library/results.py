@@ -216,12 +216,12 @@ def _as_dataset(data: object) -> xr.Dataset:
     """What a person gave as a dataset. Raises InvalidInput for anything else."""
     if isinstance(data, xr.Dataset):
         return data
-    given = type(data).__name__
-    opened = "open_results, summarise and boundary"
+    value = type(data).__name__
+    source = "open_results, summarise and boundary"
     if isinstance(data, str):
-        given = data
-        opened = f"pl.open_results({shorten(data)!r})"
-    raise InvalidInput("data", given, f"must be a dataset of xarray, such as from {opened}")
+        value = data
+        source = f"pl.open_results({shorten(data)!r})"
+    raise InvalidInput("data", value, f"must be a dataset of xarray, such as from {source}")
 
 
 def _identity(data: xr.Dataset) -> dict[str, str]:
