@@ -35,6 +35,7 @@ SIZES = {  # what a world needs beyond the quick size, or less than that
     "wang.theorem_2.starts": LARGE,
     "wang.theorem_3.conditions": LARGE,
     "wang.theorem_3.projected": LARGE,
+    "inference.crowd.threshold": dict(replications=600),
     # At larger n v̂ few labels are wrong where tasks are alike.
     "wang.task_difficulty.sure": dict(
         grid=dict(wanted_wisdom=[8, 16], estimator=["dawid_skene"]), replications=100
@@ -42,6 +43,7 @@ SIZES = {  # what a world needs beyond the quick size, or less than that
 }
 # Seconds each: SIMULATIONS=full includes them.
 SLOW = {
+    "inference.crowd.threshold",
     "wang.theorem_2.sharp",
     "wang.theorem_2.bound",
     "wang.theorem_2.starts",
