@@ -24,7 +24,7 @@ class Answer(Advised):
     where they begin to be met.
 
     beside: name of a change -> means after it; stress: what if people are not as the model says.
-    extent: which numbers of questions meet the targets, in words; empty where none is asked for.
+    extent: which numbers of questions meet the targets, in words; empty for other unknowns.
     """
 
     low: float

@@ -404,8 +404,10 @@ def _try_between(search: _Search) -> None:
 
 
 def _face_one_way(searches: Sequence[_Search]) -> None:
-    """Where the number of questions is asked for, let all plans of a kind of trust advise the
-    fewest, or all the most: else none could be called the best.
+    """Let all plans of one kind of trust advise the fewest questions, or all of them the most.
+
+    This is for a number of questions that is the unknown. If one plan advised the fewest and
+    another the most, their numbers could not be compared.
     """
     every = [way.reached for search in searches for way in search.tried.values()]
     about_numbers = [reached for reached in every if reached is not None and reached.numbers]
