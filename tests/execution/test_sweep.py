@@ -421,6 +421,15 @@ def test_no_worker_is_an_error_not_a_hang(tmp_path):
     assert revived
 
 
+STOP_AT_ONCE = "import os, signal; os.kill(os.getpid(), signal.SIGSTOP); "
+
+
+def stopped_at_once():
+    """The worker processes that were told so. This process may have other children, of other tests."""
+    children = psutil.Process().children()
+    return [child for child in children if STOP_AT_ONCE in " ".join(child.cmdline())]
+
+
 @pytest.mark.parametrize("fate", [signal.SIGCONT, signal.SIGKILL], ids=["slow", "dead"])
 def test_a_worker_that_is_slow_to_start_is_waited_for_and_a_dead_one_is_not(
     fate, tmp_path, monkeypatch
@@ -429,8 +438,7 @@ def test_a_worker_that_is_slow_to_start_is_waited_for_and_a_dead_one_is_not(
     passed without a worker.
     """
     patience = 0.3
-    stop = "import os, signal; os.kill(os.getpid(), signal.SIGSTOP); "
-    monkeypatch.setattr(workers, "START", stop + workers.START)
+    monkeypatch.setattr(workers, "START", STOP_AT_ONCE + workers.START)
     looks = []
 
     def look():
@@ -439,7 +447,7 @@ def test_a_worker_that_is_slow_to_start_is_waited_for_and_a_dead_one_is_not(
             os.kill(process.pid, fate)
 
     with Local(workers=1).open() as executor:
-        process = psutil.Process().children()[0]
+        [process] = stopped_at_once()
         watched = dataclasses.replace(executor, revive=look)
         sweep = functools.partial(
             run,
@@ -457,16 +465,15 @@ def test_a_worker_that_is_slow_to_start_is_waited_for_and_a_dead_one_is_not(
 
 
 def test_a_process_that_does_not_start_is_replaced_in_the_end(monkeypatch):
-    stop = "import os, signal; os.kill(os.getpid(), signal.SIGSTOP); "
-    monkeypatch.setattr(workers, "START", stop + workers.START)
+    monkeypatch.setattr(workers, "START", STOP_AT_ONCE + workers.START)
     monkeypatch.setattr(workers, "STARTING", 0.5)
     with Local(workers=1).open() as executor:
-        [stopped] = psutil.Process().children()
+        [stopped] = stopped_at_once()
         while executor.starting() <= workers.STARTING:
             executor.revive()
             assert stopped.is_running()
         executor.revive()
-        [another] = psutil.Process().children()
+        [another] = stopped_at_once()
         assert another.pid != stopped.pid
 
 
