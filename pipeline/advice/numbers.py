@@ -125,23 +125,24 @@ class _Trials:
 
 
 def advised(known: Mapping[int, Tried], better: int | None = None) -> int | None:
-    """The number that is advised: the fewest questions that meet the targets; where these are
-    missed by more of them, and met by the fewest there are, the most. None where none meets them.
+    """The number that is advised: the fewest questions that meet the targets, or the most. None
+    where none meets them.
 
     better: which of the two it is, as `better_side` says unless given.
     """
-    stretches = _stretches(known)
-    if not stretches:
+    meeting = [number for number in sorted(known) if known[number].meets]
+    if not meeting:
         return None
     if (better or better_side(known)) > 0:
-        return stretches[0][0]
-    return stretches[0][-1]
+        return meeting[0]
+    return meeting[-1]
 
 
 def better_side(known: Mapping[int, Tried]) -> int:
-    """−1 where the fewest questions meet the targets and some larger number misses them, else 1."""
-    numbers = sorted(known)
-    if known[numbers[0]].meets and not all(tried.meets for tried in known.values()):
+    """−1, for the most questions, where the smallest number that was tried meets the targets and the
+    largest misses them; else 1, for the fewest.
+    """
+    if known[min(known)].meets and not known[max(known)].meets:
         return -1
     return 1
 
@@ -188,9 +189,10 @@ def in_turn(reached: Reached) -> list[Tried]:
     all others, the best first.
     """
     known = reached.numbers
-    stretch, *_ = _stretches(known)
+    stretches = _stretches(known)
+    stretch = stretches[0]
     if reached.axis.better < 0:
-        stretch.reverse()
+        stretch = stretches[-1][::-1]
     heights = [known[number].height for number in stretch]
     preferred = stretch[: int(np.argmin(heights)) + 1]
     others = sorted(set(known) - set(preferred), key=lambda number: known[number].height)

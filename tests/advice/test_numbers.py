@@ -135,6 +135,24 @@ def test_the_side_is_that_of_the_best_mechanism_at_each_number():
     assert numbers.side_of_all([shares, some_miss]) == -1
 
 
+@pytest.mark.parametrize(
+    ("means", "better", "number"),
+    [
+        ([-0.1, 0.1, -0.1, -0.2, -0.3], 1, 1),  # more would do as well as one
+        ([-0.1, -0.2, 0.1, 0.2, 0.3], -1, 2),
+        ([-0.1, 0.1, -0.2, -0.1, 0.3], -1, 4),
+        ([0.1, -0.1, 0.1, -0.2, -0.3], 1, 2),
+        ([0.1, 0.2, 0.3, 0.2, 0.1], 1, None),
+    ],
+)
+def test_the_most_are_advised_where_one_question_suffices_and_all_are_too_many(
+    means, better, number
+):
+    known = {k: Tried(k, np.array([mean]), np.ones(1), 400) for k, mean in enumerate(means, 1)}
+    assert numbers.better_side(known) == better
+    assert numbers.advised(known) == number
+
+
 def test_replications_of_one_number_add_up():
     rng = np.random.default_rng(45)
     values = rng.standard_normal(500)
