@@ -77,6 +77,12 @@ def test_verdicts_of_a_study_are_written_and_stay(tmp_path):
     assert "`xu.lemma_3` | no case, where 0.1 % would show | not run | – |" in page
 
 
+def test_a_quick_verdict_does_not_replace_a_full_one(tmp_path):
+    written(tmp_path, "supported", full="full=")
+    assert "**supported**, full" in written(tmp_path, "inconclusive")
+    assert "**contradicted**, full" in written(tmp_path, "contradicted", full="full=")
+
+
 def test_a_verdict_on_something_else_does_not_stay(tmp_path):
     page = written(tmp_path, "supported")
     other = page.replace("together: 1 ± 0.01; each meets 1 | **", "together: 1 ± 0.5 | **", 1)

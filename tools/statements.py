@@ -2,8 +2,9 @@
 
 `python -m tools.statements FOLDER... full=FOLDER` reads the verdicts of all finished studies below
 these folders, as `pipeline suite=xu size=quick outputs=FOLDER` leaves them; full= names folders of
-studies at full size. A claim that was judged in several studies is that of the last folder named.
-Verdicts of claims that none of them judged stay as the page has them, unless the claim changed.
+studies at full size. A claim that was judged in several studies is that of the last folder named,
+but a verdict at full size is replaced by another one at full size only. Verdicts of claims that
+none of them judged stay as the page has them, unless the claim changed.
 """
 
 import csv
@@ -32,6 +33,7 @@ BEYOND_WORDS = (
 )
 OTHERS = "Beyond the four papers"
 NOT_RUN = "not run"
+FULL = ", full"  # behind a verdict
 NOTHING = "–"
 Cells: TypeAlias = tuple[str, ...]  # of a row
 ROW = re.compile(r", [A-Z]\d+$")  # behind a verdict
@@ -80,10 +82,18 @@ def main(words: Sequence[str], page: Path = PAGE) -> None:
         for path in sorted(folder.rglob("verdicts.csv")):
             for name, one in _verdicts(path, is_full):
                 before = found.get(name)
-                if NOT_TESTED in one.verdict and before and before.verdict != NOT_RUN:
-                    continue  # by a study of other data, or of too few cells
-                found[name] = one
+                if before is None or _is_news(one, before):
+                    found[name] = one
     page.write_text(document(found), "utf-8")
+
+
+def _is_news(one: Found, before: Found) -> bool:
+    """Whether what a study found takes the place of what was found before."""
+    if before.verdict == NOT_RUN or before.asked != one.asked:
+        return True
+    if NOT_TESTED in one.verdict:  # by a study of other data, or of too few cells
+        return False
+    return FULL in one.verdict or FULL not in before.verdict
 
 
 def document(found: Mapping[str, Found]) -> str:
@@ -114,7 +124,7 @@ def _verdicts(path: Path, is_full: bool) -> Iterator[tuple[str, Found]]:
             claim = known.get(row["id"])
             if claim is None:
                 continue
-            verdict = f"**{row['verdict']}**" + ", full" * is_full
+            verdict = f"**{row['verdict']}**" + FULL * is_full
             yield claim.id, Found(asked(claim), verdict, _interval(row))
 
 
