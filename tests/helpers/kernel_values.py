@@ -141,6 +141,19 @@ def person_scores():
         yield score_covariance(answers, observed, weight, 0.0)
 
 
+def person_influences():
+    """Sums over few and many persons, of few and many items, all of whose answers are known or not."""
+    from pipeline.problems.response.theory.person_influences import influence_variances
+
+    for n, m in ((1, 2), (40, 5), (7, 9), (301, 13), (20, 18)):
+        rng = np.random.default_rng(n)
+        answers, observed = rng.random((2, 3, n, m)) < 0.6
+        weight = rng.random((3, m))
+        inverse = rng.random((3, m, m))
+        yield influence_variances(answers, None, weight, inverse, 0.2)
+        yield influence_variances(answers, observed, weight, inverse, 0.0)
+
+
 def cramer_rao():
     """Bounds from few and from many items, near and far."""
     from pipeline.problems.response.theory.cramer_rao import _sums

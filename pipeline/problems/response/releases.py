@@ -37,6 +37,18 @@ class ItemCounts(NamedTuple):
     answered: Floats
 
 
+class RightPairs(NamedTuple):
+    """Persons by their answers to two items, (reps, m, m) each; on the diagonal, to one.
+
+    right: who have both right. first: who have the first right, of those who answered both.
+    answered: who answered both.
+    """
+
+    right: Floats
+    first: Floats
+    answered: Floats
+
+
 def item_counts_of(answers: Booleans, observed: Booleans | None) -> ItemCounts:
     """Counts of each item over persons. answers, observed: (reps, n, m); None is all observed."""
     right = answers.sum(axis=1).astype(float)
@@ -283,6 +295,16 @@ class FlippedResponses(PairwiseRelease, ItemRelease, RedrawnRelease):
             return counts
         return unflipped(counts, self.epsilon)
 
+    def right_pairs(self) -> RightPairs:
+        """Persons who have two items right, as released; O(reps · n · m²), 64 persons at a time."""
+        if self.observed is None:
+            right = pairs_of(self.answers, self.answers)
+            alone = np.einsum("rii->ri", right)
+            first = np.repeat(alone[:, :, None], alone.shape[1], axis=2)
+            return RightPairs(right, first, self.pairs)
+        right = pairs_of(self.answers, self.answers & self.observed)
+        return RightPairs(right, right + self._counted_differences, self.pairs)
+
     def _flipped_item_counts(self) -> ItemCounts:
         return item_counts_of(self.answers, self.observed)
 
@@ -340,6 +362,13 @@ class CountedResponses(FlippedResponses):
         if self.patterns is None:
             return super()._flipped_differences()
         return self.patterns.differences().astype(float)
+
+    def right_pairs(self) -> RightPairs:
+        """The same of persons who are counted; O(reps · m²)."""
+        if self.patterns is None:
+            return super().right_pairs()
+        right = self.patterns.right_pairs().astype(float)
+        return RightPairs(right, right + self._counted_differences, self.pairs)
 
     def _flipped_item_counts(self) -> ItemCounts:
         if self.patterns is None:

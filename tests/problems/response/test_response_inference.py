@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from pipeline.problems.common import inference
+from pipeline.problems.common import inference, normal_scores
 from pipeline.problems.response import releases
 from pipeline.problems.response.estimators.likelihood import JointLikelihood, PairwiseLikelihood
 from pipeline.problems.response.estimators.spectral import Spectral, SpectralDebiased
@@ -28,7 +28,9 @@ from pipeline.problems.response.theory.fitted_abilities import (
     PairShares,
     fitted_abilities,
 )
+from pipeline.problems.response.theory.person_influences import influence_variances
 from pipeline.problems.response.theory.person_scores import score_covariance
+from pipeline.problems.response.theory.share_inference import PersonShares
 
 THETA = np.array([[0.8, 0.1, -0.9]])
 
@@ -270,6 +272,47 @@ def test_sums_over_persons_are_those_of_their_definition(flip: float) -> None:
     np.testing.assert_allclose(computed, part.mT @ part, rtol=1e-12)
 
 
+@pytest.mark.parametrize("flip", [0.0, 0.3])
+@pytest.mark.parametrize(("n", "m"), [(1, 2), (9, 4), (40, 5), (31, 9), (50, 15), (20, 37)])
+def test_what_persons_move_is_the_diagonal_of_the_sandwich(n: int, m: int, flip: float) -> None:
+    """Sums of squares by tables of patterns, against products of matrices, of some and of all."""
+    generator = rng(n + m)
+    answers = generator.random((3, n, m)) < 0.6
+    observed = generator.random((3, n, m)) < 0.7
+    weight = generator.random((3, m)) + 0.1
+    half = generator.standard_normal((3, m, m))
+    inverse = half + half.mT
+    for present in (None, observed):
+        scores = score_covariance(answers, present, np.repeat(weight[:, :, None], m, axis=2), flip)
+        expected = np.einsum("rii->ri", inverse @ scores @ inverse)
+        computed = influence_variances(answers, present, weight, inverse, flip)
+        largest = np.abs(expected).max()
+        np.testing.assert_allclose(computed, expected, rtol=1e-11, atol=1e-12 * largest)
+    alike = influence_variances(answers, np.ones_like(answers), weight, inverse, flip)
+    every = influence_variances(answers, None, weight, inverse, flip)
+    np.testing.assert_allclose(alike, every, rtol=1e-11, atol=1e-12 * every.max())
+
+
+@pytest.mark.parametrize("questions", [None, 1, 2, 3])
+def test_shares_vary_as_the_sum_over_persons(questions: int | None) -> None:
+    """From counts of pairs, against ψ_li = A_li (x̂_li − s_i)/n_i written down."""
+    asked: dict[str, Any] = {} if questions is None else {"questions": questions}
+    model = Rasch(n=200, m=4, **asked)
+    mechanism = RandomizedResponse(n=200, m=4, person=3.0, **asked)
+    truth = model.truth(rng(1), 3, rng(0))
+    release = mechanism.release(model.simulate(truth, rng(2)), rng(3))
+    assert isinstance(release, FlippedResponses)
+    counts = release.item_counts(debiased=True)
+    flip = 1 / (1 + np.exp(release.epsilon))
+    right = (release.answers - flip) / (1 - 2 * flip)
+    present = np.ones(right.shape) if release.observed is None else release.observed
+    share = counts.right / counts.answered
+    part = present * (right - share[:, None]) / counts.answered[:, None]
+    expected = part.mT @ part
+    computed = PersonShares(release).covariance(slice(None))
+    np.testing.assert_allclose(computed, expected, rtol=1e-9, atol=1e-12 * expected.max())
+
+
 @pytest.mark.parametrize("estimator", [Spectral, SpectralDebiased])
 def test_persons_who_are_counted_vary_as_the_same_persons_one_by_one(estimator: type[Any]) -> None:
     """Two items each: the sum over persons from counts of pairs alone."""
@@ -298,7 +341,7 @@ def test_a_fit_and_its_errors_count_pairs_once(monkeypatch: pytest.MonkeyPatch) 
         return differences_of(*arrays)
 
     monkeypatch.setattr(releases, "differences_of", counting)
-    monkeypatch.setattr(theory, "SLICE_RESPONSES", 400)
+    monkeypatch.setattr(normal_scores, "SLICE_BYTES", 400)
     model = Rasch(n=40, m=5)
     truth = model.truth(rng(1), 6, rng(0))
     mechanism = RandomizedResponse(n=40, m=5, person=50.0)

@@ -64,6 +64,18 @@ class PatternCounts:
         np.einsum("rii->ri", total)[...] = answered
         return total
 
+    def right_pairs(self) -> Integers:
+        """Persons who have both items right, (reps, m, m); on the diagonal, one."""
+        right = self.right
+        total = np.zeros((len(right), self.items, self.items), np.int64)
+        if self.has_pairs:
+            first, second = self.sets.T
+            both = self.counts[:, :, RIGHT, RIGHT]
+            total[:, first, second] = both
+            total[:, second, first] = both
+        np.einsum("rii->ri", total)[...] = right
+        return total
+
     @cached_property
     def answered(self) -> Integers:
         """Persons who answered an item, (reps, m)."""

@@ -102,10 +102,10 @@ from .fitted_abilities import (
     shared_covariance,
     without_diagonal,
 )
+from .person_influences import influence_variances
 from .person_scores import score_covariance
 
 HALVED = 0.5
-SLICE_RESPONSES = 1 << 18  # responses of persons processed at a time
 
 
 class DifficultyLaw(Abstract):
@@ -145,11 +145,25 @@ class ResponseLaw(DifficultyLaw):
         counted by their answers to a pair.
         """
         release = self.release
-        flip = float(flip_probability(release.epsilon)) if self.debiased else 0.0
         if self.is_counted:
-            return _pair_covariance(self._ahead[rows], release.pairs[rows], weight, flip)
-        present = None if release.observed is None else release.observed[rows]
-        return score_covariance(release.answers[rows], present, weight, flip)
+            return _pair_covariance(self._ahead[rows], release.pairs[rows], weight, self._flip)
+        return score_covariance(release.answers[rows], self._present(rows), weight, self._flip)
+
+    def spectral_variance(self, weight: Floats, inverse: Floats, rows: slice) -> Floats:
+        """Diagonal of K⁺MK⁺, (reps of these rows, m), of the spectral weights a_ij = weight_i.
+
+        weight: (reps of these rows, m). inverse: K⁺. `theory.person_influences`.
+        """
+        answers = self.release.answers[rows]
+        return influence_variances(answers, self._present(rows), weight, inverse, self._flip)
+
+    @property
+    def _flip(self) -> float:
+        return float(flip_probability(self.release.epsilon)) if self.debiased else 0.0
+
+    def _present(self, rows: slice) -> Booleans | None:
+        observed = self.release.observed
+        return None if observed is None else observed[rows]
 
     @property
     def is_counted(self) -> bool:
@@ -294,12 +308,22 @@ def difficulties(fitted: Floats, law: DifficultyLaw, is_spectral: bool) -> Diffi
     reps, m = fitted.shape
     centre = np.empty((reps, m))
     errors = np.empty((reps, m))
-    for rows in _slices(reps, m, law):
-        step = _step(fitted[rows], law, is_spectral, rows)
-        centre[rows] = step.centre
-        variance = np.einsum("rii->ri", step.covariance)
-        errors[rows] = np.sqrt(np.where(variance >= 0, variance, np.nan))
+    for rows in slices_of(reps, m):
+        if is_spectral and isinstance(law, ResponseLaw) and not law.is_counted:
+            moved = _moved(fitted[rows], law, rows)
+        else:
+            step = _step(fitted[rows], law, is_spectral, rows)
+            moved = _Moved(step.centre, np.einsum("rii->ri", step.covariance))
+        centre[rows] = moved.centre
+        errors[rows] = np.sqrt(np.where(moved.variance >= 0, moved.variance, np.nan))
     return Difficulties(centre, errors, fitted, law, is_spectral)
+
+
+class _Moved(NamedTuple):
+    """centre: β̃, (reps, m). variance: of it, (reps, m)."""
+
+    centre: Floats
+    variance: Floats
 
 
 class _Step(NamedTuple):
@@ -417,24 +441,54 @@ def _step(theta: Floats, law: DifficultyLaw, is_spectral: bool, rows: slice) -> 
 
 def _step_of(theta: Floats, weight: Floats, counts: Array, score_covariance: Floats) -> _Step:
     """The step from theta, given M there."""
-    flow = _flow(counts, weight)
+    newton = _Newton.at(theta, weight, counts)
     with np.errstate(all="ignore"):
-        inverse = inverse_laplacian(flow, np.zeros(len(theta)))
-        pull = (weight * counts).sum(axis=1) - (weight * counts).sum(axis=2)  # Ψ
-        covariance = inverse @ score_covariance @ inverse
-        centre = theta + np.matvec(inverse, pull)
-    is_known = np.isfinite(covariance).all(axis=(1, 2)) & is_definite(flow)
-    centre[~is_known] = np.nan
+        covariance = newton.inverse @ score_covariance @ newton.inverse
+    is_known = np.isfinite(covariance).all(axis=(1, 2)) & newton.is_definite
+    centre = np.where(is_known[:, None], newton.centre, np.nan)
     covariance[~is_known] = np.nan
-    return _Step(centre, covariance, inverse)
+    return _Step(centre, covariance, newton.inverse)
+
+
+def _moved(theta: Floats, law: ResponseLaw, rows: slice) -> _Moved:
+    """The step from spectral difficulties, and its variance from each person's part of it."""
+    newton = _Newton.at(theta, _weights(theta, True), law.counts(rows))
+    with np.errstate(all="ignore"):
+        variance = law.spectral_variance(_spectral(theta), newton.inverse, rows)
+    is_known = np.isfinite(variance).all(axis=1) & newton.is_definite
+    variance[~is_known] = np.nan
+    return _Moved(np.where(is_known[:, None], newton.centre, np.nan), variance)
+
+
+class _Newton(NamedTuple):
+    """centre: β̃, (reps, m). inverse: K⁺, (reps, m, m). is_definite: of K, (reps,)."""
+
+    centre: Floats
+    inverse: Floats
+    is_definite: Booleans
+
+    @classmethod
+    def at(cls, theta: Floats, weight: Floats, counts: Array) -> "_Newton":
+        """One step of Newton's method from theta."""
+        flow = _flow(counts, weight)
+        with np.errstate(all="ignore"):
+            inverse = inverse_laplacian(flow, np.zeros(len(theta)))
+            moves = weight * counts
+            pull = moves.sum(axis=1) - moves.sum(axis=2)  # Ψ
+            centre = theta + np.matvec(inverse, pull)
+        return cls(centre, inverse, is_definite(flow))
 
 
 def _weights(theta: Floats, is_spectral: bool) -> Floats:
     """a, (reps, m, m): e^(β_i) of the largest, or σ(β_i − β_j)."""
     if not is_spectral:
         return np.asarray(expit(theta[:, :, None] - theta[:, None]))
-    relative = np.exp(theta - theta.max(axis=1, keepdims=True))
-    return np.repeat(relative[:, :, None], theta.shape[1], axis=2)
+    return np.repeat(_spectral(theta)[:, :, None], theta.shape[1], axis=2)
+
+
+def _spectral(theta: Floats) -> Floats:
+    """e^(β_i) of the largest, (reps, m)."""
+    return np.asarray(np.exp(theta - theta.max(axis=1, keepdims=True)))
 
 
 def _flow(counts: Array, weight: Floats) -> Floats:
@@ -448,14 +502,6 @@ def _edges(edges: Booleans | None, rows: slice) -> Booleans | None:
     if edges is None or len(edges) == 1:
         return edges
     return edges[rows]
-
-
-def _slices(reps: int, m: int, law: DifficultyLaw) -> list[slice]:
-    """Replications processed at a time."""
-    if isinstance(law, ResponseLaw) and not law.is_counted:
-        length = max(1, SLICE_RESPONSES // (max(1, law.release.persons) * m))
-        return [slice(start, start + length) for start in range(0, reps, length)]
-    return slices_of(reps, m)
 
 
 def law_of(release: PairwiseRelease, debiased: bool) -> DifficultyLaw | None:

@@ -1,5 +1,7 @@
 """What estimating equations from counts of pairs vary by, where responses of persons are known."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,6 +26,18 @@ _scores = function(
 )
 
 
+class UnbiasedNumbers(NamedTuple):
+    """Unbiased number of right answers where the released one is right, and where it is not."""
+
+    hit: float
+    miss: float
+
+    @classmethod
+    def of(cls, flip: float) -> "UnbiasedNumbers":
+        """flip: chance that a response was flipped."""
+        return cls((1 - flip) / (1 - 2 * flip), -flip / (1 - 2 * flip))
+
+
 def score_covariance(
     answers: Booleans, observed: Booleans | None, weight: Floats, flip: float
 ) -> Floats:
@@ -40,24 +54,24 @@ def score_covariance(
     """
     reps, n, m = answers.shape
     some = 0 if observed is None else 1
-    present = np.zeros((0, n, m), np.uint8) if observed is None else _bytes_of(observed)
+    present = np.zeros((0, n, m), np.uint8) if observed is None else bytes_of(observed)
     covariance = np.empty((reps, m, m))
-    hit = (1 - flip) / (1 - 2 * flip)
-    miss = -flip / (1 - 2 * flip)
+    numbers = UnbiasedNumbers.of(flip)
     _scores(
         reps,
         n,
         m,
         some,
-        _bytes_of(answers),
+        bytes_of(answers),
         present,
         np.ascontiguousarray(weight),
-        hit,
-        miss,
+        numbers.hit,
+        numbers.miss,
         covariance,
     )
     return covariance
 
 
-def _bytes_of(values: Booleans) -> NDArray[np.uint8]:
+def bytes_of(values: Booleans) -> NDArray[np.uint8]:
+    """The same as bytes 0 and 1, in the order of C; shared with `values` where that is possible."""
     return np.ascontiguousarray(values, bool).view(np.uint8)
