@@ -8,11 +8,13 @@ import pytest
 from scipy import stats
 
 from pipeline.privacy.attacks import Bound, FlippedBits, GaussianShifts, LaplaceShift, ShuffledBit
-from pipeline.privacy.integer_laws import gaussian_pmf
+from pipeline.privacy.integer_laws import gaussian_pmf, laplace_pmf
 from pipeline.privacy.integer_noise import discrete_laplace
 from pipeline.problems.clustering.mechanisms.max_sense import MaxSense
 from pipeline.problems.clustering.mechanisms.multi_max_sense import MultiMaxSense
+from pipeline.problems.crowd.mechanisms.curator import NoisyVotes
 from pipeline.problems.crowd.mechanisms.randomized_response import RandomizedResponse as Crowd
+from pipeline.problems.ranking.mechanisms.curator import NoisyCounts
 from pipeline.problems.ranking.mechanisms.laplace import Laplace
 from pipeline.problems.ranking.mechanisms.randomized_response import RandomizedResponse as Ranking
 from pipeline.problems.response.mechanisms.randomized_response import RandomizedResponse as Response
@@ -217,3 +219,35 @@ def test_the_attack_on_a_person_has_the_budget_that_is_stated_of_a_person(name):
     mechanism, budget = BUDGETS[name]
     assert mechanism.attacks()["person"].epsilon == pytest.approx(budget)
     assert any(value == pytest.approx(budget) for value in mechanism.spent().values())
+
+
+@pytest.mark.parametrize("person_delta", [0.0, 1e-6])
+@pytest.mark.parametrize(
+    ("kind", "settings", "moved"),
+    [
+        (NoisyCounts, dict(m=5, L=60), (1, -1)),
+        (NoisyCounts, dict(m=5, L=60, neighbours_are="add_remove"), (1,)),
+        (NoisyCounts, dict(m=5, L=60, compared_are="public"), (1,)),
+        (NoisyVotes, dict(n=60, m=5), (1, -1)),
+        (NoisyVotes, dict(n=60, m=5, neighbours_are="add_remove"), (1,)),
+    ],
+)
+def test_the_attack_on_a_person_of_one_answer_sees_what_this_person_changes(
+    kind, settings, moved, person_delta
+):
+    """All outcomes of the counts that one other answer moves. The noise of a file hides more, what
+    one of its rows can change: an attack that sees as much, the control, finds more.
+    """
+    mechanism = kind(**settings, person=1.0, person_delta=person_delta, questions=1)
+    noisy = np.arange(-140, 141)
+    law_of = laplace_pmf if person_delta == 0 else gaussian_pmf
+    false = true = np.ones(1)
+    for shift in moved:
+        false = np.outer(false, law_of(noisy, mechanism.width)).ravel()
+        true = np.outer(true, law_of(noisy - shift, mechanism.width)).ravel()
+    person = mechanism.attacks()["person"]
+    for rate in RATES:
+        assert person.power(rate) == pytest.approx(best(false, true, rate), rel=1e-6)
+    charged = mechanism.noise.attack(mechanism.width, mechanism.charge)
+    if mechanism.charge > len(moved):
+        assert charged.power(0.05) > 1.05 * person.power(0.05)

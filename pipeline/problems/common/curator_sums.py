@@ -134,8 +134,13 @@ class CuratorSums(BaseMechanism, PromisedNoise, Abstract):
         return {"person": self.noise.bound()}
 
     def best_attacks(self, changed: int) -> dict[str, Attack]:
-        """The best attacks on counts. changed: how many counts an answer changes."""
+        """The best attacks on counts. changed: how many counts another answer changes, by 1 each.
+
+        A person changes as many for each answer, or one for each where they are there or not. The
+        noise may be made for more: for what one row of a file can change.
+        """
+        of_person = min(changed, CHANGED[self.neighbours_are]) * self.answers
         return {
             "answer": self.noise.attack(self.width, changed),
-            "person": self.noise.attack(self.width, self.charge * self.rounds),
+            "person": self.noise.attack(self.width, of_person * self.rounds),
         }
