@@ -5,12 +5,14 @@ installed or packed.
 aarch64-macos, and keeps nothing: it shows that they can be. It needs the package ziglang.
 """
 
+import os
 import platform
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -62,17 +64,24 @@ def build_all(package: Path = PACKAGE) -> list[Path]:
     Paths of all libraries.
     """
     sources = sorted(package.rglob("*.c"))
-    for source in sources:
-        target = library(source)
-        if target.is_file() and digest(source).encode() in target.read_bytes():
-            continue
+    stale = [source for source in sources if not _is_built(source)]
+    if stale:
         compiler = next(compilers(), None)
         if compiler is None:
             raise PipelineError(
-                f"{source}: no C compiler; install `cc`, or the Python package ziglang"
+                f"{stale[0]}: no C compiler; install `cc`, or the Python package ziglang"
             )
-        build(source, compiler, target)
+        with ThreadPoolExecutor(os.cpu_count()) as pool:  # of threads that wait for compilers
+            built = [pool.submit(build, source, compiler, library(source)) for source in stale]
+        for each in built:
+            each.result()
     return [library(source) for source in sources]
+
+
+def _is_built(source: Path) -> bool:
+    """Whether the library of a C file is there, and of the file's present text."""
+    target = library(source)
+    return target.is_file() and digest(source).encode() in target.read_bytes()
 
 
 def try_for(target: str, package: Path = PACKAGE) -> int:

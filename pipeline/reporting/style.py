@@ -1,5 +1,6 @@
 """How figures look: the same numbers give the same bytes, and nothing depends on colour alone."""
 
+import functools
 import io
 import math
 import warnings
@@ -111,14 +112,24 @@ def laid_out(chosen: Layout) -> Iterator[None]:
         _LAYOUT.reset(before)
 
 
+@functools.cache
+def _settings() -> dict[str, object]:
+    """All settings of Matplotlib: a person's matplotlibrc must not change the bytes."""
+    import matplotlib
+
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(RC)
+        return dict(matplotlib.rcParams)
+
+
 @contextmanager
 def applied() -> Iterator[None]:
     """Matplotlib in this style; draw and save inside."""
     import matplotlib
 
     with matplotlib.rc_context():
-        matplotlib.rcdefaults()  # a person's matplotlibrc must not change the bytes
-        matplotlib.rcParams.update(RC)
+        dict.update(matplotlib.rcParams, _settings())  # checked already
         for name in SMALL:
             matplotlib.rcParams[name] = layout().small
         with warnings.catch_warnings():  # see `lettering`
