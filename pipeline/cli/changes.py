@@ -13,6 +13,8 @@ from pipeline.workflow.config import STUDY_KEYS
 OPEN = ("grid", "parameters", "derive", "cluster")  # mappings to which a command may add names
 NESTED = ("cluster", "store", "protocol", "data")  # sections whose keys people give without them
 ALIASES = dict.fromkeys(("reps", "repeats", "nsim", "iterations"), "replications")
+# What computes at once, in other programs.
+CORES = ("cores", "cpus", "threads", "processes", "n_jobs", "jobs")
 MIXED = "a mapping and a list cannot replace each other; set single fields"
 
 
@@ -147,6 +149,11 @@ def _advice(word: Word, config: Config) -> str:
     meant = _meant(key, config)
     if meant:
         return f"no such key; write {meant}=…"
+    if key in CORES:
+        return (
+            "no such key; write cluster.workers=… for processes of this machine; with a batch "
+            "system, write cluster.cores=…"
+        )
     if key in OPEN and isinstance(word.value, dict):
         return (
             f"write each by itself: {key}.NAME=… changes one, +{key}.NAME=… adds one, "

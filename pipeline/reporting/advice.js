@@ -70,6 +70,7 @@ function chooseProblem(start) {
   $("risk").innerHTML = kinds.map(one => `<option value="${one}">${one === "answer" ? "one answer" :
     "all answers of a person"}</option>`).join("");
   $("risk").value = kinds.at(-1) ?? "";
+  document.body.classList.toggle("without-risk", !kinds.length);  // cells of some problems know none
   chooseMetric(start);
 }
 
@@ -147,10 +148,10 @@ function say(found, axis, people) {
   $("rows").innerHTML = found.map((one, k) => `<tr><th scope="row">${named[k]}</th><td data-value="${one.begins[1] === null ? "" : Math.exp(one.begins[1])}">` +
     `${one.begins[1] === null ? "–" : `${digits(Math.exp(one.begins[1]))} ${interval([one.begins[0], one.begins[2]])}`}` +
     `${one.begins[1] === null ? "" : total(one, one.begins[1])}</td>` +
-    `<td>${percent(one.begins[1] === null ? NaN : one.risk(one.begins[1]))}</td><td>${digits(one.look[0])} ` +
+    `<td class="of-risk">${percent(one.begins[1] === null ? NaN : one.risk(one.begins[1]))}</td><td>${digits(one.look[0])} ` +
     `[${digits(one.look[1])}, ${digits(one.look[2])}]</td>` +
     `<td>${Number.isFinite(one.people) ? digits(Math.ceil(one.people)) : "–"}</td>` +
-    `<td>${percent(one.risk(Math.log(epsilon)))}</td></tr>`).join("");
+    `<td class="of-risk">${percent(one.risk(Math.log(epsilon)))}</td></tr>`).join("");
   document.querySelectorAll(".budget").forEach(one => { one.textContent = axis.short; });
   document.querySelectorAll(".look").forEach(one => { one.textContent = digits(epsilon); });
   const common = one => problem.mechanisms.every(other => other.axes.includes(one.name));  // one mechanism alone has others
@@ -241,8 +242,9 @@ function chart(found, axis, positions, people) {
   const height = top - gap + 48;
   parts += text((left + width - right) / 2, height - 6, escaped(axis.label), 'text-anchor="middle" class="name"');
   const names = found.map(one => words(one.one.name)).join(", ");
-  const said = `${metric.label}, people needed and risk against ${axis.short}, for ${names}; ` +
-    "the table has the numbers.";
+  const seen = [metric.label, ...panels.slice(1).map(one => one.kind === "risk" ? "risk" : "people needed")];
+  const said = `${seen.slice(0, -1).join(", ")}${seen.length > 1 ? " and " : ""}${seen.at(-1)} against ${axis.short}, ` +
+    `for ${names}; the table has the numbers.`;
   return `<svg role="img" aria-label="${escaped(said)}" viewBox="0 0 ${width} ${height}" width="${width}" ` +
     `height="${height}">${parts}</svg>`;
 }

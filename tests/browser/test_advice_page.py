@@ -189,6 +189,7 @@ def test_the_number_of_questions_is_in_the_command_as_a_whole_number(page, brows
     )
     command = browser.run("document.getElementById('command').textContent")
     assert all(float(size) == int(size) for size in browser.run("sizes"))
+    assert not browser.run("problem.risks.length || $('risk').checkVisibility()")
     words = dict(word.split("=", 1) for word in shlex.split(command)[2:])
     asked = read(
         {name: int(value) if value.isdecimal() else value for name, value in words.items()}
@@ -215,6 +216,7 @@ def test_sliders_move_by_keyboard(page, browser):
         "risk",
         "csv",
     ]
+    assert browser.run("$('risk').options.length")
     before = browser.run(LEAST)[0]
     browser.run("document.getElementById('target').focus()")
     browser.press("ArrowLeft", 10)
