@@ -189,12 +189,22 @@ def test_the_number_of_questions_is_in_the_command_as_a_whole_number(page, brows
     )
     command = browser.run("document.getElementById('command').textContent")
     assert all(float(size) == int(size) for size in browser.run("sizes"))
-    assert not browser.run("problem.risks.length || $('risk').checkVisibility()")
     words = dict(word.split("=", 1) for word in shlex.split(command)[2:])
     asked = read(
         {name: int(value) if value.isdecimal() else value for name, value in words.items()}
     )
     assert f"{asked.values['Q']}" == words["Q"] and "mechanism" not in words
+
+
+@pytest.mark.parametrize(("problem", "is_known"), [("clustering", 1), ("clustering, person", 0)])
+def test_risk_is_shown_where_the_atlas_knows_it(page, browser, problem, is_known):
+    browser.open(page.as_uri())
+    browser.run(
+        f"$('problem').value = '{problem}', $('problem').dispatchEvent(new Event('change')), 1"
+    )
+    assert browser.run("+($('risk').options.length > 0)") == is_known
+    seen = "[...document.querySelectorAll('.of-risk')].filter(e => e.checkVisibility()).length"
+    assert bool(browser.run(seen)) == is_known
 
 
 def test_sliders_move_by_keyboard(page, browser):
@@ -216,7 +226,6 @@ def test_sliders_move_by_keyboard(page, browser):
         "risk",
         "csv",
     ]
-    assert browser.run("$('risk').options.length")
     before = browser.run(LEAST)[0]
     browser.run("document.getElementById('target').focus()")
     browser.press("ArrowLeft", 10)
