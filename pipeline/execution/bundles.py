@@ -27,6 +27,8 @@ KILLS = 4
 ALONE = 2
 # Units that were tried alone and done, one after the other, after which others end workers.
 CLEARED = 3
+# Of the attempts at a unit that ended workers, one in so many is made alone also then.
+DOUBTED = 8
 LEAST_COST = 1e-12  # of a unit or a bundle, so that a cost of 0 divides nothing by 0
 
 

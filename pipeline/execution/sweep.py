@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pipeline.execution import notices
-from pipeline.execution.bundles import ALONE, CLEARED, KILLS, Bundle, Bundler, Bundling
+from pipeline.execution.bundles import ALONE, CLEARED, DOUBTED, KILLS, Bundle, Bundler, Bundling
 from pipeline.execution.clusters.executor import Executor
 from pipeline.execution.deaths import DOUBT, SPACING, Deaths
 from pipeline.execution.errors import SweepError
@@ -215,7 +215,8 @@ class Sweep:
         return self.halted and bool(self.bundler.next(1) or self.bundler.last())
 
     def _next(self) -> Bundle | None:
-        if not self.retry or self.retry[0].not_before > self.ended:
+        goes_on_alone = bool(self._to_go_on_alone())
+        if not goes_on_alone and (not self.retry or self.retry[0].not_before > self.ended):
             bundle = self.bundler.next(self.pool.capacity)
             if bundle is not None:
                 return bundle
@@ -223,23 +224,48 @@ class Sweep:
             self.retry.extend(self.bundler.last())
         if not self.retry:
             return None
-        alone = self._must_run_alone(self.retry[0])
-        if alone and self.running:
+        if not goes_on_alone and not self._must_run_alone(self.retry[0]):
+            return self.retry.popleft()
+        if self.running:
             return None
-        self.alone = alone
-        return self.retry.popleft()
+        self.alone = True
+        return self._take_to_run_alone()
+
+    def _to_go_on_alone(self) -> list[Bundle]:
+        """Bundles that follow one that was done alone, as all workers have nothing to do now."""
+        if not 0 < self.survivors_alone < CLEARED:
+            return []
+        return self._due_alone()
+
+    def _due_alone(self) -> list[Bundle]:
+        """Bundles that may be tried again now, and must run alone while other workers wait."""
+        if self.pool.workers <= 1:
+            return []
+        due = [bundle for bundle in self.retry if bundle.not_before <= self.ended]
+        return [bundle for bundle in due if self._must_run_alone(bundle)]
+
+    def _take_to_run_alone(self) -> Bundle:
+        """Of the bundles that must run alone one of the fewest jobs, and of these the cheapest.
+
+        The first where no other worker waits for it.
+        """
+        due = self._due_alone() or [self.retry[0]]
+        bundle = min(due, key=lambda bundle: (bundle.jobs, bundle.cost))
+        self.retry.remove(bundle)
+        return bundle
 
     def _must_run_alone(self, bundle: Bundle) -> bool:
         """Whether nothing may run beside a bundle, as its unit may be found to end workers.
 
         A dying worker takes down what waited there as well. So the last attempts before a unit is
         blamed are made alone; earlier ones, too, unless the last `CLEARED` units that were tried
-        alone were done: then others end workers. All are if whole jobs ended, since the next job is
-        told only what was in work.
+        alone were done: then others end workers. Each `DOUBTED`th attempt is made alone even then,
+        as both may end workers. All are if whole jobs ended, since the next job is told only what
+        was in work.
         """
         if bundle.kills < max(1, self.lost_workers.kills - ALONE):
             return False
-        if bundle.jobs or self.survivors_alone < CLEARED:
+        if bundle.jobs or self.survivors_alone < CLEARED or bundle.kills % DOUBTED == 0:
             return True
         after = replace(bundle, kills=bundle.kills + ALONE)
         return self.deaths.chance(after) <= self.lost_workers.doubt

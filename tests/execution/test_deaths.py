@@ -153,7 +153,7 @@ def test_random_kills_blame_nobody(workers):
 
 @pytest.mark.parametrize(
     "workers, kills, least",
-    [(1, 0, 1.0), (2, 0, 0.95), (20, 0, 1.0), (1, 40, 1.0), (2, 40, 0.95), (20, 40, 0.7)],
+    [(1, 0, 1.0), (2, 0, 0.95), (20, 0, 1.0), (1, 40, 1.0), (2, 40, 0.95), (20, 40, 0.8)],
 )
 def test_the_time_left_is_known_from_a_tenth_on_also_where_workers_were_killed(
     workers, kills, least
@@ -171,17 +171,27 @@ def test_the_time_left_is_known_from_a_tenth_on_also_where_workers_were_killed(
 
 
 def test_what_many_random_kills_met_is_done_beside_other_units(monkeypatch):
-    """The control is the rule as it was: nothing ran beside a unit that had ended two workers."""
+    """The controls are the rules as they were.
+
+    Units that must run alone came in the order of their deaths, with others between them; before
+    that, nothing ever ran beside a unit that had ended two workers.
+    """
 
     def mean_seconds(kills):
         seconds = [followed(seed, 20, kills)[0] for seed in range(SEEDS // 10)]
         return sum(seconds) / len(seconds)
 
     undisturbed, killed = mean_seconds(0), mean_seconds(RANDOM_KILLS)
+    monkeypatch.setattr(Sweep, "_due_alone", lambda _: [])
+    in_turn = mean_seconds(RANDOM_KILLS)
     monkeypatch.setattr(Sweep, "_must_run_alone", lambda _, bundle: bundle.kills >= KILLS - ALONE)
-    before = mean_seconds(RANDOM_KILLS)
-    print(f"{undisturbed:.1f} s without kills, {killed:.1f} s with them, {before:.1f} s before")
-    assert killed < 2.5 * undisturbed and before > 4 * undisturbed
+    all_alone = mean_seconds(RANDOM_KILLS)
+    print(
+        f"{undisturbed:.1f} s without kills, {killed:.1f} s with them, {in_turn:.1f} s in turn, "
+        f"{all_alone:.1f} s all alone"
+    )
+    assert killed < 1.6 * undisturbed
+    assert in_turn > 1.2 * killed and all_alone > 4 * undisturbed
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -222,6 +232,29 @@ def test_a_deadly_unit_among_random_kills_is_blamed_alone(workers):
         worst = max(worst, pool.deaths_of[100])
     print(f"a deadly unit ended {worst} workers at most")
     assert worst <= 30
+
+
+@pytest.mark.parametrize("workers", [1, 2, 20])
+def test_many_deadly_units_among_random_kills_are_blamed_after_few_kills(workers, monkeypatch):
+    """A fifth of all, so that innocent units wait where workers die, and count as survivors.
+
+    The control, without attempts alone once others were seen to end workers, needs hundreds.
+    """
+    deadly = range(0, UNITS, 5)
+
+    def most_deaths():
+        most = 0
+        for seed in range(SEEDS // 10):
+            blamed, pool = blamed_in(seed, workers, RANDOM_KILLS, deadly)
+            assert sorted(blamed) == list(deadly), seed
+            most = max(most, *pool.deaths_of.values())
+        return most
+
+    most = most_deaths()
+    monkeypatch.setattr(sweep_module, "DOUBTED", 10**9)
+    without = most_deaths()
+    print(f"on {workers}: one unit ended {most} workers at most, {without} without the rule")
+    assert most <= 40 and without > 1.5 * most
 
 
 def chance_of_an_innocent(share, before, seed):
