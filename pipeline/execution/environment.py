@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-# In the names of files that may be a BLAS.
+# In the names of files that may be a BLAS, which an extension module of Python is not.
 BLAS_NAMES = re.compile("blas|blis|lapack|mkl|armpl|accelerate")
+EXTENSION_MODULES = re.compile(r"\.(cpython-|abi3\.)")
 
 
 @cache
@@ -55,7 +56,8 @@ def _blas_libraries() -> list[dict[str, Any]]:
 
     class Controller(threadpoolctl.ThreadpoolController):  # type: ignore[misc]
         def _make_controller_from_path(self, filepath: str) -> None:
-            if BLAS_NAMES.search(os.path.basename(filepath).lower()):
+            name = os.path.basename(filepath)
+            if BLAS_NAMES.search(name.lower()) and not EXTENSION_MODULES.search(name):
                 super()._make_controller_from_path(filepath)
 
     return [library for library in Controller().info() if library["user_api"] == "blas"]

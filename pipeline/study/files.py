@@ -19,6 +19,7 @@ from pathlib import Path
 PARTIAL = (
     ".partial"  # the end of the name under which a file or folder is built before it is renamed
 )
+MORE = 2**16  # bytes that are read at once of a file that grows meanwhile
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _NUMBER = itertools.count()
 
@@ -51,8 +52,18 @@ def read_regular(path: str | Path, most: int | None = None) -> bytes:
 
     Raises OSError, also for a pipe or a device, which might never end. most: bytes to read.
     """
-    with open_regular(path) as file:
-        return file.readall() if most is None else file.read(most)
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        size = check_regular(handle, path)
+        if most is not None:
+            return os.read(handle, most)
+        # One look at the file, as each is a request to a file system; a `FileIO` takes three.
+        parts = [os.read(handle, size + 1)]
+        while parts[-1]:
+            parts.append(os.read(handle, MORE))
+        return b"".join(parts)
+    finally:
+        os.close(handle)
 
 
 def open_regular(path: str | Path, flags: int = os.O_RDONLY) -> FileIO:
@@ -110,13 +121,15 @@ def private_folder() -> Path:
     return folder
 
 
-def check_regular(handle: int, path: str | Path) -> None:
-    """Raise OSError unless an open file is one on a disk."""
-    kind = os.fstat(handle).st_mode
+def check_regular(handle: int, path: str | Path) -> int:
+    """The size of an open file. Raise OSError unless it is one on a disk."""
+    status = os.fstat(handle)
+    kind = status.st_mode
     if stat.S_ISDIR(kind):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
     if not stat.S_ISREG(kind):
         raise OSError(errno.EINVAL, "is a pipe or a device, and no file", os.fspath(path))
+    return status.st_size
 
 
 def _in_new_folder(path: str) -> BufferedWriter:

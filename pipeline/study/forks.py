@@ -4,10 +4,12 @@ Only on Linux is a copy of a process sure to work: the libraries of macOS may wa
 Elsewhere, callers compute in their own process, or start a new one.
 """
 
-import multiprocessing
 import os
 import sys
-from multiprocessing.context import ForkContext, SpawnContext
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from multiprocessing.context import ForkContext, SpawnContext
 
 
 def are_safe() -> bool:
@@ -20,8 +22,10 @@ def fork() -> int:
     return os.fork()
 
 
-def context() -> ForkContext | SpawnContext:
+def context() -> "ForkContext | SpawnContext":
     """For processes that compute: copies of this one where they work, and new ones elsewhere."""
+    import multiprocessing  # a dozen files, which few processes need
+
     if are_safe():
         return multiprocessing.get_context("fork")
     return multiprocessing.get_context("spawn")

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 from pipeline.execution.clusters import CLUSTERS
@@ -14,6 +15,7 @@ from pipeline.study.problem import LEFT_OUT
 GROUPS = ("experiment", "suite", "cluster")
 
 
+@cache
 def folder() -> Path:
     """The program's own folder of configs: inside the installed package, or beside it in a
     checkout.

@@ -12,7 +12,6 @@ from pipeline.workflow import reduce, report_record
 from pipeline.workflow.events import FellShort, ShardDone
 from pipeline.workflow.job import Job
 from pipeline.workflow.precision import needed_blocks, on_target
-from pipeline.workflow.publish import publish
 from pipeline.workflow.refinement import crossings
 from pipeline.workflow.rounds import Judged, continued, grows, what_follows
 from pipeline.workflow.sealed import is_current
@@ -54,6 +53,8 @@ def run(job: Job) -> RunOutcome:
 
 def _seal_and_report(job: Job) -> None:
     """Seal and report; begin again if another driver replaced the results meanwhile."""
+    from pipeline.workflow.publish import publish  # what draws, which a share does not need
+
     for rounds_left in reversed(range(ROUNDS)):
         seal_results(job.studies, job.cluster)
         for stored in job.studies:
@@ -131,6 +132,8 @@ def report(job: Job) -> RunOutcome:
     """Write the report of what is known: of the sealed results or, before the end, of the units
     that are done.
     """
+    from pipeline.workflow.publish import publish
+
     with job.taking_notices():
         parts = [*_begun(job)]
         for part in parts:
