@@ -28,6 +28,7 @@ EXCEPTIONS = {
     "study/files.py:write_whole": "makes a file under a new name",
     "study/files.py:_in_new_folder": "makes a file under a new name",
     "study/files.py:open_regular": "is the door",
+    "study/files.py:read_regular": "the door of those that are read whole",
     "execution/probe.py:_limit_memory": "of the kernel",
     "execution/room.py:_device": "of the kernel",
     "execution/unit_work.py:peak": "of the kernel",
