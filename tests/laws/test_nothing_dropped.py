@@ -344,10 +344,14 @@ pl.register("ranking", estimators={{"mine": Mine}})
 
 
 def test_units_that_failed_run_again_once_their_code_has_changed(tmp_path):
-    """And only then: the same code again changes nothing, and neither does another comment."""
+    """And only then: the same code again changes nothing, and neither does another comment.
+
+    Its file has a name of its own: a process reads the code of a module once, and other tests here
+    may have read a `parts.py`.
+    """
     words = [
         "--with",
-        "parts.py",
+        "failing_parts.py",
         "experiment=xu/lemmas",
         "grid={m: [3, 4], L: [20], epsilon: [1]}",
         "replications=20",
@@ -363,7 +367,7 @@ def test_units_that_failed_run_again_once_their_code_has_changed(tmp_path):
         ("pass", 0, "2 units to do, 2 done before"),
         ("pass", 0, "nothing to do"),
     ):
-        (tmp_path / "parts.py").write_text(OWN.format(fault=fault))
+        (tmp_path / "failing_parts.py").write_text(OWN.format(fault=fault))
         done = command_in_a_fork(words, tmp_path)
         assert (done.returncode, said in done.stdout) == (code, True), done.stdout + done.stderr
         note = "note: 2 failed units run again, as the code of estimator mine has changed"
