@@ -215,7 +215,7 @@ class Sweep:
         return self.halted and bool(self.bundler.next(1) or self.bundler.last())
 
     def _next(self) -> Bundle | None:
-        goes_on_alone = bool(self._to_go_on_alone())
+        goes_on_alone = self._goes_on_alone()
         if not goes_on_alone and (not self.retry or self.retry[0].not_before > self.ended):
             bundle = self.bundler.next(self.pool.capacity)
             if bundle is not None:
@@ -231,11 +231,9 @@ class Sweep:
         self.alone = True
         return self._take_to_run_alone()
 
-    def _to_go_on_alone(self) -> list[Bundle]:
-        """Bundles that follow one that was done alone, as all workers have nothing to do now."""
-        if not 0 < self.survivors_alone < CLEARED:
-            return []
-        return self._due_alone()
+    def _goes_on_alone(self) -> bool:
+        """Whether another bundle follows one that was done alone, as no other worker is busy now."""
+        return 0 < self.survivors_alone < CLEARED and bool(self._due_alone())
 
     def _due_alone(self) -> list[Bundle]:
         """Bundles that may be tried again now, and must run alone while other workers wait."""
@@ -245,9 +243,9 @@ class Sweep:
         return [bundle for bundle in due if self._must_run_alone(bundle)]
 
     def _take_to_run_alone(self) -> Bundle:
-        """Of the bundles that must run alone one of the fewest jobs, and of these the cheapest.
+        """The bundle that must run alone and ended the fewest jobs; of several, the cheapest.
 
-        The first where no other worker waits for it.
+        The first that waits, where there is no other worker.
         """
         due = self._due_alone() or [self.retry[0]]
         bundle = min(due, key=lambda bundle: (bundle.jobs, bundle.cost))
