@@ -5,7 +5,7 @@ import numpy as np
 from pipeline.kernels.loader import function
 from pipeline.study.arrays import Booleans, Floats
 
-from .person_scores import UnbiasedNumbers, bytes_of
+from .person_scores import KernelResponses
 
 _variances = function(
     __file__,
@@ -46,21 +46,19 @@ def influence_variances(
     [[1.0, 1.0]]
     """
     reps, n, m = answers.shape
-    some = 0 if observed is None else 1
-    present = np.zeros((0, n, m), np.uint8) if observed is None else bytes_of(observed)
     variance = np.empty((reps, m))
-    numbers = UnbiasedNumbers.of(flip)
+    responses = KernelResponses.of(answers, observed, flip)
     _variances(
         reps,
         n,
         m,
-        some,
-        bytes_of(answers),
-        present,
+        responses.some,
+        responses.answers,
+        responses.observed,
         np.ascontiguousarray(weight),
         np.ascontiguousarray(inverse),
-        numbers.hit,
-        numbers.miss,
+        responses.hit,
+        responses.miss,
         variance,
     )
     return variance

@@ -26,16 +26,29 @@ _scores = function(
 )
 
 
-class UnbiasedNumbers(NamedTuple):
-    """Unbiased number of right answers where the released one is right, and where it is not."""
+class KernelResponses(NamedTuple):
+    """Responses of persons, as kernels take them.
 
+    some: 1 where some are missing, else 0. answers, observed: bytes 0 and 1, (reps, n, m) and
+    (reps · some, n, m). hit, miss: unbiased number of right answers where the released one is
+    right, and where it is not.
+    """
+
+    some: int
+    answers: NDArray[np.uint8]
+    observed: NDArray[np.uint8]
     hit: float
     miss: float
 
     @classmethod
-    def of(cls, flip: float) -> "UnbiasedNumbers":
-        """flip: chance that a response was flipped."""
-        return cls((1 - flip) / (1 - 2 * flip), -flip / (1 - 2 * flip))
+    def of(cls, answers: Booleans, observed: Booleans | None, flip: float) -> "KernelResponses":
+        """observed: None where all are. flip: chance that a response was flipped."""
+        hit = (1 - flip) / (1 - 2 * flip)
+        miss = -flip / (1 - 2 * flip)
+        if observed is None:
+            nothing = np.zeros((0, *answers.shape[1:]), np.uint8)
+            return cls(0, _bytes_of(answers), nothing, hit, miss)
+        return cls(1, _bytes_of(answers), _bytes_of(observed), hit, miss)
 
 
 def score_covariance(
@@ -53,25 +66,23 @@ def score_covariance(
     [[1.0, -1.0], [-1.0, 1.0]]
     """
     reps, n, m = answers.shape
-    some = 0 if observed is None else 1
-    present = np.zeros((0, n, m), np.uint8) if observed is None else bytes_of(observed)
     covariance = np.empty((reps, m, m))
-    numbers = UnbiasedNumbers.of(flip)
+    responses = KernelResponses.of(answers, observed, flip)
     _scores(
         reps,
         n,
         m,
-        some,
-        bytes_of(answers),
-        present,
+        responses.some,
+        responses.answers,
+        responses.observed,
         np.ascontiguousarray(weight),
-        numbers.hit,
-        numbers.miss,
+        responses.hit,
+        responses.miss,
         covariance,
     )
     return covariance
 
 
-def bytes_of(values: Booleans) -> NDArray[np.uint8]:
+def _bytes_of(values: Booleans) -> NDArray[np.uint8]:
     """The same as bytes 0 and 1, in the order of C; shared with `values` where that is possible."""
     return np.ascontiguousarray(values, bool).view(np.uint8)
